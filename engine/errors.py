@@ -1,0 +1,45 @@
+"""Our own failures. A bad kernel is never one of these: it is a result with a Verdict.
+
+EngineError
+├── TaskError             the task file cannot be used as it is
+├── PromptError           a prompt file and its slots do not agree
+├── ToolchainError        compiler, headers or workers cannot do their work on this machine
+│   └── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
+├── ModelError            the model gave no usable reply
+│   └── OffRecordingError    the recording holds no further reply for this kernel
+└── StopRequested         a person asked the engine to stop while a step was in flight
+"""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Root of all failures a caller of the engine may want to catch; the message says what to do."""
+
+
+class TaskError(EngineError):
+    """The task file cannot be used: not found, no valid Python, or a name is missing."""
+
+
+class PromptError(EngineError):
+    """A prompt file has a slot that was not filled, or was given a slot it does not have."""
+
+
+class ToolchainError(EngineError):
+    """This machine lacks something the toolchain needs, or one of our own workers broke."""
+
+
+class ProfileUnavailable(ToolchainError):
+    """No profile could be taken; correctness and timing stand."""
+
+
+class ModelError(EngineError):
+    """The model could not be reached or its reply cannot be used."""
+
+
+class OffRecordingError(ModelError):
+    """The run left the recorded path: the recording holds no further reply for this kernel."""
+
+
+class StopRequested(EngineError):
+    """Stop was asked for; the step in flight is dropped and done again on resume."""

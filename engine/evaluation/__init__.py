@@ -1,0 +1,1 @@
+"""Judging a candidate: isolation, comparison, timing. Knows no model, no loop and no screen."""

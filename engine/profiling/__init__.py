@@ -1,0 +1,1 @@
+"""What hardware can do and what a kernel makes of it. Knows no model and no loop."""

@@ -1,0 +1,183 @@
+"""Tasks: reference modules in the KernelBench convention, read without importing torch. Knows no run and no toolchain."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import TaskError
+from storage.records import KernelClass
+
+SHIPPED = Path(__file__).resolve().parent.parent / "tasks"
+REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+
+Size = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A reference module ready to run: `source` has the size overrides in place.
+
+    `kernel_class` is None when the file states none: the model proposes it then.
+    """
+
+    name: str
+    source: str
+    sizes: Mapping[str, Size]
+    kernel_class: KernelClass | None = None
+    title: str = ""
+    precision: str = "fp32"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """A task on disk: the module as written, its constants, and what the TOML file beside it says."""
+
+    path: Path
+    text: str
+    constants: Mapping[str, Size]
+    presets: Mapping[str, Mapping[str, Size]]
+    kernel_class: KernelClass | None
+    title: str
+    precision: str
+
+    @property
+    def name(self) -> str:
+        """File name without suffix."""
+        return self.path.stem
+
+    def task(self, toolchain: str = "cpu", overrides: Mapping[str, Size] | None = None) -> Task:
+        """The task at the sizes of a toolchain (`cpu`, or `gpu` for cuda), further overridden by name.
+
+        Raises:
+            TaskError: an override names no module-level number.
+        """
+        preset = self.presets.get("cpu" if toolchain == "cpu" else "gpu", {})
+        sizes = {**self.constants, **preset, **(overrides or {})}
+        return Task(
+            self.name, set_constants(self.text, sizes, self.path), sizes, self.kernel_class, self.title, self.precision
+        )
+
+
+def shipped() -> Iterator[TaskFile]:
+    """Every task that comes with Tilewright, by class and name."""
+    for path in sorted(SHIPPED.glob("*/*.py")):
+        yield read(path)
+
+
+def find(name: str) -> TaskFile:
+    """A task by path, or a shipped one by name.
+
+    Raises:
+        TaskError: neither a file nor a shipped task; or a file that cannot be used.
+    """
+    if name.endswith(".py") or "/" in name:
+        return read(Path(name))
+    for path in SHIPPED.glob(f"*/{name}.py"):
+        return read(path)
+    known = ", ".join(path.stem for path in sorted(SHIPPED.glob("*/*.py")))
+    raise TaskError(f"no task {name!r}. Shipped tasks: {known}. Any KernelBench-style file works too: give its path.")
+
+
+def read(path: Path) -> TaskFile:
+    """Read a KernelBench-style module and, if there is one, the TOML file beside it.
+
+    Raises:
+        TaskError: missing, not Python, or without Model, get_inputs and get_init_inputs.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"cannot read task {path}: {error}") from error
+    module = _parse(text, path)
+    missing = [name for name in REQUIRED if name not in _defined(module)]
+    if missing:
+        raise TaskError(
+            f"{path} is no KernelBench-style task: it does not define {', '.join(missing)}. "
+            f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
+        )
+    about = _about(path.with_suffix(".toml"))
+    kernel_class = KernelClass(about["class"]) if "class" in about else None
+    title = str(about.get("title", path.stem.replace("_", " ")))
+    precision = str(about.get("precision", "fp32"))
+    return TaskFile(path, text, _constants(module), about.get("sizes", {}), kernel_class, title, precision)
+
+
+def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "task") -> str:
+    """The module with the values of its module-level number assignments replaced; all else is untouched.
+
+    Raises:
+        TaskError: a name is not assigned at module level.
+    """
+    module = _parse(text, path)
+    lines = text.split("\n")
+    spots = {
+        name: node.value for node in reversed(module.body) for name in _targets(node) if isinstance(node, ast.Assign)
+    }
+    unknown = sorted(set(values) - set(spots))
+    if unknown:
+        known = ", ".join(f"{k}={v}" for k, v in _constants(module).items()) or "none"
+        raise TaskError(f"{path} has no module-level number {', '.join(unknown)}. It has: {known}.")
+    for name, node in sorted(spots.items(), key=lambda item: -item[1].lineno):
+        if name in values and _number(node) != values[name]:
+            _replace(lines, node, repr(values[name]), name, path)
+    return "\n".join(lines)
+
+
+def _replace(lines: list[str], node: ast.expr, new: str, name: str, path: Path | str) -> None:
+    if node.end_lineno != node.lineno or node.end_col_offset is None:
+        raise TaskError(f"{path}: {name} is assigned over several lines and cannot be overridden")
+    raw = lines[node.lineno - 1].encode()
+    lines[node.lineno - 1] = (raw[: node.col_offset] + new.encode() + raw[node.end_col_offset :]).decode()
+
+
+def _parse(text: str, path: Path | str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"{path} is not valid Python: {error}") from error
+
+
+def _defined(module: ast.Module) -> set[str]:
+    names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    return names.union(*(_targets(node) for node in module.body))
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    if not isinstance(node, ast.Assign):
+        return []
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]
+
+
+def _constants(module: ast.Module) -> dict[str, Size]:
+    found: dict[str, Size] = {}
+    for node in module.body:
+        if isinstance(node, ast.Assign) and (value := _number(node.value)) is not None:
+            found.update(dict.fromkeys(_targets(node), value))
+    return found
+
+
+def _number(node: ast.expr) -> Size | None:
+    """The value of an arithmetic expression over literals (KernelBench writes `N = 2048 * 2`), else None."""
+    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
+    if not all(isinstance(part, allowed) for part in ast.walk(node)):
+        return None
+    if any(isinstance(part, ast.Constant) and type(part.value) not in (int, float) for part in ast.walk(node)):
+        return None
+    try:
+        value = eval(compile(ast.Expression(node), "<size>", "eval"), {"__builtins__": {}})
+    except (ArithmeticError, ValueError):
+        return None
+    return value if type(value) in (int, float) else None
+
+
+def _about(path: Path) -> dict[str, object]:
+    if not path.exists():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise TaskError(f"{path}: {error}") from error

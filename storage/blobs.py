@@ -1,0 +1,46 @@
+"""Texts kept once under the hash of their bytes. Knows nothing of what they mean."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of the UTF-8 bytes, in hex; lone surrogates are kept as they are."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Blobs:
+    """A folder of blobs. Writing the same text twice costs nothing; a half-written blob is never visible."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, text: str) -> str:
+        """Store a text, return its hash."""
+        name = text_hash(text)
+        target = self.folder / name
+        if not target.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = self.folder / f".{name}.{os.getpid()}"
+            with open(draft, "wb") as file:
+                file.write(text.encode("utf-8", "surrogatepass"))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, target)
+        return name
+
+    def get(self, name: str) -> str:
+        """Read a text.
+
+        Raises:
+            FileNotFoundError: no such blob, or the name is no hash.
+        """
+        if not HASH.fullmatch(name):
+            raise FileNotFoundError(f"{name!r} is no blob name")
+        return (self.folder / name).read_bytes().decode("utf-8", "surrogatepass")

@@ -1,0 +1,126 @@
+"""Where a run's files are. Knows names and paths, not what the files say (run.json apart)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage import codec
+from storage.records import RunSettings
+
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+
+
+def home() -> Path:
+    """`TILEWRIGHT_HOME`, or `~/.tilewright`."""
+    return Path(os.environ.get("TILEWRIGHT_HOME") or Path.home() / ".tilewright").absolute()
+
+
+def runs_folder() -> Path:
+    """The folder that holds one folder per run."""
+    return home() / "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths inside one run's folder."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """The folder's name is the run's id."""
+        return self.path.name
+
+    @property
+    def settings_file(self) -> Path:
+        """run.json, fixed at start."""
+        return self.path / "run.json"
+
+    @property
+    def journal_file(self) -> Path:
+        """Events, appended by the engine only."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def commands_file(self) -> Path:
+        """Steering, appended by dashboard and command line only."""
+        return self.path / "commands.jsonl"
+
+    @property
+    def stream_file(self) -> Path:
+        """The reply being written right now; never indexed."""
+        return self.path / "stream"
+
+    @property
+    def blobs(self) -> Path:
+        """Content-addressed texts."""
+        return self.path / "blobs"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by the engine for life; a free lock means no engine."""
+        return self.path / "engine.lock"
+
+    @property
+    def engine_file(self) -> Path:
+        """Identity of the last engine process."""
+        return self.path / "engine.json"
+
+    @property
+    def log_file(self) -> Path:
+        """What the engine printed, for people."""
+        return self.path / "engine.log"
+
+    def write_settings(self, settings: RunSettings) -> None:
+        """Create the folder and its run.json, atomically and once.
+
+        Raises:
+            FileExistsError: the run exists already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        draft = self.path / f".run.json.{os.getpid()}"
+        draft.write_text(json.dumps(codec.to_plain(settings), indent=1, ensure_ascii=False))
+        try:
+            os.link(draft, self.settings_file)
+        finally:
+            draft.unlink()
+
+    def read_settings(self) -> RunSettings:
+        """Read run.json.
+
+        Raises:
+            FileNotFoundError: no such run.
+            codec.DecodeError: the file is damaged.
+        """
+        try:
+            settings: RunSettings = codec.from_plain(RunSettings, json.loads(self.settings_file.read_text()))
+        except json.JSONDecodeError as error:
+            raise codec.DecodeError(f"{self.settings_file}: {error}") from error
+        return settings
+
+
+def find_run(run_id: str) -> RunFolder:
+    """Folder of a run by id; the id is checked so that no path can be smuggled in.
+
+    Raises:
+        FileNotFoundError: the id is malformed or no such run exists.
+    """
+    folder = RunFolder(runs_folder() / run_id)
+    if not RUN_ID.fullmatch(run_id) or not folder.settings_file.exists():
+        raise FileNotFoundError(f"there is no run {run_id!r} under {runs_folder()}")
+    return folder
+
+
+def all_runs() -> Iterator[RunFolder]:
+    """Every folder with a run.json, oldest name first."""
+    root = runs_folder()
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        if (path / "run.json").exists():
+            yield RunFolder(path)

@@ -1,0 +1,47 @@
+"""Whether a run's engine is alive: a lock the engine holds for life, asked about without being touched.
+
+An open-file-description lock, not flock: F_OFD_GETLK answers "held?" without taking the lock for an instant, so a
+dashboard that looks can never keep a starting engine out. Linux 3.15 and later. Does not know what an engine does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+
+from storage.folder import RunFolder
+
+_FLOCK = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length, pid
+
+
+class AlreadyRunningError(RuntimeError):
+    """Another engine holds this run's lock."""
+
+
+def hold(folder: RunFolder) -> int:
+    """Take the run's lock and return the open file; it is released when the process ends, however it ends.
+
+    Raises:
+        AlreadyRunningError: another engine works on this run.
+    """
+    file = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    except OSError as error:
+        os.close(file)
+        raise AlreadyRunningError(f"an engine is already working on run {folder.run_id}") from error
+    return file
+
+
+def is_held(folder: RunFolder) -> bool:
+    """True while an engine process lives on this run."""
+    try:
+        file = os.open(folder.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    finally:
+        os.close(file)
+    return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)

@@ -1,0 +1,345 @@
+"""The vocabulary every layer shares: closed sets and the plain records that travel in events. Knows only the standard library."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class KernelClass(StrEnum):
+    """Chooses the optimisation guide and the default profiling schedule."""
+
+    MATMUL = "matmul"
+    CONVOLUTION = "convolution"
+    ATTENTION = "attention"
+    REDUCTION = "reduction"
+    ACTIVATION = "activation"
+    LOSS = "loss"
+    OTHER = "other"
+
+
+class RunState(StrEnum):
+    """Where a run stands. LOST is never written: it is what a free lock without a final event means."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def is_finished(self) -> bool:
+        """True when no engine will work on the run unless a person resumes it."""
+        return self in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
+
+
+ALLOWED_MOVES: Mapping[RunState, frozenset[RunState]] = {
+    RunState.STARTING: frozenset({RunState.RUNNING, RunState.FAILED, RunState.STOPPED}),
+    RunState.RUNNING: frozenset(
+        {RunState.PAUSED, RunState.WAITING, RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST}
+    ),
+    RunState.PAUSED: frozenset({RunState.RUNNING, RunState.STOPPED, RunState.FAILED, RunState.LOST}),
+    RunState.WAITING: frozenset({RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED, RunState.LOST}),
+    RunState.FINISHED: frozenset({RunState.RUNNING}),
+    RunState.STOPPED: frozenset({RunState.RUNNING}),
+    RunState.FAILED: frozenset({RunState.RUNNING}),
+    RunState.LOST: frozenset({RunState.RUNNING, RunState.STOPPED, RunState.FAILED}),
+}
+
+
+class Verdict(StrEnum):
+    """How an evaluation ended. Everything but PASSED carries a message and has no latency."""
+
+    PASSED = "passed"
+    COMPILE_ERROR = "compile_error"
+    INCORRECT = "incorrect"
+    RUNTIME_ERROR = "runtime_error"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    REFUSED = "refused"
+
+
+class Origin(StrEnum):
+    """Which act created a candidate."""
+
+    SYNTHESIS = "synthesis"
+    OPTIMISATION = "optimisation"
+    REPAIR = "repair"
+    MANUAL = "manual"
+
+
+class StepKind(StrEnum):
+    """The loop's moves, in the words shown on screen."""
+
+    SYNTHESISE = "synthesise"
+    COMPILE = "compile"
+    CHECK = "check"
+    TIME = "time"
+    PROFILE = "profile"
+    DIAGNOSE = "diagnose"
+    REPAIR = "repair"
+    OPTIMISE = "optimise"
+    SETTLE = "settle"
+
+
+class Role(StrEnum):
+    """What a model call is for; also the name of its prompt file."""
+
+    SYNTHESISE = "synthesise"
+    DIAGNOSE = "diagnose"
+    REPAIR = "repair"
+    OPTIMISE = "optimise"
+
+
+class Switch(StrEnum):
+    """A person's override of a schedule."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+class DepthOutcome(StrEnum):
+    """How one depth ended."""
+
+    ACCEPTED = "accepted"
+    GIVEN_UP = "given_up"
+
+
+class CommandKind(StrEnum):
+    """The steering verbs."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    COLLECT = "collect"
+    EXPOSE = "expose"
+    ROLL_BACK = "roll_back"
+    HINT = "hint"
+    SET_CLASS = "set_class"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One steering command as a person asked for it. `argument` is a Switch, a candidate id, a hint or a class."""
+
+    command_id: str
+    kind: CommandKind
+    argument: str
+    asked_by: str
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a run; None means no limit. Time is engine time, not time spent paused or dead."""
+
+    depths: int = 10
+    model_calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    wall_s: float | None = None
+    target_speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place."""
+
+    run_id: str
+    task_name: str
+    task_source: str
+    kernel_class: KernelClass
+    class_is_proposed: bool
+    sizes: Mapping[str, int | float]
+    toolchain: str
+    model: str
+    strategy: str = "cutegen"
+    base_policy: str = "patience=2"
+    max_repairs: int = 5
+    max_regenerations: int = 2
+    expose_from_depth: int | None = None
+    collect: Switch = Switch.AUTO
+    precision: str = "fp32"
+    recording: str | None = None
+    reply_seconds: float = 0.0
+    budget: Budget = field(default_factory=Budget)
+    created_at: float = 0.0
+    is_demo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Where a wrong output went wrong. `index` is the first wrong element in row-major order.
+
+    `heat` is the share of wrong elements (0..1) on a grid of at most 16 x 16 cells over the output seen as a matrix
+    (rows = product of leading dimensions, columns = last dimension).
+    """
+
+    index: tuple[int, ...]
+    expected: float
+    actual: float
+    wrong_count: int
+    total_count: int
+    max_abs_error: float
+    max_rel_error: float
+    shape: tuple[int, ...]
+    heat: tuple[tuple[float, ...], ...] = ()
+    trial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileResult:
+    """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`."""
+
+    is_ok: bool
+    seconds: float
+    diagnostics: str = ""
+    log: str = ""
+    remarks: tuple[str, ...] = ()
+    is_cached: bool = False
+    verdict: Verdict = Verdict.PASSED
+
+    def __post_init__(self) -> None:
+        if self.is_ok is not (self.verdict is Verdict.PASSED):
+            raise ValueError("a build is ok exactly when its verdict is passed")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of comparing a candidate with the float64 reference over several trials.
+
+    `max_error` is the largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials, the
+    quantity that `tolerance` bounds; `reference_error` is the same for the reference in its own dtype.
+    """
+
+    verdict: Verdict
+    seconds: float
+    trials: tuple[str, ...] = ()
+    max_error: float | None = None
+    max_abs_error: float | None = None
+    tolerance: float | None = None
+    reference_error: float | None = None
+    mismatch: Mismatch | None = None
+    message: str = ""
+    precision: str = ""
+    seed: int | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TimingResult:
+    """Paired latencies in milliseconds, candidate and baseline taken alternately in one session.
+
+    Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs.
+    """
+
+    candidate_ms: tuple[float, ...]
+    baseline_ms: tuple[float, ...]
+    baseline: str = "eager"
+    seconds: float = 0.0
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):
+            raise ValueError("timing needs the same number of candidate and baseline samples, at least one")
+        if not all(math.isfinite(ms) and ms > 0 for ms in (*self.candidate_ms, *self.baseline_ms)):
+            raise ValueError("latencies must be finite and above zero")
+
+    @property
+    def latency_ms(self) -> float:
+        """Median candidate latency."""
+        return statistics.median(self.candidate_ms)
+
+    @property
+    def baseline_latency_ms(self) -> float:
+        """Median baseline latency."""
+        return statistics.median(self.baseline_ms)
+
+    @property
+    def speedup(self) -> float:
+        """Median over pairs of baseline / candidate."""
+        return statistics.median(self._ratios())
+
+    @property
+    def speedup_interval(self) -> tuple[float, float]:
+        """Distribution-free confidence interval (95 % or the widest the sample allows) of the median ratio."""
+        ratios = sorted(self._ratios())
+        low, high = median_ranks(len(ratios))
+        return ratios[low], ratios[high]
+
+    @property
+    def noise(self) -> float:
+        """Half the interval's width over the speed-up: the relative change that counts as real."""
+        low, high = self.speedup_interval
+        return (high - low) / 2 / self.speedup
+
+    def _ratios(self) -> list[float]:
+        return [base / cand for cand, base in zip(self.candidate_ms, self.baseline_ms, strict=True)]
+
+
+def median_ranks(n: int) -> tuple[int, int]:
+    """Zero-based order-statistic ranks whose interval covers the median with 95 % confidence.
+
+    From the binomial distribution of the count below the median (Conover, Practical Nonparametric Statistics, ch. 3).
+    """
+    below, rank = 0.0, 0
+    for k in range(n // 2 + 1):
+        below += math.comb(n, k) / 2.0**n
+        if below > 0.025:
+            break
+        rank = k + 1
+    rank = max(0, min(rank - 1, (n - 1) // 2))
+    return rank, n - 1 - rank
+
+
+def is_improvement(new: TimingResult, old: TimingResult) -> bool:
+    """True when `new` is faster than `old` by more than both measurements' noise together."""
+    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One profiler value. `launch` counts kernel launches from 0; -1 stands for the whole call."""
+
+    name: str
+    unit: str
+    value: float
+    kernel: str = ""
+    launch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileResult:
+    """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people."""
+
+    kernel_hash: str
+    metrics: tuple[Metric, ...]
+    bound: str
+    summary: str
+    raw: str = ""
+    seconds: float = 0.0
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareLimit:
+    """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak."""
+
+    device: str
+    bandwidth_gb_s: float
+    peak_gflop_s: float
+    min_bytes: int
+    min_flop: int
+
+    @property
+    def limit_ms(self) -> float:
+        """Milliseconds no correct kernel can beat on this device."""
+        memory_s = self.min_bytes / (self.bandwidth_gb_s * 1e9)
+        return 1e3 * max(memory_s, self.min_flop / (self.peak_gflop_s * 1e9))
