@@ -7,6 +7,7 @@ EngineError
 │   └── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
 ├── ModelError            the model gave no usable reply
 │   └── OffRecordingError    the recording holds no further reply for this kernel
+├── BudgetExhausted       the next model call would exceed a limit of the run
 └── StopRequested         a person asked the engine to stop while a step was in flight
 """
 
@@ -39,6 +40,10 @@ class ModelError(EngineError):
 
 class OffRecordingError(ModelError):
     """The run left the recorded path: the recording holds no further reply for this kernel."""
+
+
+class BudgetExhausted(EngineError):
+    """The next model call would exceed a limit of the run; the message says which."""
 
 
 class StopRequested(EngineError):

@@ -1,4 +1,4 @@
-"""Tasks: reference modules in the KernelBench convention, read without importing torch. Knows no run and no toolchain."""
+"""Tasks: reference modules in the KernelBench convention, read without importing torch. Knows no run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.errors import TaskError
 from storage.records import KernelClass
@@ -174,7 +175,7 @@ def _number(node: ast.expr) -> Size | None:
     return value if type(value) in (int, float) else None
 
 
-def _about(path: Path) -> dict[str, object]:
+def _about(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:

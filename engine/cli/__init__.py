@@ -1,0 +1,1 @@
+"""The command line's own parts: arguments, live view, printing. Knows records, not how a kernel is judged."""

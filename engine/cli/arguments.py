@@ -1,0 +1,145 @@
+"""The command line's grammar and its help. Knows words, not what they do."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.strategies.base_policy import POLICIES
+from storage.records import CommandKind, KernelClass
+
+DESCRIPTION = """\
+Tilewright writes, checks and speeds up GPU kernels for a PyTorch module with a language model in the loop.
+Without a key it replays recorded replies; compiling, checking, timing and profiling are always real."""
+
+EXAMPLES = """\
+examples:
+  python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
+  python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
+  python -m engine evaluate swish my_kernel.py --json judge one file outside a run
+  python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...
+  python -m engine show RUN                           what a run did, depth by depth
+
+environment:
+  TILEWRIGHT_HOME   where runs are kept (default ~/.tilewright)
+  OPENAI_API_KEY    key of an OpenAI-compatible endpoint; OPENAI_BASE_URL for another provider or a local server
+  TILEWRIGHT_MODEL  model to ask there
+
+exit codes: 0 done, 1 the run failed or the patch did not apply, 2 bad input, 3 another engine works on the run,
+            4 this machine lacks something (see doctor), 130 interrupted"""
+
+STEERING = """\
+verbs:
+  pause | resume | stop          after the step in flight
+  collect auto|on|off            profiles for people
+  expose auto|on|off             profiles for the model
+  roll_back CANDIDATE            the next depth starts from that kernel
+  hint "TEXT"                    added to the next prompt
+  set_class CLASS                one of: """ + ", ".join(KernelClass)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line; prints help and exits with 2 on bad usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m engine",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _run(verbs)
+    resume = verbs.add_parser("resume", help="go on with a run that was stopped, lost or failed")
+    resume.add_argument("run_id", metavar="RUN")
+    resume.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
+    listing = verbs.add_parser("list", help="all runs, newest last")
+    listing.add_argument("--json", action="store_true", help="machine-readable output")
+    show = verbs.add_parser("show", help="one run, depth by depth")
+    show.add_argument("run_id", metavar="RUN")
+    show.add_argument("--json", action="store_true", help="machine-readable output")
+    _command(verbs)
+    _export(verbs)
+    _evaluate(verbs)
+    patch = verbs.add_parser("patch", help="apply a raw model reply to a source, as a run would")
+    patch.add_argument("source", metavar="SOURCE", help="kernel file")
+    patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
+    verbs.add_parser("tasks", help="the shipped tasks with their sizes")
+    verbs.add_parser("doctor", help="what this machine has and lacks, and what to do about it")
+    return parser.parse_args(arguments)
+
+
+def size(text: str) -> tuple[str, int | float]:
+    """`NAME=NUMBER` as a pair.
+
+    Raises:
+        argparse.ArgumentTypeError: anything else.
+    """
+    name, equals, value = text.partition("=")
+    try:
+        number: int | float = int(value, 0)
+    except ValueError:
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+    if not equals or not name.isidentifier() or number != number:
+        raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")
+    return name, number
+
+
+def _sizes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        type=size,
+        default=[],
+        metavar="K=V",
+        help="override a module-level number of the task; may be repeated",
+    )
+    parser.add_argument("--toolchain", default="cpu", choices=("cpu", "cuda"), help="where kernels run (default: cpu)")
+
+
+def _run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = verbs.add_parser("run", help="optimise a task", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
+    _sizes(run)
+    run.add_argument("--model", help="model name, or 'recorded'; default: the endpoint if one is set, else recorded")
+    run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
+    run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
+    run.add_argument("--base", dest="base_policy", default="patience=2", help=f"base kernel policy: {POLICIES}")
+    run.add_argument("--max-repairs", type=int, default=5, help="patches per generated kernel")
+    run.add_argument("--max-regenerations", type=int, default=2, help="fresh starts per depth")
+    run.add_argument("--expose-from", dest="expose_from_depth", type=int, help="first depth whose prompt has a profile")
+    run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="profile kernels for people")
+    run.add_argument("--max-calls", dest="model_calls", type=int, help="budget: model calls")
+    run.add_argument("--max-tokens", dest="tokens", type=int, help="budget: tokens in and out")
+    run.add_argument("--max-cost", dest="cost_usd", type=float, help="budget: US dollars")
+    run.add_argument("--max-minutes", type=float, help="budget: minutes of work")
+    run.add_argument("--target", dest="target_speedup", type=float, help="stop at this speed-up")
+    run.add_argument("--reply-seconds", type=float, help="pace of recorded replies")
+    run.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
+
+
+def _command(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = verbs.add_parser(
+        "command", help="steer a run", epilog=STEERING, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_argument("run_id", metavar="RUN")
+    command.add_argument("kind", choices=[str(kind) for kind in CommandKind], metavar="VERB")
+    command.add_argument("argument", nargs="?", default="", metavar="ARGUMENT")
+
+
+def _export(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    export = verbs.add_parser("export", help="write a run's best kernel as a ModelNew file that stands alone")
+    export.add_argument("run_id", metavar="RUN")
+    export.add_argument("--candidate", help="another kernel than the best")
+    export.add_argument("--output", metavar="FILE", help="where to write it (default: standard output)")
+
+
+def _evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    evaluate = verbs.add_parser("evaluate", help="compile, check and time any candidate file outside a run")
+    evaluate.add_argument("task", metavar="TASK")
+    evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    _sizes(evaluate)
+    evaluate.add_argument("--profile", action="store_true", help="profile it too, if it passes")
+    evaluate.add_argument("--fresh", action="store_true", help="measure again even if this source was judged before")
+    evaluate.add_argument("--json", action="store_true", help="one JSON object on standard output")

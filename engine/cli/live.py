@@ -1,0 +1,118 @@
+"""What a foreground run shows on a terminal, and the plain lines it prints elsewhere. Knows events, not steps."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from engine.history import Attempt, History
+from storage import events as ev
+from storage.journal import Entry
+from storage.records import DepthOutcome, Verdict
+
+SHOWN_ROWS = 14
+
+
+class LiveView:
+    """A journal listener. On a terminal: a table that redraws itself; otherwise one line per notable event."""
+
+    def __init__(self, console: Console, history: History) -> None:
+        self._console = console
+        self._history = history
+        self._started = time.monotonic()
+        self._live = (
+            Live(get_renderable=self._render, console=console, refresh_per_second=4) if console.is_terminal else None
+        )
+
+    def __enter__(self) -> LiveView:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, entry: Entry) -> None:
+        """Take one event."""
+        line = sentence(entry.event)
+        if line and not self._live:
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+    def _render(self) -> RenderableType:
+        history, budget = self._history, self._history.settings.budget
+        done = min(max(history.depth - 1, 0), budget.depths)
+        bar = ProgressBar(total=max(budget.depths, 1), completed=done, width=40)
+        return Group(
+            _now(history, time.monotonic() - self._started), bar, attempts_table(list(history.attempts.values()))
+        )
+
+
+def _now(history: History, seconds: float) -> Text:
+    step, best = history.in_flight, history.best
+    doing = f"{step.kind} {step.candidate_id or ''} at depth {step.depth}" if step else str(history.state)
+    gain = f", best {best.timed.speedup:.3g}x ({best.candidate_id})" if best and best.timed else ""
+    return Text(f"{history.settings.task_name}: {doing}{gain}, {history.usage.model_calls} calls, {seconds:.0f} s")
+
+
+def attempts_table(attempts: list[Attempt]) -> Table:
+    """Attempts as rows, the latest last."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("kernel", "depth", "from", "verdict", "speed-up", "latency", "what changed"):
+        table.add_column(heading, no_wrap=heading != "what changed")
+    if len(attempts) > SHOWN_ROWS:
+        table.add_row("…", "", "", "", "", "", f"{len(attempts) - SHOWN_ROWS} earlier kernels")
+    for attempt in attempts[-SHOWN_ROWS:]:
+        table.add_row(*_row(attempt))
+    return table
+
+
+def _row(attempt: Attempt) -> tuple[str, ...]:
+    timed, made = attempt.timed, attempt.created
+    verdict = attempt.verdict or "…"
+    style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
+    gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
+    latency = f"{timed.latency_ms:.4g} ms" if timed else ""
+    return (
+        made.candidate_id,
+        str(made.depth),
+        made.parent_id or "",
+        f"[{style}]{verdict}[/]",
+        gain,
+        latency,
+        made.summary.replace("[", r"\["),
+    )
+
+
+def sentence(event: ev.Event) -> str:
+    """One event as a line of text; empty for those not worth one."""
+    match event:
+        case ev.CandidateCreated(candidate_id=name, origin=origin, depth=depth, summary=what):
+            return f"{name}: {origin} at depth {depth}: {what}"
+        case ev.Compiled(candidate_id=name, result=built):
+            return f"{name}: {'compiles' if built.is_ok else built.verdict} ({built.seconds:.1f} s)"
+        case ev.Checked(candidate_id=name, result=checked):
+            return (
+                f"{name}: {checked.verdict} ({checked.message.splitlines()[0][:120] if checked.message else 'check'})"
+            )
+        case ev.Timed(candidate_id=name, result=timed):
+            return f"{name}: {timed.speedup:.3g}x eager, {timed.latency_ms:.4g} ms (noise {timed.noise:.1%})"
+        case ev.PatchTried(is_applied=False, reason=reason):
+            return f"patch not applied: {reason.splitlines()[0]}"
+        case ev.DepthFinished(depth=depth, outcome=outcome, reason=reason, is_best=best):
+            word = "accepted" if outcome is DepthOutcome.ACCEPTED else f"given up: {reason}"
+            return f"depth {depth} {word}{', new best' if best else ''}"
+        case ev.StateChanged(state=state, reason=reason):
+            return f"{state}: {reason}"
+        case ev.RunEnded(state=state, reason=reason):
+            return f"{state}: {reason}"
+        case _:
+            return ""

@@ -1,0 +1,119 @@
+"""Runs told from their folders: list, show, export. Reads journals only, so it works beside a running dashboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.cli.live import attempts_table
+from engine.errors import EngineError
+from engine.history import History
+from storage import codec, journal, liveness
+from storage.blobs import Blobs
+from storage.folder import RunFolder, all_runs
+from storage.records import RunState
+
+
+def load(folder: RunFolder) -> History:
+    """A run's history, with `lost` as its state when its engine is gone without a final event."""
+    history = History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    if not history.state.is_finished and not liveness.is_held(folder):
+        history.state = RunState.LOST
+    return history
+
+
+def summary(folder: RunFolder) -> dict[str, Any]:
+    """One run as plain values."""
+    history = load(folder)
+    best = history.best
+    return {
+        "run": folder.run_id,
+        "task": history.settings.task_name,
+        "state": str(history.state),
+        "reason": history.ended.reason if history.ended else "",
+        "class": str(history.kernel_class),
+        "toolchain": history.settings.toolchain,
+        "model": history.settings.model,
+        "depth": max(history.depth - 1, 0),
+        "depths": history.settings.budget.depths,
+        "best": best.candidate_id if best else None,
+        "speedup": best.timed.speedup if best and best.timed else None,
+        "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
+        "model_calls": history.usage.model_calls,
+        "tokens": history.usage.tokens,
+        "cost_usd": history.usage.cost_usd,
+        "engine_s": history.usage.engine_s,
+    }
+
+
+def details(folder: RunFolder) -> dict[str, Any]:
+    """One run with its attempts as plain values."""
+    history = load(folder)
+    rows = [
+        {
+            "candidate": a.candidate_id,
+            "parent": a.created.parent_id,
+            "depth": a.created.depth,
+            "origin": str(a.created.origin),
+            "verdict": str(a.verdict) if a.verdict else None,
+            "speedup": a.timed.speedup if a.timed else None,
+            "speedup_interval": list(a.timed.speedup_interval) if a.timed else None,
+            "latency_ms": a.timed.latency_ms if a.timed else None,
+            "summary": a.created.summary,
+        }
+        for a in history.attempts.values()
+    ]
+    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(history.depths)}
+
+
+def print_list(console: Console) -> None:
+    """All runs as a table."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("run", "task", "state", "depth", "best", "calls"):
+        table.add_column(heading)
+    for folder in all_runs():
+        row = summary(folder)
+        gain = f"{row['speedup']:.3g}x" if row["speedup"] else "-"
+        table.add_row(
+            row["run"], row["task"], row["state"], f"{row['depth']}/{row['depths']}", gain, str(row["model_calls"])
+        )
+    console.print(table if table.row_count else "No runs yet. Start one: python -m engine run square_matmul")
+
+
+def print_run(console: Console, folder: RunFolder) -> None:
+    """One run with all its kernels."""
+    history, row = load(folder), summary(folder)
+    console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
+    console.print(attempts_table(list(history.attempts.values())))
+    if history.best and history.best.timed:
+        low, high = history.best.timed.speedup_interval
+        console.print(
+            f"best: {history.best.candidate_id}, {history.best.timed.speedup:.3g}x eager "
+            f"({low:.3g} to {high:.3g}), {history.best.timed.latency_ms:.4g} ms",
+            highlight=False,
+        )
+
+
+def exported(folder: RunFolder, candidate_id: str | None) -> str:
+    """The source of a run's best kernel, or of another that passed.
+
+    Raises:
+        EngineError: no such kernel, or none that is correct yet.
+    """
+    history = load(folder)
+    attempt = history.attempts.get(candidate_id) if candidate_id else history.best
+    if attempt is None:
+        what = f"no kernel {candidate_id}" if candidate_id else "no correct kernel yet"
+        raise EngineError(f"run {folder.run_id} has {what}")
+    return Blobs(folder.blobs).get(attempt.created.source_blob)
+
+
+def write(text: str, output: str | None) -> None:
+    """To a file, or to standard output."""
+    if output:
+        Path(output).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")

@@ -1,0 +1,273 @@
+"""A run's state, folded from its journal alone. Decides nothing and touches no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from storage import events as ev
+from storage.journal import Entry
+from storage.records import (
+    CheckResult,
+    Command,
+    CommandKind,
+    CompileResult,
+    DepthOutcome,
+    HardwareLimit,
+    KernelClass,
+    Origin,
+    ProfileResult,
+    RunSettings,
+    RunState,
+    Switch,
+    TimingResult,
+    Verdict,
+    is_improvement,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A candidate and everything known about it so far."""
+
+    created: ev.CandidateCreated
+    compiled: CompileResult | None = None
+    checked: CheckResult | None = None
+    timed: TimingResult | None = None
+    profiled: ProfileResult | None = None
+    is_profile_tried: bool = False
+    diagnosis_blob: str | None = None
+    repairs_tried: int = 0
+
+    @property
+    def candidate_id(self) -> str:
+        """Id of the candidate."""
+        return self.created.candidate_id
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None until compile and check have spoken."""
+        if self.compiled is not None and not self.compiled.is_ok:
+            return self.compiled.verdict
+        return self.checked.verdict if self.checked else None
+
+    @property
+    def has_failed(self) -> bool:
+        """True once a verdict other than passed stands."""
+        return self.verdict not in (None, Verdict.PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What a person has set."""
+
+    is_paused: bool = False
+    is_stopped: bool = False
+    collect: Switch = Switch.AUTO
+    expose: Switch = Switch.AUTO
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a run has spent. `cost_usd` is None once any call's cost is unknown."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    engine_s: float = 0.0
+
+
+@dataclass(slots=True)
+class History:
+    """The fold. `generations_used` and `current_id` speak of the depth being worked on.
+
+    `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
+    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster.
+    """
+
+    settings: RunSettings
+    kernel_class: KernelClass = KernelClass.OTHER
+    is_class_known: bool = False
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    depths: list[ev.DepthFinished] = field(default_factory=list)
+    line: list[str] = field(default_factory=list)
+    line_best_id: str | None = None
+    fruitless: int = 0
+    best_id: str | None = None
+    generations_used: int = 0
+    current_id: str | None = None
+    is_exposed: bool = False
+    steering: Steering = field(default_factory=Steering)
+    usage: Usage = field(default_factory=Usage)
+    limit: HardwareLimit | None = None
+    steps_finished: int = 0
+    in_flight: ev.StepStarted | None = None
+    commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
+    settled_commands: set[str] = field(default_factory=set)
+    calls: dict[tuple[int, int], ev.ModelCalled] = field(default_factory=dict)
+    patches: set[tuple[int, int]] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
+    state: RunState = RunState.STARTING
+    ended: ev.RunEnded | None = None
+
+    @classmethod
+    def of(cls, settings: RunSettings, entries: list[Entry]) -> History:
+        """Fold a whole journal."""
+        history = cls(settings, settings.kernel_class, not settings.class_is_proposed)
+        history.steering = replace(history.steering, collect=settings.collect)
+        for entry in entries:
+            history.apply(entry.event)
+        return history
+
+    @property
+    def depth(self) -> int:
+        """The depth being worked on: as many as have finished."""
+        return len(self.depths)
+
+    @property
+    def current(self) -> Attempt | None:
+        """The kernel this depth is about at the moment."""
+        return self.attempts[self.current_id] if self.current_id else None
+
+    @property
+    def best(self) -> Attempt | None:
+        """The incumbent."""
+        return self.attempts[self.best_id] if self.best_id else None
+
+    def beats(self, candidate_id: str, other_id: str | None) -> bool:
+        """True when a timed candidate is faster than another (or the first at all) beyond the noise."""
+        new = self.attempts[candidate_id].timed
+        old = self.attempts[other_id].timed if other_id else None
+        return new is not None and (old is None or is_improvement(new, old))
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        match event:
+            case ev.EngineStarted():
+                self.state, self.ended = RunState.RUNNING, None
+                self.steering = replace(self.steering, is_stopped=False)
+            case ev.StateChanged(state=state):
+                self.state = state
+            case ev.RunEnded(state=state):
+                self.state, self.ended = state, event
+            case ev.LimitMeasured(limit=limit):
+                self.limit = limit
+            case ev.ClassProposed(kernel_class=kernel_class):
+                self.kernel_class, self.is_class_known = kernel_class, True
+            case ev.BudgetWarned(limit=name):
+                self.warned.add(name)
+            case ev.StepStarted():
+                self.in_flight = event
+            case ev.StepFinished():
+                self._finish_step(event)
+            case ev.ModelCalled():
+                self._count_call(event)
+            case ev.CommandAcknowledged() | ev.CommandEffective() | ev.CommandRefused():
+                self._steer(event)
+            case ev.DepthFinished():
+                self._finish_depth(event)
+            case _:
+                self._learn(event)
+
+    def _learn(self, event: ev.Event) -> None:
+        match event:
+            case ev.CandidateCreated(candidate_id=name):
+                self.attempts[name] = Attempt(event)
+                self.current_id = name
+                self.generations_used += event.origin is not Origin.REPAIR
+            case ev.PatchTried(step=step, call=call):
+                self.patches.add((step, call))
+            case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
+                self._update(name, diagnosis_blob=blob)
+            case ev.Compiled(candidate_id=name, result=compiled):
+                self._update(name, compiled=compiled)
+            case ev.Checked(candidate_id=name, result=checked):
+                self._update(name, checked=checked)
+            case ev.Timed(candidate_id=name, result=timed):
+                self._update(name, timed=timed)
+            case ev.Profiled(candidate_id=name, result=profiled):
+                self._update(name, profiled=profiled, is_profile_tried=True)
+            case ev.ProfileFailed(candidate_id=name):
+                self._update(name, is_profile_tried=True)
+            case _:
+                pass
+
+    def _update(self, name: str, **known: object) -> None:
+        self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
+
+    def _finish_step(self, event: ev.StepFinished) -> None:
+        started, self.in_flight = self.in_flight, None
+        self.steps_finished += 1
+        self.usage.engine_s += event.seconds
+        if event.outcome != "patch_failed" or started is None:
+            return
+        if started.kind == "repair" and started.candidate_id:
+            tried = self.attempts[started.candidate_id].repairs_tried
+            self._update(started.candidate_id, repairs_tried=tried + 1)
+        else:
+            self.generations_used, self.current_id = self.generations_used + 1, None
+
+    def _count_call(self, event: ev.ModelCalled) -> None:
+        self.calls[event.step, event.call] = event
+        self.usage.model_calls += 1
+        self.usage.tokens += event.input_tokens + event.output_tokens
+        self.is_exposed = self.is_exposed or event.is_profile_exposed
+        known = self.usage.cost_usd is not None and event.cost_usd is not None
+        self.usage.cost_usd = (self.usage.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
+
+    def _finish_depth(self, event: ev.DepthFinished) -> None:
+        self.depths.append(event)
+        self.generations_used, self.current_id, self.is_exposed = 0, None, False
+        self.fruitless += 1
+        if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
+            self.line.append(event.candidate_id)
+            self.best_id = event.candidate_id if event.is_best else self.best_id
+            if self.beats(event.candidate_id, self.line_best_id):
+                self.line_best_id, self.fruitless = event.candidate_id, 0
+
+    def _steer(self, event: ev.CommandAcknowledged | ev.CommandEffective | ev.CommandRefused) -> None:
+        if isinstance(event, ev.CommandAcknowledged):
+            self.commands[event.command.command_id] = event
+            return
+        self.settled_commands.add(event.command_id)
+        if isinstance(event, ev.CommandRefused):
+            return
+        command = self.commands[event.command_id].command
+        self.steering = _steered(self.steering, command.kind, command.argument)
+        if command.kind is CommandKind.ROLL_BACK:
+            self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
+        if command.kind is CommandKind.SET_CLASS:
+            self.kernel_class, self.is_class_known = KernelClass(command.argument), True
+
+    @property
+    def repairs_used(self) -> int:
+        """Repairs spent in the current generation, failed patches included."""
+        spent, name = 0, self.current_id
+        while name is not None:
+            attempt = self.attempts[name]
+            spent += attempt.repairs_tried
+            if attempt.created.origin is not Origin.REPAIR:
+                break
+            spent, name = spent + 1, attempt.created.parent_id
+        return spent
+
+    @property
+    def pending_hints(self) -> list[Command]:
+        """Acknowledged hints that no prompt has carried yet, oldest first."""
+        commands = (acknowledged.command for acknowledged in self.commands.values())
+        return [c for c in commands if c.kind is CommandKind.HINT and c.command_id not in self.settled_commands]
+
+
+def _steered(now: Steering, kind: CommandKind, argument: str) -> Steering:
+    match kind:
+        case CommandKind.PAUSE:
+            return replace(now, is_paused=True)
+        case CommandKind.RESUME:
+            return replace(now, is_paused=False)
+        case CommandKind.STOP:
+            return replace(now, is_stopped=True)
+        case CommandKind.COLLECT:
+            return replace(now, collect=Switch(argument))
+        case CommandKind.EXPOSE:
+            return replace(now, expose=Switch(argument))
+        case _:
+            return now

@@ -1,0 +1,18 @@
+"""The seam for search methods: the next move, from the run's records alone."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.history import History
+from engine.moves import Move
+
+
+class Strategy(Protocol):
+    """A search method. Pure: same history, same move."""
+
+    name: str
+
+    def next_move(self, history: History) -> Move:
+        """What the loop does next."""
+        ...

@@ -1,0 +1,29 @@
+"""Which correct kernel the next depth starts from. Knows the accepted line, not why a kernel is fast."""
+
+from __future__ import annotations
+
+import re
+
+from engine.errors import EngineError
+from engine.history import History
+
+POLICIES = "latest, best, or patience=K (latest, but back to the best after K depths without improvement)"
+
+
+def check_policy(policy: str) -> None:
+    """Raises EngineError for a policy nobody knows."""
+    if policy not in ("latest", "best") and not re.fullmatch(r"patience=[1-9]\d*", policy):
+        raise EngineError(f"unknown base policy {policy!r}: use {POLICIES}")
+
+
+def choose_base(history: History) -> str:
+    """Candidate id of the next base kernel. The line must hold at least one kernel."""
+    policy, latest = history.settings.base_policy, history.line[-1]
+    best = history.line_best_id or latest
+    if policy == "latest":
+        return latest
+    if policy == "best":
+        return best
+    patience = int(policy.partition("=")[2])
+    # After each return to the best the count starts again, so a two-step detour from it stays possible.
+    return best if history.fruitless and history.fruitless % patience == 0 else latest

@@ -1,0 +1,137 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.patching.edits import Action, Edit, EditError, apply_edits, numbered, parse_edits
+
+SOURCE = "a\nb\n  c\n  d\ne\n"
+
+
+def edit(action: str, line: int, **fields: object) -> list[Edit]:
+    return parse_edits([{"action": action, "line_number": line, **fields}])
+
+
+def test_replace_changes_only_its_lines() -> None:
+    assert apply_edits(SOURCE, edit("replace", 2, num_lines=2, new_code=["x"])) == "a\nx\n  d\ne\n"
+
+
+def test_delete_removes_its_lines() -> None:
+    assert apply_edits(SOURCE, edit("delete", 5)) == "a\nb\n  c\n  d\n"
+
+
+def test_insert_puts_lines_before_its_line_and_after_the_last() -> None:
+    assert apply_edits(SOURCE, edit("insert", 1, new_code="x")) == "x\na\nb\n  c\n  d\ne\n"
+    assert apply_edits(SOURCE, edit("insert", 6, new_code="x")) == "a\nb\n  c\n  d\ne\nx\n"
+
+
+def test_numbers_refer_to_the_listing_whatever_the_order_of_edits() -> None:
+    edits = edit("insert", 1, new_code=["0"]) + edit("replace", 5, new_code=["E"]) + edit("delete", 2)
+    assert apply_edits(SOURCE, edits) == "0\na\n  c\n  d\nE\n"
+    assert apply_edits(SOURCE, edits[::-1]) == "0\na\n  c\n  d\nE\n"
+
+
+def test_insertions_at_one_line_keep_their_order() -> None:
+    edits = edit("insert", 2, new_code=["1"]) + edit("insert", 2, new_code=["2"])
+    assert apply_edits(SOURCE, edits) == "a\n1\n2\nb\n  c\n  d\ne\n"
+
+
+def test_an_insert_before_a_replaced_line_stays_before_it() -> None:
+    edits = edit("replace", 2, new_code=["B"]) + edit("insert", 2, new_code=["1"])
+    assert apply_edits(SOURCE, edits) == "a\n1\nB\n  c\n  d\ne\n"
+
+
+@pytest.mark.parametrize("line", [0, -1, 6, 99])
+def test_a_line_outside_the_source_is_refused_with_the_range(line: int) -> None:
+    with pytest.raises(EditError, match="lines 1 to 5"):
+        apply_edits(SOURCE, edit("replace", line, new_code=["x"]))
+
+
+def test_overlapping_edits_are_refused() -> None:
+    edits = edit("replace", 2, num_lines=2, new_code=["x"]) + edit("delete", 3)
+    with pytest.raises(EditError, match="both change line 3"):
+        apply_edits(SOURCE, edits)
+
+
+def test_one_bad_edit_leaves_all_others_unapplied() -> None:
+    with pytest.raises(EditError):
+        apply_edits(SOURCE, edit("replace", 1, new_code=["x"]) + edit("delete", 9))
+
+
+def test_edits_without_effect_are_a_failure() -> None:
+    with pytest.raises(EditError, match="change nothing"):
+        apply_edits(SOURCE, edit("replace", 1, new_code=["a"]))
+
+
+def test_old_code_at_the_wrong_line_moves_the_edit_to_the_only_place_it_fits() -> None:
+    assert apply_edits(SOURCE, edit("replace", 1, old_code=["e"], new_code=["E"])) == "a\nb\n  c\n  d\nE\n"
+
+
+def test_old_code_with_another_indentation_moves_and_indents_the_new_lines() -> None:
+    edits = edit("replace", 1, num_lines=2, old_code=["c", "d"], new_code=["x", "  y"])
+    assert apply_edits(SOURCE, edits) == "a\nb\n  x\n    y\ne\n"
+
+
+def test_ambiguous_old_code_is_refused_with_the_lines_that_stand_there() -> None:
+    with pytest.raises(EditError, match="at 2 places") as failure:
+        apply_edits("x\ny\nx\n", edit("replace", 2, old_code=["x"], new_code=["z"]))
+    assert "2 | y" in str(failure.value)
+
+
+def test_old_code_that_stands_nowhere_is_refused() -> None:
+    with pytest.raises(EditError, match="nowhere"):
+        apply_edits(SOURCE, edit("replace", 1, old_code=["zzz"], new_code=["x"]))
+
+
+def test_line_numbers_pasted_into_new_code_are_dropped() -> None:
+    assert apply_edits(SOURCE, edit("replace", 1, new_code=["   1 | A"])) == "A\nb\n  c\n  d\ne\n"
+
+
+@pytest.mark.parametrize(
+    ("plain", "words"),
+    [
+        ([], "empty"),
+        (["x"], "not a JSON object"),
+        ([{"action": "move", "line_number": 1}], "replace, delete or insert"),
+        ([{"action": "delete", "line_number": "1"}], "whole numbers"),
+        ([{"action": "delete", "line_number": True}], "whole numbers"),
+        ([{"action": "delete", "line_number": 1, "num_lines": 0}], "at least 1"),
+        ([{"action": "insert", "line_number": 1}], "needs new_code"),
+        ([{"action": "replace", "line_number": 1}], "needs new_code"),
+        ([{"action": "replace", "line_number": 1, "new_code": [1]}], "list of strings"),
+        ([{"action": "delete", "line_number": 1, "file": "x"}], "unknown keys"),
+    ],
+)
+def test_malformed_edits_are_reported_by_index(plain: list[object], words: str) -> None:
+    with pytest.raises(EditError, match=words):
+        parse_edits(plain)
+
+
+LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=6), min_size=1, max_size=12)
+EDITS = st.lists(
+    st.builds(
+        Edit,
+        st.sampled_from([Action.REPLACE, Action.DELETE]),
+        st.integers(-2, 15),
+        st.integers(1, 4),
+        st.lists(st.text("xyz ", max_size=3), max_size=3).map(tuple),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(LINES, EDITS)
+def test_edits_apply_wholly_or_raise_and_touch_no_other_line(lines: list[str], edits: list[Edit]) -> None:
+    source = "\n".join(lines) + "\n"
+    try:
+        result = apply_edits(source, edits)
+    except EditError:
+        return
+    expected = list(lines)
+    for e in sorted(edits, key=lambda e: -e.line):
+        expected[e.line - 1 : e.end - 1] = e.new
+    assert result == "\n".join(expected) + "\n"
+
+
+def test_the_listing_numbers_every_line_once() -> None:
+    assert numbered("a\nb\n") == "   1 | a\n   2 | b"

@@ -1,0 +1,110 @@
+"""Histories told in a few words: each call appends the events a real step would journal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.history import History
+from storage import events as ev
+from storage.records import (
+    Budget,
+    CheckResult,
+    Command,
+    CommandKind,
+    CompileResult,
+    DepthOutcome,
+    KernelClass,
+    Origin,
+    ProfileResult,
+    Role,
+    RunSettings,
+    StepKind,
+    TimingResult,
+    Verdict,
+)
+
+SETTINGS = RunSettings(
+    run_id="story",
+    task_name="square_matmul",
+    task_source="",
+    kernel_class=KernelClass.MATMUL,
+    class_is_proposed=False,
+    sizes={},
+    toolchain="cpu",
+    model="recorded",
+)
+
+
+class Story:
+    """A history under construction."""
+
+    def __init__(self, **changes: object) -> None:
+        budget = changes.pop("budget", Budget(depths=10))
+        self.settings = replace(SETTINGS, budget=budget, **changes)  # type: ignore[arg-type]
+        self.history = History.of(self.settings, [])
+        self.step = 0
+
+    def tell(self, event: ev.Event) -> Story:
+        self.history.apply(event)
+        return self
+
+    def candidate(self, name: str, origin: Origin = Origin.SYNTHESIS, parent: str | None = None) -> Story:
+        history = self.history
+        repair = history.attempts[parent].created.repair + 1 if origin is Origin.REPAIR and parent else 0
+        base = parent if origin is Origin.OPTIMISATION else None
+        self.step += 1
+        created = ev.CandidateCreated(
+            self.step, name, parent, base, history.depth, 0, repair, origin, f"blob-{name}", None, 1, 0, name
+        )
+        return self.tell(created)
+
+    def compiles(self, name: str) -> Story:
+        return self.tell(ev.Compiled(self.step, name, CompileResult(True, 1.0), None))
+
+    def does_not_compile(self, name: str) -> Story:
+        result = CompileResult(False, 1.0, "error: no", verdict=Verdict.COMPILE_ERROR)
+        return self.tell(ev.Compiled(self.step, name, result, None))
+
+    def checks(self, name: str, verdict: Verdict = Verdict.PASSED) -> Story:
+        return self.tell(ev.Checked(self.step, name, CheckResult(verdict, 1.0)))
+
+    def runs_at(self, name: str, speedup: float) -> Story:
+        noise = (0.999, 1.0, 1.001) * 4
+        return self.tell(ev.Timed(self.step, name, TimingResult(noise, tuple(speedup for _ in noise))))
+
+    def is_profiled(self, name: str) -> Story:
+        return self.tell(ev.Profiled(self.step, name, ProfileResult("h", (), "memory", "summary"), None))
+
+    def passes(self, name: str, speedup: float) -> Story:
+        return self.compiles(name).checks(name).runs_at(name, speedup)
+
+    def is_diagnosed(self, name: str) -> Story:
+        return self.tell(ev.DiagnosisWritten(self.step, name, "blob"))
+
+    def settles(self, name: str | None, outcome: DepthOutcome = DepthOutcome.ACCEPTED) -> Story:
+        history = self.history
+        best = outcome is DepthOutcome.ACCEPTED and name is not None and history.beats(name, history.best_id)
+        return self.tell(ev.DepthFinished(self.step, history.depth, outcome, name, None, False, best, ""))
+
+    def accepts(self, name: str, speedup: float, parent: str | None = None) -> Story:
+        origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
+        return self.candidate(name, origin, parent).passes(name, speedup).settles(name)
+
+    def fails_to_patch(self, kind: StepKind, name: str) -> Story:
+        self.step += 1
+        self.tell(ev.StepStarted(self.step, kind, self.history.depth, name))
+        return self.tell(ev.StepFinished(self.step, kind, 1.0, "patch_failed"))
+
+    def calls(self, times: int, cost: float | None = 0.0) -> Story:
+        for _ in range(times):
+            self.step += 1
+            self.tell(
+                ev.ModelCalled(self.step, 0, Role.OPTIMISE, 0, None, "m", "p", "r", 100, 50, 0, 0, cost, 1.0, "stop")
+            )
+        return self
+
+    def steers(self, kind: CommandKind, argument: str = "", settled: bool = True) -> Story:
+        self.step += 1
+        command = Command(f"k{self.step}", kind, argument, "someone", 0.0)
+        self.tell(ev.CommandAcknowledged(command, self.step))
+        return self.tell(ev.CommandEffective(command.command_id, self.step, "")) if settled else self

@@ -1,0 +1,165 @@
+import pytest
+
+from engine.moves import Finish, Settle, Step
+from engine.strategies.cutegen import CuteGen
+from storage.records import Budget, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
+from tests.engine.story import Story
+
+
+def move(story: Story) -> object:
+    return CuteGen().next_move(story.history)
+
+
+def kind(story: Story) -> StepKind:
+    step = move(story)
+    assert isinstance(step, Step), step
+    return step.kind
+
+
+def test_a_run_begins_with_a_synthesis() -> None:
+    assert move(Story()) == Step(StepKind.SYNTHESISE, 0)
+
+
+def test_a_new_kernel_is_compiled_checked_timed_profiled_and_accepted() -> None:
+    story = Story().candidate("c001")
+    assert kind(story) is StepKind.COMPILE
+    assert kind(story.compiles("c001")) is StepKind.CHECK
+    assert kind(story.checks("c001")) is StepKind.TIME
+    assert kind(story.runs_at("c001", 0.1)) is StepKind.PROFILE
+    assert move(story.is_profiled("c001")) == Settle(0, DepthOutcome.ACCEPTED, "c001", None, "correct and timed")
+
+
+def test_a_failure_is_diagnosed_before_it_is_repaired() -> None:
+    story = Story().candidate("c001").does_not_compile("c001")
+    assert move(story) == Step(StepKind.DIAGNOSE, 0, "c001")
+    assert move(story.is_diagnosed("c001")) == Step(StepKind.REPAIR, 0, "c001")
+
+
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v not in (Verdict.PASSED, Verdict.COMPILE_ERROR)])
+def test_every_failed_check_leads_to_a_diagnosis(verdict: Verdict) -> None:
+    story = Story().candidate("c001").compiles("c001").checks("c001", verdict)
+    assert kind(story) is StepKind.DIAGNOSE
+
+
+def test_the_last_patch_of_a_repair_sequence_is_judged() -> None:
+    story = Story(max_repairs=1).candidate("c001").does_not_compile("c001").is_diagnosed("c001")
+    story.candidate("c002", Origin.REPAIR, "c001")
+    assert move(story) == Step(StepKind.COMPILE, 0, "c002")
+    assert kind(story.compiles("c002")) is StepKind.CHECK
+
+
+def test_repairs_used_up_lead_to_a_fresh_generation_and_then_to_failure() -> None:
+    story = Story(max_repairs=0, max_regenerations=1).candidate("c001").does_not_compile("c001")
+    assert kind(story) is StepKind.SYNTHESISE
+    ending = move(story.candidate("c002").does_not_compile("c002"))
+    assert isinstance(ending, Finish)
+    assert ending.state is RunState.FAILED
+
+
+def test_a_patch_that_never_applies_uses_up_a_repair() -> None:
+    story = Story(max_repairs=2).candidate("c001").does_not_compile("c001").is_diagnosed("c001")
+    story.fails_to_patch(StepKind.REPAIR, "c001")
+    assert kind(story) is StepKind.REPAIR
+    story.fails_to_patch(StepKind.REPAIR, "c001")
+    assert kind(story) is StepKind.SYNTHESISE
+
+
+def test_a_depth_given_up_keeps_the_base_and_names_the_last_attempt() -> None:
+    story = Story(max_repairs=0, max_regenerations=0).accepts("c001", 0.5)
+    story.candidate("c002", Origin.OPTIMISATION, "c001").does_not_compile("c002")
+    given_up = move(story)
+    assert isinstance(given_up, Settle)
+    assert (given_up.outcome, given_up.candidate_id, given_up.base_id) == (DepthOutcome.GIVEN_UP, "c002", "c001")
+    assert move(story.settles("c002", DepthOutcome.GIVEN_UP)) == Step(StepKind.OPTIMISE, 2, "c001")
+
+
+def test_an_optimisation_whose_patch_never_applies_is_tried_anew_from_the_same_base() -> None:
+    story = Story(max_regenerations=1).accepts("c001", 0.5).fails_to_patch(StepKind.OPTIMISE, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 1, "c001")
+    assert isinstance(move(story.fails_to_patch(StepKind.OPTIMISE, "c001")), Settle)
+
+
+def test_latest_continues_from_a_slower_kernel() -> None:
+    story = Story(base_policy="latest").accepts("c001", 0.5).accepts("c002", 0.4, "c001").accepts("c003", 0.3, "c002")
+    assert move(story) == Step(StepKind.OPTIMISE, 3, "c003")
+
+
+def test_best_returns_to_the_fastest_at_once() -> None:
+    story = Story(base_policy="best").accepts("c001", 0.5).accepts("c002", 0.4, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
+
+
+def test_patience_returns_to_the_best_after_two_depths_without_gain_and_then_allows_a_detour() -> None:
+    story = Story().accepts("c001", 0.5).accepts("c002", 0.4, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 2, "c002")
+    story.accepts("c003", 0.45, "c002")
+    assert move(story) == Step(StepKind.OPTIMISE, 3, "c001")
+    story.accepts("c004", 0.42, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 4, "c004")
+
+
+def test_a_gain_within_the_noise_is_no_gain() -> None:
+    story = Story().accepts("c001", 0.5).accepts("c002", 0.5004, "c001")
+    assert story.history.best_id == "c001"
+    assert story.history.fruitless == 1
+
+
+def test_a_roll_back_starts_the_next_depth_from_that_kernel_and_forgets_the_abandoned_best() -> None:
+    story = Story(base_policy="best").accepts("c001", 0.5).accepts("c002", 0.8, "c001").accepts("c003", 0.9, "c002")
+    story.steers(CommandKind.ROLL_BACK, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 3, "c001")
+    story.accepts("c004", 0.6, "c001")
+    assert move(story) == Step(StepKind.OPTIMISE, 4, "c004")
+    assert story.history.best_id == "c003"
+
+
+def test_a_matmul_sees_no_profile_before_depth_six_and_its_base_is_profiled_for_it() -> None:
+    story = Story(collect=Switch.OFF)
+    for n in range(6):
+        story.accepts(f"c{n:03d}", 0.1 + n / 10, f"c{n - 1:03d}" if n else None)
+    assert story.history.depth == 6
+    assert kind(story) is StepKind.OPTIMISE
+    story.steers(CommandKind.COLLECT, "auto")
+    assert move(story) == Step(StepKind.PROFILE, 6, "c005")
+    assert kind(story.is_profiled("c005")) is StepKind.OPTIMISE
+
+
+def test_exposure_can_be_forced_on_before_its_depth() -> None:
+    story = Story().accepts("c001", 0.5)
+    assert kind(story) is StepKind.OPTIMISE
+    story.steers(CommandKind.EXPOSE, "on")
+    assert move(story) == Step(StepKind.PROFILE, 1, "c001")
+
+
+def test_the_run_ends_when_all_depths_are_done() -> None:
+    story = Story(budget=Budget(depths=1)).accepts("c001", 0.5).accepts("c002", 0.8, "c001")
+    assert move(story) == Finish(RunState.FINISHED, "all 1 depths are done")
+
+
+def test_the_run_ends_at_its_target_only_when_the_whole_interval_is_above() -> None:
+    story = Story(budget=Budget(depths=9, target_speedup=0.8)).accepts("c001", 0.8)
+    assert kind(story) is StepKind.OPTIMISE
+    story.accepts("c002", 0.9, "c001")
+    ending = move(story)
+    assert isinstance(ending, Finish)
+    assert "target" in ending.reason
+
+
+def test_a_spent_budget_starts_no_further_depth() -> None:
+    story = Story(budget=Budget(depths=9, model_calls=3)).calls(3).accepts("c001", 0.5)
+    ending = move(story)
+    assert isinstance(ending, Finish)
+    assert "3 of 3 model calls" in ending.reason
+
+
+def test_an_unknown_cost_is_not_free() -> None:
+    story = Story(budget=Budget(depths=9, cost_usd=1.0)).calls(1, cost=None).accepts("c001", 0.5)
+    assert isinstance(move(story), Finish)
+
+
+def test_stagnation_ends_the_run_when_asked_for() -> None:
+    story = Story(budget=Budget(depths=9, stagnation_depths=2)).accepts("c001", 0.5)
+    story.accepts("c002", 0.4, "c001").accepts("c003", 0.45, "c002")
+    ending = move(story)
+    assert isinstance(ending, Finish)
+    assert "no improvement" in ending.reason

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from engine import tasks
+from engine.errors import TaskError
+
+FOREIGN = """\
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+N = 2048 * 2
+M, SCALE = 3, 4
+eps = 1e-5
+name = "text"
+
+def get_inputs():
+    return [torch.rand(N)]  # N stays a name
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_shipped_tasks_state_their_class_and_sizes_for_cpu_and_gpu() -> None:
+    found = list(tasks.shipped())
+    assert {task.name for task in found} >= {"square_matmul", "swish", "softmax"}
+    for task in found:
+        assert task.kernel_class is not None
+        assert set(task.presets) == {"cpu", "gpu"}
+        assert task.task("cpu").sizes == {**task.constants, **task.presets["cpu"]}
+
+
+def test_a_foreign_file_runs_with_its_constants_overridden_and_nothing_else_changed(tmp_path: Path) -> None:
+    path = tmp_path / "plus.py"
+    path.write_text(FOREIGN)
+    task = tasks.read(path)
+    assert task.constants == {"N": 4096, "eps": 1e-5}
+    assert task.kernel_class is None
+    changed = task.task("cpu", {"N": 512})
+    assert changed.source == FOREIGN.replace("2048 * 2", "512")
+    assert changed.sizes == {"N": 512, "eps": 1e-5}
+
+
+def test_an_unknown_constant_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    path = tmp_path / "plus.py"
+    path.write_text(FOREIGN)
+    with pytest.raises(TaskError, match="no module-level number K. It has: N=4096"):
+        tasks.read(path).task("cpu", {"K": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\n", "does not define Model, get_inputs, get_init_inputs"),
+        ("class Model: ...\ndef get_inputs(): ...\n", "does not define get_init_inputs"),
+        ("def broken(:\n", "not valid Python"),
+    ],
+)
+def test_a_file_that_is_no_task_says_what_is_missing(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(text)
+    with pytest.raises(TaskError, match=words):
+        tasks.read(path)
+
+
+def test_an_unknown_name_lists_the_shipped_tasks() -> None:
+    with pytest.raises(TaskError, match="square_matmul"):
+        tasks.find("no_such_task")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="absent.py"):
+        tasks.find(str(tmp_path / "absent.py"))
