@@ -10,15 +10,15 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from engine import loop, supervisor, tasks
 from engine.bench import Bench
-from engine.cli import arguments, report
+from engine.cli import arguments, verbs
 from engine.cli.live import LiveView
+from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
 from engine.history import History
 from engine.llm import LanguageModel
@@ -31,28 +31,26 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import Journal
-from storage.records import Budget, CommandKind, RunSettings, RunState, Switch
-
-OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
+from storage.records import CommandKind, RunSettings, RunState
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     options = arguments.parse(argv)
-    verbs: dict[str, Callable[[Namespace], int]] = {
+    handlers: dict[str, Callable[[Namespace], int]] = {
         "run": run_task,
         "resume": resume_run,
-        "list": list_runs,
-        "show": show_run,
-        "command": send_command,
-        "export": export_kernel,
+        "list": verbs.list_runs,
+        "show": verbs.show_run,
+        "command": verbs.send_command,
+        "export": verbs.export_kernel,
         "evaluate": evaluate_file,
-        "patch": patch_source,
-        "tasks": list_tasks,
+        "patch": verbs.patch_source,
+        "tasks": verbs.list_tasks,
         "doctor": examine_machine,
     }
     try:
-        return verbs[options.verb](options)
+        return handlers[options.verb](options)
     except liveness.AlreadyRunningError as error:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
@@ -66,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
 def run_task(options: Namespace) -> int:
     """Start a run, here or detached."""
     check_policy(options.base_policy)
-    settings = _settings(options)
+    settings = verbs.settings_of(options)
     if options.background:
         print(supervisor.start(settings).run_id)
         return OK
@@ -125,42 +123,6 @@ def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
         raise
 
 
-def list_runs(options: Namespace) -> int:
-    """All runs."""
-    if options.json:
-        from storage.folder import all_runs
-
-        print(json.dumps([report.summary(folder) for folder in all_runs()]))
-    else:
-        report.print_list(Console())
-    return OK
-
-
-def show_run(options: Namespace) -> int:
-    """One run."""
-    folder = find_run(options.run_id)
-    if options.json:
-        print(json.dumps(report.details(folder)))
-    else:
-        report.print_run(Console(), folder)
-    return OK
-
-
-def send_command(options: Namespace) -> int:
-    """Steer a run."""
-    folder = find_run(options.run_id)
-    command = commands.send(folder.commands_file, CommandKind(options.kind), options.argument)
-    state = "" if liveness.is_held(folder) else " (no engine is working on this run; it is read when one resumes)"
-    print(f"{command.kind} asked, command {command.command_id}{state}")
-    return OK
-
-
-def export_kernel(options: Namespace) -> int:
-    """Write a kernel out."""
-    report.write(report.exported(find_run(options.run_id), options.candidate), options.output)
-    return OK
-
-
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     from engine.evaluation import evaluate
@@ -184,67 +146,11 @@ def evaluate_file(options: Namespace) -> int:
     return OK
 
 
-def patch_source(options: Namespace) -> int:
-    """Put a raw reply through the parser and patcher of a run."""
-    from engine.llm import Completion
-    from engine.patching.edits import EditError
-    from engine.steps.ladder import read_patch
-
-    try:
-        source = Path(options.source).read_bytes().decode()
-        reply = sys.stdin.read() if options.reply == "-" else Path(options.reply).read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read: {error}") from error
-    try:
-        patched = read_patch(source, Completion(reply, "", "stop", 0.0))
-    except EditError as report_for_model:
-        print(report_for_model, file=sys.stderr)
-        return FAILED
-    sys.stdout.write(patched.source)
-    return OK
-
-
-def list_tasks(options: Namespace) -> int:
-    """The shipped tasks."""
-    for task in tasks.shipped():
-        presets = "; ".join(
-            f"{name}: {', '.join(f'{k}={v}' for k, v in p.items())}" for name, p in task.presets.items()
-        )
-        print(f"{task.name:16} {task.kernel_class or 'class proposed by the model':12} {presets}")
-    return OK
-
-
 def examine_machine(options: Namespace) -> int:
     """What this machine has and lacks."""
     from engine.doctor import print_findings
 
     return OK if print_findings(Console()) else MACHINE_LACKS
-
-
-def _settings(options: Namespace) -> RunSettings:
-    fields = {
-        "base_policy": options.base_policy,
-        "max_repairs": options.max_repairs,
-        "max_regenerations": options.max_regenerations,
-        "expose_from_depth": options.expose_from_depth,
-        "collect": Switch(options.collect),
-    }
-    if options.recording:
-        fields["recording"] = str(Path(options.recording).absolute())
-    if options.reply_seconds is not None:
-        fields["reply_seconds"] = options.reply_seconds
-    settings = supervisor.new_settings(
-        options.task, toolchain=options.toolchain, model=options.model, overrides=dict(options.overrides), **fields
-    )
-    limits = {
-        "depths": options.depths if options.depths is not None else settings.budget.depths,
-        "model_calls": options.model_calls,
-        "tokens": options.tokens,
-        "cost_usd": options.cost_usd,
-        "wall_s": options.max_minutes * 60 if options.max_minutes is not None else None,
-        "target_speedup": options.target_speedup,
-    }
-    return replace(settings, budget=Budget(**limits))
 
 
 def _model(settings: RunSettings) -> LanguageModel:

@@ -1,0 +1,110 @@
+"""The verbs that need no toolchain and no model. Knows run folders and text, not how a kernel is judged."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from engine import supervisor, tasks
+from engine.cli import report
+from engine.errors import EngineError
+from engine.llm import Completion
+from engine.patching.edits import EditError
+from engine.steps.ladder import read_patch
+from storage import commands, liveness
+from storage.folder import all_runs, find_run
+from storage.records import Budget, CommandKind, RunSettings, Switch
+
+OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def list_runs(options: Namespace) -> int:
+    """All runs."""
+    if options.json:
+        print(json.dumps([report.summary(folder) for folder in all_runs()]))
+    else:
+        report.print_list(Console())
+    return OK
+
+
+def show_run(options: Namespace) -> int:
+    """One run."""
+    folder = find_run(options.run_id)
+    if options.json:
+        print(json.dumps(report.details(folder)))
+    else:
+        report.print_run(Console(), folder)
+    return OK
+
+
+def send_command(options: Namespace) -> int:
+    """Steer a run."""
+    folder = find_run(options.run_id)
+    command = commands.send(folder.commands_file, CommandKind(options.kind), options.argument)
+    state = "" if liveness.is_held(folder) else " (no engine is working on this run; it is read when one resumes)"
+    print(f"{command.kind} asked, command {command.command_id}{state}")
+    return OK
+
+
+def export_kernel(options: Namespace) -> int:
+    """Write a kernel out."""
+    report.write(report.exported(find_run(options.run_id), options.candidate), options.output)
+    return OK
+
+
+def patch_source(options: Namespace) -> int:
+    """Put a raw reply through the parser and patcher of a run."""
+    try:
+        source = Path(options.source).read_bytes().decode()
+        reply = sys.stdin.read() if options.reply == "-" else Path(options.reply).read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"cannot read: {error}") from error
+    try:
+        patched = read_patch(source, Completion(reply, "", "stop", 0.0))
+    except EditError as report_for_model:
+        print(report_for_model, file=sys.stderr)
+        return FAILED
+    sys.stdout.write(patched.source)
+    return OK
+
+
+def list_tasks(options: Namespace) -> int:
+    """The shipped tasks."""
+    for task in tasks.shipped():
+        presets = "; ".join(
+            f"{name}: {', '.join(f'{k}={v}' for k, v in p.items())}" for name, p in task.presets.items()
+        )
+        print(f"{task.name:16} {task.kernel_class or 'class proposed by the model':12} {presets}")
+    return OK
+
+
+def settings_of(options: Namespace) -> RunSettings:
+    """Settings of the run that the `run` verb asks for."""
+    fields = {
+        "base_policy": options.base_policy,
+        "max_repairs": options.max_repairs,
+        "max_regenerations": options.max_regenerations,
+        "expose_from_depth": options.expose_from_depth,
+        "collect": Switch(options.collect),
+    }
+    if options.recording:
+        fields["recording"] = str(Path(options.recording).absolute())
+    if options.reply_seconds is not None:
+        fields["reply_seconds"] = options.reply_seconds
+    settings = supervisor.new_settings(
+        options.task, toolchain=options.toolchain, model=options.model, overrides=dict(options.overrides), **fields
+    )
+    limits = {
+        "depths": options.depths if options.depths is not None else settings.budget.depths,
+        "model_calls": options.model_calls,
+        "tokens": options.tokens,
+        "cost_usd": options.cost_usd,
+        "wall_s": options.max_minutes * 60 if options.max_minutes is not None else None,
+        "target_speedup": options.target_speedup,
+    }
+    return replace(settings, budget=Budget(**limits))

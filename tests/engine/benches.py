@@ -1,0 +1,67 @@
+"""Benches on a temporary run folder, with a real journal, real blobs and recorded replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from engine import tasks
+from engine.bench import Bench
+from engine.history import History
+from engine.llm.recorded import RecordedModel
+from engine.llm.recording import read_recording
+from engine.loop import settle
+from engine.moves import Settle
+from engine.toolchains import Toolchain
+from storage import events as ev
+from storage.blobs import Blobs, text_hash
+from storage.folder import RunFolder
+from storage.journal import Journal
+from storage.records import CheckResult, CompileResult, DepthOutcome, Origin, RunSettings, TimingResult, Verdict
+from tests.engine.story import SETTINGS
+
+SOURCE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
+
+
+def write_recording(path: Path, replies: Sequence[tuple[str, str | None, str]]) -> Path:
+    """A recording of (role, source text or None, reply)."""
+    lines: list[object] = [{"format": 1, "task": "square_matmul", "model": "recorded"}]
+    for role, source, reply in replies:
+        lines.append({"role": role, "source": None if source is None else text_hash(source), "reply": reply})
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n")
+    return path
+
+
+def open_bench(
+    home: Path,
+    replies: Sequence[tuple[str, str | None, str]] = (),
+    toolchain: Toolchain | None = None,
+    **changes: object,
+) -> Bench:
+    """A bench on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
+    folder = RunFolder(home / "run")
+    settings: RunSettings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+    if not folder.settings_file.exists():
+        folder.write_settings(settings)
+    journal = Journal(folder.journal_file)
+    model = RecordedModel(read_recording(write_recording(home / "replies.jsonl", replies)))
+    task = tasks.find("square_matmul").task("cpu")
+    history = History.of(folder.read_settings(), journal.entries)
+    return Bench(folder, journal, history, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs))
+
+
+def add_candidate(bench: Bench, source: str = SOURCE, parent: str | None = None, speedup: float | None = None) -> str:
+    """Journal a candidate, and a whole accepted depth around it when a speed-up is given."""
+    name, step = f"c{len(bench.history.attempts) + 1:03d}", bench.history.steps_finished + 1
+    origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
+    blob, depth = bench.blobs.put(source), bench.history.depth
+    bench.emit(ev.CandidateCreated(step, name, parent, parent, depth, 0, 0, origin, blob, None, 1, 0, name))
+    if speedup is not None:
+        bench.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
+        bench.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
+        bench.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
+        settle(bench, Settle(depth, DepthOutcome.ACCEPTED, name, parent, "correct and timed"))
+    return name

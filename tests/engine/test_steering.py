@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import pytest
+
+from engine.bench import Bench
+from engine.errors import StopRequested
+from engine.steering import Inbox
+from storage import commands
+from storage import events as ev
+from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind, Switch
+from tests.engine.benches import add_candidate, open_bench
+
+
+def ask(bench: Bench, kind: CommandKind, argument: str = "") -> Command:
+    return commands.send(bench.folder.commands_file, kind, argument, asked_by="tester")
+
+
+def events_of(bench: Bench, kind: type) -> list[object]:
+    return [entry.event for entry in bench.journal.entries if isinstance(entry.event, kind)]
+
+
+class Meanwhile:
+    """Stands in for the wait between two looks at the command file: each look is one act of the person."""
+
+    def __init__(self, *acts: object) -> None:
+        self.acts = list(acts)
+
+    def __call__(self, seconds: float) -> None:
+        assert self.acts, "nobody is left to steer and the engine still waits"
+        act = self.acts.pop(0)
+        assert callable(act)
+        act()
+
+
+def test_pause_holds_the_gate_until_resume_and_both_are_journaled(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    ask(bench, CommandKind.PAUSE)
+    states: list[RunState] = []
+    meanwhile = Meanwhile(lambda: states.append(bench.history.state), lambda: ask(bench, CommandKind.RESUME))
+    Inbox(bench, meanwhile).gate()
+    assert states == [RunState.PAUSED]
+    assert bench.history.state is RunState.RUNNING
+    assert len(events_of(bench, ev.CommandAcknowledged)) == len(events_of(bench, ev.CommandEffective)) == 2
+
+
+def test_stop_outranks_pause(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    ask(bench, CommandKind.PAUSE)
+    Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.STOP))).gate()
+    assert bench.history.steering.is_stopped
+
+
+def test_a_command_is_carried_out_once_even_by_an_engine_that_starts_anew(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    ask(bench, CommandKind.EXPOSE, "on")
+    Inbox(bench).gate()
+    again = open_bench(tmp_path)
+    Inbox(again).gate()
+    assert len(events_of(again, ev.CommandEffective)) == 1
+    assert again.history.steering.expose is Switch.ON
+
+
+def test_a_command_acknowledged_before_a_crash_is_carried_out_after_it(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    bench.emit(ev.CommandAcknowledged(ask(bench, CommandKind.COLLECT, "off"), 1))
+    again = open_bench(tmp_path)
+    Inbox(again).gate()
+    assert again.history.steering.collect is Switch.OFF
+
+
+def test_roll_back_leaves_the_depth_in_flight_and_keeps_its_attempt(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    first = add_candidate(bench, "one", speedup=0.5)
+    second = add_candidate(bench, "two", first, speedup=0.8)
+    unfinished = add_candidate(bench, "three", second)
+    ask(bench, CommandKind.ROLL_BACK, first)
+    Inbox(bench).gate()
+    left = bench.history.depths[-1]
+    assert (left.outcome, left.candidate_id) == (DepthOutcome.GIVEN_UP, unfinished)
+    assert bench.history.line == [first]
+    assert unfinished in bench.history.attempts
+
+
+def test_roll_back_between_depths_gives_up_nothing(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    first = add_candidate(bench, "one", speedup=0.5)
+    add_candidate(bench, "two", first, speedup=0.8)
+    ask(bench, CommandKind.ROLL_BACK, first)
+    Inbox(bench).gate()
+    assert len(bench.history.depths) == 2
+
+
+@pytest.mark.parametrize(("target", "words"), [("c999", "no kernel"), ("c001", "not correct")])
+def test_roll_back_to_a_kernel_that_never_passed_is_refused_with_a_reason(
+    tmp_path: Path, target: str, words: str
+) -> None:
+    bench = open_bench(tmp_path)
+    add_candidate(bench)
+    ask(bench, CommandKind.ROLL_BACK, target)
+    Inbox(bench).gate()
+    (refused,) = events_of(bench, ev.CommandRefused)
+    assert isinstance(refused, ev.CommandRefused)
+    assert words in refused.reason
+    assert bench.history.line == []
+
+
+def test_a_foreign_line_with_a_bad_argument_is_refused_not_fatal(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    line = '{"command_id":"x","kind":"expose","argument":"maybe","asked_by":"","asked_at":0}\nnot json\n'
+    bench.folder.commands_file.write_text(line)
+    Inbox(bench).gate()
+    assert len(events_of(bench, ev.CommandRefused)) == 1
+
+
+def test_a_run_that_waits_goes_on_when_steered_and_drops_the_step_a_roll_back_leaves(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    first = add_candidate(bench, "one", speedup=0.5)
+    add_candidate(bench, "two", first, speedup=0.8)
+    bench.emit(ev.StepStarted(1, StepKind.OPTIMISE, 2, "c002"))
+    Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.ROLL_BACK, first))).wait("no reply is left")
+    assert bench.history.in_flight is None
+    assert bench.history.depths[-1].reason == f"left by a roll-back to {first}"
+    assert bench.history.state is RunState.RUNNING
+
+
+def test_a_stop_breaks_off_a_reply_that_is_coming_in(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    inbox = Inbox(bench)
+    inbox.interrupt()
+    ask(bench, CommandKind.STOP)
+    with pytest.raises(StopRequested):
+        inbox.interrupt()
+
+
+def test_a_hint_stays_pending_until_a_prompt_has_carried_it(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    hint = ask(bench, CommandKind.HINT, "try larger tiles")
+    Inbox(bench).gate()
+    assert bench.history.pending_hints == [hint]
+    assert events_of(bench, ev.CommandEffective) == []
