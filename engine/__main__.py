@@ -24,7 +24,6 @@ from engine.history import History
 from engine.llm import LanguageModel
 from engine.steering import Inbox
 from engine.strategies import Strategy
-from engine.strategies.base_policy import check_policy
 from engine.toolchains import Toolchain
 from storage import codec, commands, liveness
 from storage import events as ev
@@ -63,7 +62,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def run_task(options: Namespace) -> int:
     """Start a run, here or detached."""
-    check_policy(options.base_policy)
     settings = verbs.settings_of(options)
     if options.background:
         print(supervisor.start(settings).run_id)

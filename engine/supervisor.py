@@ -51,6 +51,8 @@ def new_settings(
     if model == "recorded":
         recording = recording or _recording_for(chosen.name)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
+        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
+        fields.setdefault("base_policy", "latest")
         fields.setdefault("budget", Budget(depths=RECORDED_DEPTHS.get(chosen.name, Budget().depths)))
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))

@@ -105,7 +105,7 @@ def _run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run.add_argument("--model", help="model name, or 'recorded'; default: the endpoint if one is set, else recorded")
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
-    run.add_argument("--base", dest="base_policy", default="patience=2", help=f"base kernel policy: {POLICIES}")
+    run.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
     run.add_argument("--max-repairs", type=int, default=5, help="patches per generated kernel")
     run.add_argument("--max-regenerations", type=int, default=2, help="fresh starts per depth")
     run.add_argument("--expose-from", dest="expose_from_depth", type=int, help="first depth whose prompt has a profile")

@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.llm import Completion
 from engine.patching.edits import EditError
 from engine.steps.ladder import read_patch
+from engine.strategies.base_policy import check_policy
 from storage import commands, liveness
 from storage.folder import all_runs, find_run
 from storage.records import Budget, CommandKind, RunSettings, Switch
@@ -86,12 +87,14 @@ def list_tasks(options: Namespace) -> int:
 def settings_of(options: Namespace) -> RunSettings:
     """Settings of the run that the `run` verb asks for."""
     fields = {
-        "base_policy": options.base_policy,
         "max_repairs": options.max_repairs,
         "max_regenerations": options.max_regenerations,
         "expose_from_depth": options.expose_from_depth,
         "collect": Switch(options.collect),
     }
+    if options.base_policy:
+        check_policy(options.base_policy)
+        fields["base_policy"] = options.base_policy
     if options.recording:
         fields["recording"] = str(Path(options.recording).absolute())
     if options.reply_seconds is not None:

@@ -1,0 +1,72 @@
+"""How fast journals become rows, and how long a line takes until it can be queried: `python -m benchmarks.ingest`."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from storage import queries
+from storage.database import Database, index_file, open_database
+from storage.events import StepFinished
+from storage.ingest import Ingest
+from storage.journal import Journal
+from storage.records import StepKind
+from tests.samples import write_run
+
+RUNS, DEPTHS, LINES = 4, 500, 50
+
+
+def measure_bulk(home: Path) -> None:
+    """Rows of whole journals, read into an empty index."""
+    folders = [write_run(home / "runs", f"bulk-{seed}", seed=seed, depths=DEPTHS) for seed in range(RUNS)]
+    with open_database(index_file(home)) as db:
+        started = time.perf_counter()
+        Ingest(db, home / "runs").catch_up()
+        seconds = time.perf_counter() - started
+        events = sum(folder.journal_file.read_bytes().count(b"\n") for folder in folders)
+        print(f"bulk: {events} events of {RUNS} runs in {seconds:.2f} s: {events / seconds:,.0f} events/s")
+        for name in ("attempts", "depths", "steps", "feed", "run"):
+            started = time.perf_counter()
+            getattr(queries, name)(db, "bulk-0")
+            print(f"query {name}: {1e3 * (time.perf_counter() - started):.1f} ms at {DEPTHS} depths")
+        started = time.perf_counter()
+        queries.overview(db)
+        print(f"query overview: {1e3 * (time.perf_counter() - started):.1f} ms")
+
+
+def measure_latency(home: Path) -> None:
+    """From the journal's write to the row being there, one line at a time."""
+    folder = write_run(home / "runs", "live", depths=4, ending="running")
+    with open_database(index_file(home)) as db:
+        ingest = Ingest(db, home / "runs")
+        ingest.start()
+        journal = Journal(folder.journal_file)
+        db.wait_until(lambda: count(db) == len(journal.entries), 10.0)
+        waits = [one_line(db, journal) for _ in range(LINES)]
+        journal.close()
+        ingest.stop()
+    median, worst = statistics.median(waits), max(waits)
+    print(f"latency over {LINES} lines: median {1e3 * median:.0f} ms, worst {1e3 * worst:.0f} ms")
+
+
+def one_line(db: Database, journal: Journal) -> float:
+    """Seconds until one more event can be queried."""
+    started = time.perf_counter()
+    journal.append(StepFinished(1, StepKind.CHECK, 0.1, "passed"))
+    if not db.wait_until(lambda: count(db) == len(journal.entries), 10.0):
+        raise TimeoutError("the line never came")
+    return time.perf_counter() - started
+
+
+def count(db: Database) -> int:
+    """Events of the live run in the index."""
+    with db.reader() as cursor:
+        return int(cursor.execute("SELECT count(*) FROM events WHERE run_id = 'live'").fetchall()[0][0])
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        measure_bulk(Path(name) / "bulk")
+        measure_latency(Path(name) / "live")
