@@ -20,7 +20,7 @@ from typing import Any
 
 from engine import tasks
 from engine.errors import EngineError, ModelError
-from engine.llm.recording import shipped_recording
+from engine.llm.recording import read_recording, shipped_recording
 from storage import liveness
 from storage.folder import RunFolder, runs_folder
 from storage.records import Budget, KernelClass, RunSettings, Switch
@@ -50,6 +50,7 @@ def new_settings(
     recording = fields.pop("recording", None)
     if model == "recorded":
         recording = recording or _recording_for(chosen.name)
+        read_recording(Path(recording))
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
         # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
         fields.setdefault("base_policy", "latest")

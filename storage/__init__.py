@@ -1,1 +1,1 @@
-"""Run folders, journals and the DuckDB index over them. Knows nothing of engines, models, kernels' toolchains or screens."""
+"""Run folders, journals and the DuckDB index over them. Knows nothing of engines, models or screens."""

@@ -32,7 +32,7 @@ class Blobs:
                 file.write(text.encode("utf-8", "surrogatepass"))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(draft, target)
+            draft.replace(target)
         return name
 
     def get(self, name: str) -> str:

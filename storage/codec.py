@@ -1,5 +1,7 @@
-"""Records to JSON and back by their type hints. Unknown keys are ignored and missing ones take their default, so an older
-reader survives a newer journal. Knows no record by name."""
+"""Records to JSON and back by their type hints. Knows no record by name.
+
+Unknown keys are ignored and missing ones take their default, so an older reader survives a newer journal.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def decode(line: str) -> Entry:
         fields = json.loads(line)
         kind = _KINDS[fields["kind"]]
         return Entry(int(fields["seq"]), float(fields["time"]), codec.from_plain(kind, fields["event"]))
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise codec.DecodeError(f"not a journal line ({error!r}): {line[:200]}") from error
 
 

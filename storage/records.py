@@ -1,4 +1,4 @@
-"""The vocabulary every layer shares: closed sets and the plain records that travel in events. Knows only the standard library."""
+"""The vocabulary every layer shares: closed sets and the plain records that travel in events. Knows no file."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ class StepKind(StrEnum):
     DIAGNOSE = "diagnose"
     REPAIR = "repair"
     OPTIMISE = "optimise"
-    SETTLE = "settle"
 
 
 class Role(StrEnum):
@@ -146,6 +145,7 @@ class Budget:
     cost_usd: float | None = None
     wall_s: float | None = None
     target_speedup: float | None = None
+    stagnation_depths: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The seam between the loop and the machine: build, judge, time and profile one candidate. Knows no model and no run."""
+"""The seam between loop and machine: build, judge, time and profile one candidate. Knows no model and no run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Toolchain(Protocol):
         ...
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """Time the candidate and the eager reference in alternation; a candidate that fails here yields a CheckResult."""
+        """Time candidate and eager reference in alternation; a candidate that fails here yields a CheckResult."""
         ...
 
     def profile(self, task: Task, source: str) -> ProfileResult:

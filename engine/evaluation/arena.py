@@ -1,0 +1,125 @@
+"""Shared memory of fixed size between the judge and one worker, seen as tensors. Knows shapes, not meanings."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+import torch
+
+ALIGNMENT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One tensor: shape, dtype by name, stride of the private copy. The shared copy is always contiguous."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    stride: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> Spec:
+        """Spec of a tensor; strides that leave gaps or overlap become contiguous ones."""
+        dense = torch.empty_like(tensor, device="meta")
+        return cls(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), tuple(dense.stride()))
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Spec:
+        """Read what `asdict` wrote."""
+        return cls(tuple(plain["shape"]), str(plain["dtype"]), tuple(plain["stride"]))
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """The dtype itself."""
+        dtype = getattr(torch, self.dtype)
+        assert isinstance(dtype, torch.dtype)
+        return dtype
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return self.numel * self.torch_dtype.itemsize
+
+    def as_dtype(self, dtype: str) -> Spec:
+        """The same shape in another dtype."""
+        return Spec(self.shape, dtype, self.stride)
+
+
+Layout = Mapping[str, Sequence[Spec]]
+
+
+class Arena:
+    """Named groups of tensors in one anonymous file. Created empty, sized once, then sealed against resizing.
+
+    Without the seals a worker could shrink the file and crash the judge at its next read.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._map: mmap.mmap | None = None
+        self._groups: dict[str, list[torch.Tensor]] = {}
+
+    def size_to(self, layout: Layout) -> None:
+        """Fix the size for a layout and map it here."""
+        total = sum(_padded(spec) for specs in layout.values() for spec in specs)
+        os.ftruncate(self.file, max(total, ALIGNMENT))
+        fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self.map(layout)
+
+    def map(self, layout: Layout) -> None:
+        """Map a file that the judge has sized."""
+        self._map = mmap.mmap(self.file, 0)
+        offset = 0
+        for name, specs in layout.items():
+            self._groups[name] = []
+            for spec in specs:
+                self._groups[name].append(_view(self._map, spec, offset))
+                offset += _padded(spec)
+
+    def __getitem__(self, group: str) -> list[torch.Tensor]:
+        return self._groups[group]
+
+
+def to_plain(layout: Layout) -> dict[str, list[dict[str, Any]]]:
+    """A layout as JSON."""
+    return {name: [asdict(spec) for spec in specs] for name, specs in layout.items()}
+
+
+def from_plain(plain: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Spec]]:
+    """A layout from JSON."""
+    return {name: [Spec.from_plain(spec) for spec in specs] for name, specs in plain.items()}
+
+
+def private_copy(spec: Spec) -> torch.Tensor:
+    """A tensor of this process's own memory with the spec's strides, content undefined."""
+    return torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype)
+
+
+def poison(tensors: Sequence[torch.Tensor]) -> None:
+    """Fill with what no honest result contains, so that an unwritten element shows."""
+    for tensor in tensors:
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            tensor.fill_(float("nan"))
+        elif tensor.dtype is not torch.bool:
+            tensor.fill_(torch.iinfo(tensor.dtype).min + 77)
+
+
+def _view(memory: mmap.mmap, spec: Spec, offset: int) -> torch.Tensor:
+    if spec.numel == 0:
+        return torch.empty(spec.shape, dtype=spec.torch_dtype)
+    return torch.frombuffer(memory, dtype=spec.torch_dtype, count=spec.numel, offset=offset).view(spec.shape)
+
+
+def _padded(spec: Spec) -> int:
+    return -(-max(spec.nbytes, 1) // ALIGNMENT) * ALIGNMENT

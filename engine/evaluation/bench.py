@@ -1,0 +1,192 @@
+"""The workers of one evaluation and the memory they share: start, describe, construct, ask. Decides no verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from engine.evaluation import arena, candidate, reference
+from engine.evaluation.arena import Arena
+from engine.evaluation.limits import Limits, Times
+from engine.evaluation.reference import UnusableTask
+from engine.evaluation.worker import Worker, WorkerEnded
+from engine.toolchains.host import order
+from engine.toolchains.host.build import Builder, BuildFailed, Built
+from engine.toolchains.host.flags import FlagRefused
+from engine.toolchains.host.order import OrderRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is judged: a task, a candidate, where it builds, and the limits."""
+
+    task_source: str
+    precision: str
+    source: str
+    builder: Builder
+    times: Times
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBuild:
+    """A build that did not succeed, whatever the candidate made of it afterwards."""
+
+    excerpt: str
+    log: str
+    is_timeout: bool
+
+
+class CandidateFailed(Exception):
+    """The candidate raised, or is no candidate. `answer` is what its worker told."""
+
+    def __init__(self, answer: Mapping[str, Any], during: str) -> None:
+        super().__init__(str(answer.get("raised", answer.get("missing", ""))))
+        self.answer = answer
+        self.during = during
+
+
+class Bench:
+    """A reference worker and a candidate worker. Both are forked before this process computes anything."""
+
+    def __init__(self, case: Case, folder: Path, with_reference: bool = True) -> None:
+        self.case = case
+        self.builds: list[Built] = []
+        self.failed_build: FailedBuild | None = None
+        self._trusted = Arena("reference")
+        self._shared = Arena("candidate")
+        self.stage = "import"
+        self.weights = "none"
+        self.call_seed = _secret()
+        self._weight_seed = _secret()
+        limits = dataclasses.replace(case.limits, processor_s=3600)
+        self.reference: Worker | None = None
+        if with_reference:
+            body = functools.partial(reference.body, case.task_source, self._trusted)
+            self.reference = Worker.fork(body, limits, folder, [self._trusted.file])
+        body = functools.partial(candidate.body, case.source, self._shared)
+        self.candidate = Worker.fork(body, case.limits, folder, [self._shared.file], self._serve)
+        # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
+        # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
+        torch.set_num_threads(1)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.candidate.end()
+        if self.reference:
+            self.reference.end()
+
+    def import_candidate(self) -> None:
+        """Build and import.
+
+        Raises:
+            CandidateFailed, WorkerEnded: it did not get that far.
+        """
+        answer = self.candidate.ask({"ask": "load_module"}, self.case.times.import_s)
+        _raise_failed(answer, "import")
+
+    def describe(self) -> None:
+        """Run the reference once, size the shared memory, and hand the candidate its construction."""
+        told = self.ask_reference("describe", weight_seed=self._weight_seed)
+        self.flop = int(told["flop"])
+        self.is_single = bool(told["is_single"])
+        self.reference_s = float(told["seconds"])
+        layout = arena.from_plain(told["layout"])
+        self._trusted.size_to(layout)
+        self.ask_reference("map", layout=told["layout"])
+        self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
+        self._construction = told
+
+    def construct(self) -> None:
+        """Make the candidate's model and note where its weights come from."""
+        for mine, theirs in zip(self._shared["weights"], self._trusted["weights"], strict=True):
+            mine.copy_(theirs)
+        told = self._construction
+        layout = {name: told["layout"][name] for name in ("inputs", "own", "weights")}
+        answer = self.ask_candidate(
+            "construct",
+            "ModelNew(...)",
+            init_inputs=told["init_inputs"],
+            weight_seed=self._weight_seed,
+            weight_names=told["weight_names"],
+            layout=layout,
+        )
+        self.weights = str(answer["weights"]) if told["weight_names"] else "none"
+
+    def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
+        """One question to the candidate, within the limit of one call."""
+        self.stage = during
+        answer = self.candidate.ask({"ask": name, **arguments}, self.case.times.call_s)
+        _raise_failed(answer, during)
+        return answer
+
+    def ask_reference(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """One question to the reference.
+
+        Raises:
+            UnusableTask: the task failed or is too slow.
+        """
+        assert self.reference is not None
+        try:
+            answer = self.reference.ask({"ask": name, **arguments}, self.case.times.reference_s)
+        except WorkerEnded as error:
+            raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
+        if "failed" in answer:
+            raise UnusableTask(f"the reference failed: {answer['failed']}")
+        return answer
+
+    @property
+    def trusted(self) -> Arena:
+        """Shared with the reference: inputs, own, answer, weights."""
+        return self._trusted
+
+    @property
+    def shared(self) -> Arena:
+        """Shared with the candidate: inputs, own (its outputs), weights."""
+        return self._shared
+
+    @property
+    def summed(self) -> float:
+        """Products summed into one output element, from the operation count; 0 when nothing is multiplied."""
+        outputs = sum(tensor.numel() for tensor in self._trusted["own"])
+        return self.flop / 2 / outputs if outputs else 0.0
+
+    def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
+        """Build what the candidate's import asks for."""
+        try:
+            wanted = order.read(request["build"] if isinstance(request.get("build"), dict) else {})
+            built = self.case.builder.build(wanted, self.case.source)
+        except BuildFailed as failure:
+            self.failed_build = FailedBuild(str(failure), failure.log, failure.is_timeout)
+            return {"excerpt": str(failure)}
+        except (OrderRefused, FlagRefused) as refusal:
+            self.failed_build = FailedBuild(str(refusal), str(refusal), is_timeout=False)
+            return {"excerpt": str(refusal)}
+        self.builds.append(built)
+        return {"library": built.library, "binding": built.binding, "namespace": built.namespace}
+
+
+def _raise_failed(answer: Mapping[str, Any], during: str) -> None:
+    if "raised" in answer or "missing" in answer:
+        raise CandidateFailed(answer, during)
+
+
+def _secret() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def shapes(tensors: Sequence[Any]) -> str:
+    """`(16, 4096) float32, …` for messages."""
+    return ", ".join(f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}" for tensor in tensors)

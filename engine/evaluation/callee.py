@@ -1,0 +1,86 @@
+"""One model and its private input buffers: load, go, store. Runs in both workers, so both sides pay the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from engine.evaluation import arena
+from engine.evaluation.arena import Arena, Spec
+
+_clock = time.perf_counter_ns
+
+
+class Callee:
+    """Calls one model on inputs from the arena's group `inputs`; its outputs go to `outputs_group`."""
+
+    def __init__(self, model: Any, shared: Arena, specs: Sequence[Spec], outputs_group: str) -> None:
+        self._model = model
+        self._shared = shared
+        self._buffers = [arena.private_copy(spec) for spec in specs]
+        self._outputs_group = outputs_group
+        self._outputs: Any = None
+        self._held: Any = None
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool) -> dict[str, Any]:
+        """Copy fresh contents into the same private buffers. `leaves` are get_inputs' items, tensors by number."""
+        self._outputs = None
+        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+            buffer.copy_(source)
+        self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        if poison:
+            self._poison_free_memory()
+        return {"loaded": True}
+
+    def go(self) -> dict[str, Any]:
+        """The timed call."""
+        arguments = self._arguments
+        with torch.no_grad():
+            start = _clock()
+            outputs = self._model(*arguments)
+            nanoseconds = _clock() - start
+        self._outputs = outputs
+        return {"ns": nanoseconds}
+
+    def store(self, hold: bool, copies: bool) -> dict[str, Any]:
+        """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
+        found = self._outputs
+        leaves = list(found) if isinstance(found, (tuple, list)) else [found]
+        described = [self._described(leaf) for leaf in leaves]
+        targets = self._shared[self._outputs_group]
+        if copies and len(leaves) == len(targets):
+            for leaf, target in zip(leaves, targets, strict=True):
+                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
+                    target.copy_(leaf)
+        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+            if copies:
+                source.copy_(buffer)
+        self._held = found if hold else None
+        self._outputs = None
+        return {"outputs": described, "container": type(found).__name__}
+
+    def _described(self, leaf: Any) -> dict[str, Any]:
+        if type(leaf) is not torch.Tensor:
+            return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
+        address = _storage(leaf)
+        held = self._held if isinstance(self._held, (tuple, list)) else [self._held]
+        return {
+            "type": "torch.Tensor",
+            "shape": list(leaf.shape),
+            "dtype": str(leaf.dtype).removeprefix("torch."),
+            "device": leaf.device.type,
+            "is_input": any(address and address == _storage(buffer) for buffer in self._buffers),
+            "is_reused": any(address and address == _storage(old) for old in held if type(old) is torch.Tensor),
+        }
+
+    def _poison_free_memory(self) -> None:
+        """What `empty` hands out next has held NaN, so that a forgotten write cannot pass by an old right answer."""
+        blocks = [torch.empty_like(target) for target in self._shared[self._outputs_group]]
+        arena.poison(blocks)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage().data_ptr())

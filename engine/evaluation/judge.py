@@ -1,0 +1,169 @@
+"""Answers one request of the engine in a process of its own. Never loads candidate code; makes the verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.evaluation import failures, processes, quiet
+from engine.evaluation.bench import Bench, CandidateFailed, Case
+from engine.evaluation.checking import Check
+from engine.evaluation.failures import Failure
+from engine.evaluation.limits import Limits, Times
+from engine.evaluation.reference import UnusableTask
+from engine.evaluation.sandbox import LEVEL, OwnFailure
+from engine.evaluation.timing import Timing
+from engine.evaluation.worker import WorkerEnded
+from engine.profiling import observing
+from engine.toolchains.host.build import Builder
+from engine.toolchains.host.installation import Installation
+from storage import codec
+from storage.records import CheckResult, CompileResult, TimingResult
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
+    processes.adopt_orphans()
+    folder = Path(tempfile.mkdtemp(prefix="judge.", dir=request["scratch"]))
+    try:
+        return {"result": codec.to_plain(ACTS[request["act"]](_case(request), folder))}
+    except UnusableTask as error:
+        return {"failed": "task", "message": str(error)}
+    except OwnFailure as error:
+        return {"failed": "toolchain", "message": str(error)}
+    finally:
+        processes.end_descendants()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def compile_candidate(case: Case, folder: Path) -> CompileResult:
+    """Build and import."""
+    started = time.monotonic()
+    with Bench(case, folder, with_reference=False) as bench:
+        failure = _import(bench)
+        seconds = time.monotonic() - started
+        built = bench.builds
+        log = "\n".join(one.log for one in built)
+        if failure:
+            log = bench.failed_build.log if bench.failed_build else log
+            return CompileResult(False, seconds, failure.message, log or failure.message, verdict=failure.verdict)
+        return CompileResult(
+            True,
+            seconds,
+            log=log,
+            remarks=tuple(remark for one in built for remark in one.remarks),
+            is_cached=bool(built) and all(one.is_cached for one in built),
+        )
+
+
+def check(case: Case, folder: Path) -> CheckResult:
+    """Correct or not."""
+    started = time.monotonic()
+    with Bench(case, folder) as bench:
+        outcome = _prepared(bench, lambda: Check(bench, _seed()).run())
+        return _finished(outcome, bench, time.monotonic() - started)
+
+
+def time_candidate(case: Case, folder: Path) -> TimingResult | CheckResult:
+    """How fast, against the reference."""
+    started = time.monotonic()
+    is_first = quiet.raise_priority()
+    busy = quiet.wait()
+    with Bench(case, folder) as bench:
+        outcome = _prepared(bench, lambda: Timing(bench).run())
+        if isinstance(outcome, TimingResult):
+            machine = {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
+            return replace(outcome, evidence={**outcome.evidence, **machine})
+        return _finished(outcome, bench, time.monotonic() - started)
+
+
+def describe(case: Case, folder: Path) -> dict[str, int]:
+    """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
+    with Bench(case, folder) as bench:
+        bench.describe()
+        groups = [bench.trusted[name] for name in ("inputs", "own", "weights")]
+        return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": bench.flop}
+
+
+def measure(case: Case, folder: Path) -> dict[str, Any]:
+    """Raw observations for a profile."""
+    quiet.raise_priority()
+    quiet.wait()
+    with Bench(case, folder) as bench:
+        outcome = _prepared(bench, lambda: observing.observe(bench, folder))
+        return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
+
+
+def prepare(case: Case, folder: Path) -> dict[str, str]:
+    """Build the common precompiled header."""
+    case.builder.prepare()
+    return {}
+
+
+ACTS: Mapping[str, Callable[[Case, Path], Any]] = {
+    "compile": compile_candidate,
+    "check": check,
+    "time": time_candidate,
+    "describe": describe,
+    "measure": measure,
+    "prepare": prepare,
+}
+
+
+def _prepared(bench: Bench, act: Callable[[], Any]) -> Any:
+    """Import, describe and construct, then act; a candidate that fails on the way yields its Failure."""
+    if failure := _import(bench):
+        return failure
+    bench.describe()
+    return _guarded(bench, bench.construct) or _guarded(bench, act)
+
+
+def _import(bench: Bench) -> Failure | None:
+    """Import the candidate. A build that failed counts even when the module carried on without it."""
+    failure: Failure | None = _guarded(bench, bench.import_candidate)
+    return failures.of_build(bench.failed_build) if bench.failed_build else failure
+
+
+def _guarded(bench: Bench, act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except CandidateFailed as failed:
+        return failures.of_build(bench.failed_build) if bench.failed_build else failures.of_candidate(failed)
+    except WorkerEnded as ended:
+        return failures.of_death(ended, bench.stage)
+
+
+def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> CheckResult:
+    evidence = {
+        "threads": os.environ.get("OMP_NUM_THREADS", "?"),
+        "isolation": LEVEL,
+        "weights": bench.weights,
+        "build": "cached" if bench.builds and all(one.is_cached for one in bench.builds) else "built here",
+    }
+    if printed := failures.printed(bench.candidate.output)[:500].strip():
+        evidence["printed"] = printed
+    if isinstance(outcome, Failure):
+        return CheckResult(outcome.verdict, seconds, message=outcome.message, evidence=evidence)
+    return replace(outcome, evidence={**evidence, **outcome.evidence})
+
+
+def _case(request: Mapping[str, Any]) -> Case:
+    builder = Builder(Installation(**request["installation"]), Path(request["cache"]), request["times"]["build_s"])
+    return Case(
+        task_source=request["task_source"],
+        precision=request["precision"],
+        source=request["source"],
+        builder=builder,
+        times=Times(**request["times"]),
+        limits=Limits(**request["limits"]),
+    )
+
+
+def _seed() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 1

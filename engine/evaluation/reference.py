@@ -1,0 +1,177 @@
+"""The trusted reference worker: makes inputs from secret seeds, answers in float64, and is timed as the baseline."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.evaluation import arena, values
+from engine.evaluation.arena import Arena, Spec
+from engine.evaluation.callee import Callee
+from engine.evaluation.channel import Channel
+from engine.evaluation.values import Style
+
+
+class UnusableTask(Exception):
+    """The reference cannot be judged against; the message is for the person who wrote it."""
+
+
+class Reference:
+    """The task's module, executed."""
+
+    def __init__(self, source: str, shared: Arena) -> None:
+        self._names: dict[str, Any] = {"__name__": "task"}
+        exec(compile(source, "task.py", "exec"), self._names)
+        self._shared = shared
+        self._callee: Callee | None = None
+
+    def describe(self, weight_seed: int) -> dict[str, Any]:
+        """Build the model, run it once, and say what goes in, what comes out and what it costs."""
+        init_inputs = list(self._names["get_init_inputs"]())
+        torch.manual_seed(weight_seed)
+        self._model: nn.Module = self._names["Model"](*init_inputs)
+        torch.manual_seed(weight_seed)
+        inputs = list(self._names["get_inputs"]())
+        tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
+        counter = FlopCounterMode(display=False)
+        started = time.perf_counter()
+        with torch.no_grad(), counter:
+            found = self._model(*inputs)
+        outputs = _leaves(found)
+        seconds = time.perf_counter() - started
+        self._specs = [Spec.of(tensor) for tensor in tensors]
+        state = self._model.state_dict()
+        layout = {
+            "inputs": self._specs,
+            "own": [Spec.of(output) for output in outputs],
+            "answer": [Spec.of(output).as_dtype(_wide(output.dtype)) for output in outputs],
+            "weights": [Spec.of(value) for value in state.values()],
+        }
+        return {
+            "layout": arena.to_plain(layout),
+            "init_inputs": init_inputs,
+            "weight_names": list(state),
+            "flop": int(counter.get_total_flops()),
+            "seconds": seconds,
+            "is_single": isinstance(found, torch.Tensor),
+        }
+
+    def map(self, layout: Mapping[str, Any]) -> dict[str, Any]:
+        """Map the sized arena and put the weights into it."""
+        self._shared.map(arena.from_plain(layout))
+        for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
+            target.copy_(value)
+        self._callee = Callee(self._model, self._shared, self._specs, "own")
+        return {"mapped": True}
+
+    def make(self, seed: int, style: str) -> dict[str, Any]:
+        """Draw the inputs of one trial into the arena; items that are no tensors come back as values."""
+        torch.manual_seed(seed)
+        items = list(self._names["get_inputs"]())
+        tensors = [item for item in items if isinstance(item, torch.Tensor)]
+        if [Spec.of(tensor) for tensor in tensors] != self._specs:
+            raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
+        for target, tensor in zip(self._shared["inputs"], tensors, strict=True):
+            target.copy_(values.restyle(tensor, Style(style)))
+        return {"leaves": _numbered(items)}
+
+    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
+        """Outputs in the task's dtype and in float64 for the inputs now in the arena."""
+        tensors = [source.clone() for source in self._shared["inputs"]]
+        own = self._forward(self._model, leaves, tensors, seed)
+        _put(self._shared["own"], own)
+        wide_dtype = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
+        answers, is_wide = own, False
+        if any(tensor.dtype.is_floating_point for tensor in (*tensors, *own)):
+            answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
+        _put(
+            self._shared["answer"],
+            [answer.to(getattr(torch, name)) for answer, name in zip(answers, wide_dtype, strict=True)],
+        )
+        return {"is_wide": is_wide}
+
+    def load(self, leaves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        return self._callee.load(leaves, poison=False)
+
+    def go(self) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        return self._callee.go()
+
+    def store(self, copies: bool) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        return self._callee.store(hold=False, copies=copies)
+
+    def _forward_wide(
+        self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], bool]:
+        """Float64 outputs, or the task's own where widening changes what the function is."""
+        wide = [tensor.double() if tensor.dtype.is_floating_point else tensor for tensor in tensors]
+        try:
+            answers = self._forward(copy.deepcopy(self._model).double(), leaves, wide, seed)
+        except (RuntimeError, TypeError, ValueError):
+            return own, False
+        fits = [
+            a.shape == o.shape and a.dtype.is_floating_point == o.dtype.is_floating_point
+            for a, o in zip(answers, own, strict=True)
+        ]
+        return (answers, True) if all(fits) else (own, False)
+
+    def _forward(
+        self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int
+    ) -> list[torch.Tensor]:
+        arguments = [tensors[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            return _leaves(model(*arguments))
+
+
+def body(source: str, shared: Arena, line: Channel) -> None:
+    """Answer questions until the judge closes the line. A failing task is told, not raised."""
+    reference: Reference | None = None
+    while True:
+        question = line.receive()
+        name = question.pop("ask")
+        try:
+            if reference is None:
+                reference = Reference(source, shared)
+            line.send(getattr(reference, name)(**question))
+        except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
+            line.send({"failed": f"{type(error).__name__}: {error}"})
+
+
+def _leaves(outputs: Any) -> list[torch.Tensor]:
+    leaves = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        raise UnusableTask("forward() must return a tensor or a flat tuple or list of tensors")
+    return leaves
+
+
+def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
+    leaves: list[dict[str, Any]] = []
+    count = 0
+    for item in items:
+        if isinstance(item, torch.Tensor):
+            leaves.append({"tensor": count})
+            count += 1
+        else:
+            leaves.append({"value": item})
+    return leaves
+
+
+def _wide(dtype: torch.dtype) -> str:
+    return "float64" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
+
+
+def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+    for target, output in zip(targets, outputs, strict=True):
+        target.copy_(output)

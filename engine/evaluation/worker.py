@@ -1,0 +1,192 @@
+"""The judge's handle on one child: ask it within a time limit, stop it, end it. Knows no question's meaning."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from engine.evaluation import channel, processes, sandbox
+from engine.evaluation.channel import BadLine, Channel, ChannelClosed
+from engine.evaluation.limits import Limits
+
+KEPT_OUTPUT = 64 << 10
+FLOOD = 64 << 20
+
+Body = Callable[[Channel], None]
+Reply = Callable[[Mapping[str, Any]], Mapping[str, object]]
+
+
+class Ending(StrEnum):
+    """How a worker stopped answering."""
+
+    TIMEOUT = "timeout"
+    DIED = "died"
+    MISBEHAVED = "misbehaved"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """Why there is no answer. `status` is the exit status, negative for a signal."""
+
+    ending: Ending
+    status: int
+    detail: str
+    output: str
+
+
+class WorkerEnded(Exception):
+    """A worker gave no valid answer and has been ended."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(f"{death.ending} {death.status} {death.detail}\n{death.output}")
+        self.death = death
+
+
+class Worker:
+    """A forked child that answers questions. `on_request` serves what the child asks for while it works."""
+
+    def __init__(self, pid: int, line: Channel, output: int, on_request: Reply | None) -> None:
+        self.pid = pid
+        self._line = line
+        self._output: int | None = output
+        self._on_request = on_request
+        self._kept = b""
+        self._seen = 0
+        self._is_ended = False
+
+    @classmethod
+    def fork(
+        cls, body: Body, limits: Limits, folder: Path, keep: Iterable[int] = (), on_request: Reply | None = None
+    ) -> Worker:
+        """Start a child that runs `body` inside the sandbox. Must be called before this process uses OpenMP."""
+        ours, theirs = channel.pair()
+        read_output, write_output = os.pipe()
+        os.set_blocking(read_output, False)
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _run_child(body, theirs, parent, limits, folder, keep, write_output)
+        theirs.close()
+        os.close(write_output)
+        return cls(pid, ours, read_output, on_request)
+
+    def ask(self, question: Mapping[str, object], limit_s: float) -> dict[str, Any]:
+        """The answer to one question.
+
+        Raises:
+            WorkerEnded: no valid answer within the limit; the worker and all its children are dead then.
+        """
+        if self._line.has_surplus:
+            raise self._end(Ending.MISBEHAVED, "it wrote to the judge without being asked")
+        try:
+            self._line.send(question)
+            return self._wait(time.monotonic() + limit_s, limit_s)
+        except ChannelClosed:
+            raise self._end(Ending.DIED, "") from None
+        except BadLine as error:
+            raise self._end(Ending.MISBEHAVED, str(error)) from error
+
+    def stop(self) -> None:
+        """Halt every thread of the worker."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it run again."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    @property
+    def output(self) -> str:
+        """The first part of what it printed."""
+        self._drain()
+        return self._kept.decode(errors="replace")
+
+    def end(self) -> None:
+        """Kill it and everything it started."""
+        if not self._is_ended:
+            self._end(Ending.ENDED, "")
+
+    def _wait(self, deadline: float, limit_s: float) -> dict[str, Any]:
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._end(Ending.TIMEOUT, f"no answer within {limit_s:.0f} s")
+            watched = [self._line.read_from, *([] if self._output is None else [self._output])]
+            ready, _, _ = select.select(watched, [], [], left)
+            self._drain()
+            if self._line.read_from in ready:
+                self._line.fill()
+            while (message := self._line.take()) is not None:
+                if "request" not in message:
+                    return message
+                paused = time.monotonic()
+                self._line.send(self._serve(message["request"]))
+                deadline += time.monotonic() - paused
+
+    def _serve(self, request: Any) -> Mapping[str, object]:
+        if self._on_request is None or not isinstance(request, dict):
+            raise BadLine("it asked for something it may not have")
+        return self._on_request(request)
+
+    def _drain(self) -> None:
+        """Keep the first part, drop the rest; a flood ends the worker."""
+        if self._output is None:
+            return
+        with suppress(BlockingIOError):
+            while piece := os.read(self._output, 1 << 16):
+                self._kept += piece[: KEPT_OUTPUT - len(self._kept)]
+                self._seen += len(piece)
+                if self._seen > FLOOD and not self._is_ended:
+                    raise self._end(Ending.MISBEHAVED, "it printed more than 64 MiB")
+                if self._seen > 2 * FLOOD:
+                    break
+            os.close(self._output)
+            self._output = None
+
+    def _end(self, ending: Ending, detail: str) -> WorkerEnded:
+        status = 0
+        if not self._is_ended:
+            self._is_ended = True
+            status = self._reap(ending)
+            self._line.close()
+        return WorkerEnded(Death(ending, status, detail, self.output))
+
+    def _reap(self, ending: Ending) -> int:
+        """A worker that closed its pipe is about to die by its own doing: its real status is worth a moment."""
+        grace = time.monotonic() + (1.0 if ending is Ending.DIED else 0.0)
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() >= grace:
+                processes.kill_tree(self.pid)
+                _, status = os.waitpid(self.pid, 0)
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.002)
+
+
+def _run_child(
+    body: Body, line: Channel, parent: int, limits: Limits, folder: Path, keep: Iterable[int], output: int
+) -> None:
+    """Never returns: a forked child must not run its parent's code or exit handlers."""
+    status = 1
+    try:
+        processes.die_with_parent(parent)
+        sandbox.enclose(limits, {line.read_from, line.write_to, *keep}, output, folder)
+        body(line)
+        status = 0
+    except ChannelClosed:
+        status = 0
+    except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
+        traceback.print_exc()
+    finally:
+        os._exit(status)

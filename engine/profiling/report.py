@@ -1,0 +1,152 @@
+"""Puts one observation into records and words: metrics in base units, a summary for the model, all for people."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine.profiling import bound
+from engine.profiling.counters import HARDWARE
+from engine.profiling.instructions import Mix
+from engine.profiling.observation import Observation
+from engine.profiling.roof import Roof
+from storage.records import Metric, ProfileResult
+
+MAX_LINES = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One profile before it is written down."""
+
+    seen: Observation
+    mix: Mix | None
+    roof: Roof
+
+    def result(self, source: str, seconds: float) -> ProfileResult:
+        """The record."""
+        return ProfileResult(
+            kernel_hash=hashlib.sha256(source.encode()).hexdigest(),
+            metrics=tuple(self._metrics()),
+            bound=self.bound,
+            summary="\n".join(list(self._summary())[:MAX_LINES]),
+            raw=self._raw(),
+            seconds=seconds,
+            missing=tuple(self._missing()),
+        )
+
+    @property
+    def bandwidth_gb_s(self) -> float:
+        """Minimum bytes over latency."""
+        return self.seen.min_bytes / self.seen.latency_ms / 1e6
+
+    @property
+    def rate_gflop_s(self) -> float:
+        """Counted operations over latency; 0 when the task's operations are not counted."""
+        return self.seen.min_flop / self.seen.latency_ms / 1e6
+
+    @property
+    def memory_share(self) -> float:
+        """Of the copy bandwidth measured at this working set."""
+        return self.bandwidth_gb_s / self.roof.bandwidth_gb_s(self.seen.min_bytes)
+
+    @property
+    def compute_share(self) -> float:
+        """Of the FMA peak."""
+        return self.rate_gflop_s / self.roof.peak_gflop_s
+
+    @property
+    def threads_used(self) -> float:
+        """Processor time over wall time of the whole series of calls, what lies between them included."""
+        return self.seen.processor_ms / self.seen.wall_ms
+
+    @property
+    def bound(self) -> str:
+        """What limits the kernel."""
+        packed = self.mix.packed_share if self.mix else None
+        seen = self.seen
+        return str(bound.of(self.memory_share, self.compute_share, seen.latency_ms, seen.minor_faults, packed))
+
+    def _metrics(self) -> Iterator[Metric]:
+        seen = self.seen
+        yield Metric("latency", "s", seen.latency_ms / 1e3)
+        yield Metric("memory throughput", "B/s", self.bandwidth_gb_s * 1e9)
+        yield Metric("memory throughput share", "1", self.memory_share)
+        if seen.min_flop:
+            yield Metric("arithmetic throughput", "FLOP/s", self.rate_gflop_s * 1e9)
+            yield Metric("arithmetic throughput share", "1", self.compute_share)
+        yield Metric("threads used", "1", self.threads_used)
+        yield Metric("threads available", "1", seen.threads)
+        yield Metric("system time share", "1", seen.system_share)
+        yield Metric("page faults per call", "1", seen.minor_faults + seen.major_faults)
+        yield Metric("voluntary context switches per call", "1", seen.voluntary_switches)
+        yield Metric("involuntary context switches per call", "1", seen.involuntary_switches)
+        for name, value in seen.counts.items():
+            yield Metric(f"{name} per call", "1", value)
+        for share, library, symbol in seen.shares:
+            yield Metric("sampled time share", "1", share, kernel=f"{symbol} ({Path(library).name})")
+        for name, count in self._mix().items():
+            if isinstance(count, int):
+                yield Metric(f"{name.replace('_', ' ')} instructions", "1", count)
+
+    def _summary(self) -> Iterator[str]:
+        seen, roof = self.seen, self.roof
+        yield f"Bound: {self.bound}. Latency {seen.latency_ms:.4g} ms on {roof.device}."
+        yield (
+            f"Memory: {self.bandwidth_gb_s:.3g} GB/s of {roof.bandwidth_gb_s(seen.min_bytes):.3g} GB/s copy bandwidth "
+            f"({self.memory_share:.0%}); the task moves at least {seen.min_bytes / 1e6:.4g} MB."
+        )
+        if seen.min_flop:
+            yield f"Arithmetic: {self.rate_gflop_s:.4g} GFLOP/s of {roof.peak_gflop_s:.4g} ({self.compute_share:.1%})."
+        yield f"Threads: {self.threads_used:.2f} of {seen.threads} busy on average." + self._thread_hint()
+        if seen.minor_faults * bound.FAULT_COST_MS > 0.05 * seen.latency_ms:
+            yield f"Page faults: {seen.minor_faults:.0f} per call; memory is mapped anew in every call."
+        yield from self._mix_lines()
+        if seen.shares:
+            yield "Sampled time: " + "; ".join(
+                f"{share:.0%} {symbol[:80]} ({Path(library).name})"
+                for share, library, symbol in seen.shares[:5]
+                if share >= 0.01
+            )
+        if seen.counts.get("cycles") and seen.counts.get("instructions"):
+            yield f"Instructions per cycle: {seen.counts['instructions'] / seen.counts['cycles']:.2f}."
+        if seen.remarks:
+            yield "The compiler on vectorising your lines:"
+            yield from (f"  {remark}" for remark in seen.remarks[:10])
+
+    def _thread_hint(self) -> str:
+        return " The work runs on one thread." if self.threads_used < 1.2 and self.seen.threads > 1 else ""
+
+    def _mix_lines(self) -> Iterator[str]:
+        mix = self.mix
+        if mix is None:
+            return
+        if mix.packed_share is not None:
+            widths = f"{mix.zmm} zmm, {mix.ymm} ymm, {mix.xmm} xmm"
+            yield (
+                f"Code: {mix.packed} packed and {mix.scalar} scalar floating-point instructions, {mix.fma} FMA, "
+                f"{mix.divides} divides ({widths})."
+            )
+        if mix.libm_calls:
+            yield f"Scalar library calls in the code: {', '.join(mix.libm_names)}; each handles one element."
+        if mix.spills:
+            yield f"Register spills: {mix.spills} vector stores to the stack."
+
+    def _raw(self) -> str:
+        parts = {"observation": asdict(self.seen), "instructions": self._mix(), "roof": asdict(self.roof)}
+        return json.dumps(parts, indent=1)
+
+    def _mix(self) -> dict[str, object]:
+        return asdict(self.mix) if self.mix else {}
+
+    def _missing(self) -> Iterator[str]:
+        yield from (name for name in HARDWARE if name not in self.seen.counts)
+        if not self.seen.shares:
+            yield "sampled time share"
+        if not self.seen.min_flop:
+            yield "arithmetic throughput"
+        if self.mix is None:
+            yield "instruction mix"

@@ -1,0 +1,80 @@
+"""The machine's own limits, measured once and kept: copy bandwidth by working set, and single precision FMA rate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine.errors import ToolchainError
+from engine.evaluation import lease, sandbox
+from engine.toolchains.host.installation import Installation
+
+SOURCE = Path(__file__).with_name("roof.cpp")
+FLAGS = ("-O3", "-march=native", "-fopenmp", "-std=c++20")
+LIMIT_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """`copy_gb_s` maps a working set in bytes to read plus written gigabytes per second."""
+
+    device: str
+    threads: int
+    copy_gb_s: Mapping[str, float]
+    peak_gflop_s: float
+
+    def bandwidth_gb_s(self, working_set: int) -> float:
+        """The best rate any set of this size or larger can see: a small task lives in a cache, and is faster there."""
+        sizes = sorted(map(int, self.copy_gb_s))
+        fitting = [size for size in sizes if size <= working_set] or sizes[:1]
+        return max(self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1])
+
+
+def measured(here: Installation, cache: Path, lease_file: Path) -> Roof:
+    """This machine's roof, from the cache or measured now, alone.
+
+    Raises:
+        ToolchainError: the measuring program does not build or run here.
+    """
+    threads = len(os.sched_getaffinity(0))
+    known = [here.processor, threads, SOURCE.read_text(), FLAGS, here.compiler_version]
+    file = cache / f"machine-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
+    if not file.exists():
+        with lease.hold(lease_file):
+            roof = _measure(here, threads)
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(asdict(roof), indent=1))
+        draft.replace(file)
+    return Roof(**json.loads(file.read_text()))
+
+
+def _measure(here: Installation, threads: int) -> Roof:
+    with tempfile.TemporaryDirectory(prefix="tilewright.roof.") as folder:
+        program = str(Path(folder) / "roof")
+        try:
+            subprocess.run([here.compiler, *FLAGS, str(SOURCE), "-o", program], check=True, capture_output=True)
+            done = subprocess.run(
+                [program],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                env=sandbox.environment(threads),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ToolchainError(f"this machine's limits could not be measured: {error}") from error
+    return _parsed(done.stdout, here.processor, threads)
+
+
+def _parsed(text: str, processor: str, threads: int) -> Roof:
+    rows = [line.split() for line in text.splitlines()]
+    copies = {row[1]: float(row[2]) for row in rows if row[0] == "copy"}
+    peak = next(float(row[1]) for row in rows if row[0] == "fma")
+    return Roof(f"{processor.split(' [')[0]}, {threads} threads", threads, copies, peak)

@@ -1,0 +1,102 @@
+"""A toolchain that remembers: the same source on the same task and machine is judged once. Knows no inner workings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from storage import codec
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult, Verdict
+
+Record = TypeVar("Record", CompileResult, CheckResult, TimingResult, ProfileResult)
+
+# A busy machine can cause these; asking again may answer otherwise.
+UNSTEADY = (Verdict.TIMEOUT, Verdict.OUT_OF_MEMORY)
+
+
+class Identified(Toolchain, Protocol):
+    """A toolchain that can say when its results may differ."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Versions, flags, processor, threads and limits, hashed."""
+        ...
+
+
+class CachedToolchain:
+    """Asks `inner` only what `folder` does not hold. A remembered result says so: `is_cached`, or evidence `cached`."""
+
+    def __init__(self, inner: Identified, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self.name = inner.name
+
+    def limit(self, task: Task) -> HardwareLimit:
+        """Not remembered here: the toolchain keeps its measurement itself."""
+        return self._inner.limit(task)
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        """As the inner toolchain, or from memory."""
+        file = self._file("compile", task, source)
+        if (kept := _read(file, CompileResult)) is not None:
+            return replace(kept, is_cached=True)
+        return _kept(file, self._inner.compile(task, source))
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        """As the inner toolchain, or from memory."""
+        file = self._file("check", task, source)
+        if (kept := _read(file, CheckResult)) is not None:
+            return _flagged(kept)
+        return _kept(file, self._inner.check(task, source))
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """As the inner toolchain, or from memory; a failed timing is asked again."""
+        file = self._file("time", task, source)
+        if (kept := _read(file, TimingResult)) is not None:
+            return replace(kept, evidence={**kept.evidence, "cached": "yes"})
+        result = self._inner.time(task, source)
+        return _kept(file, result) if isinstance(result, TimingResult) else result
+
+    def profile(self, task: Task, source: str) -> ProfileResult:
+        """As the inner toolchain, or from memory."""
+        file = self._file("profile", task, source)
+        if (kept := _read(file, ProfileResult)) is not None:
+            return kept
+        return _kept(file, self._inner.profile(task, source))
+
+    def close(self) -> None:
+        """End the inner toolchain's children."""
+        self._inner.close()
+
+    def _file(self, act: str, task: Task, source: str) -> Path:
+        words = [act, self._inner.name, self._inner.fingerprint, task.source, task.precision, source]
+        return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
+
+
+def _read(file: Path, kind: Callable[..., Record]) -> Record | None:
+    try:
+        kept: Record = codec.from_plain(kind, json.loads(file.read_text()))
+    except (FileNotFoundError, ValueError):
+        return None
+    return kept
+
+
+def _kept(file: Path, result: Record) -> Record:
+    if getattr(result, "verdict", None) not in UNSTEADY:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(codec.dumps(result))
+        draft.replace(file)
+    return result
+
+
+def _flagged(kept: CheckResult) -> CheckResult:
+    evidence: dict[str, Any] = {**kept.evidence, "cached": "yes"}
+    return replace(kept, evidence=evidence)

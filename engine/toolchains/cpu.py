@@ -1,0 +1,148 @@
+"""The cpu toolchain: candidates built with g++ for the host and judged by processes of their own. Imports no torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from engine.errors import ProfileUnavailable
+from engine.evaluation import lease
+from engine.evaluation.judging import Judging
+from engine.evaluation.limits import Limits, Times
+from engine.profiling import instructions
+from engine.profiling.observation import Observation
+from engine.profiling.report import Report
+from engine.profiling.roof import measured
+from engine.tasks import Task
+from engine.toolchains.host import installation
+from engine.toolchains.host.checks import checks
+from engine.toolchains.host.installation import Installation
+from storage import codec
+from storage.folder import home
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
+
+__all__ = ["CpuToolchain", "cache_folder", "checks", "lease_file"]
+
+JUDGE_S = 900.0
+
+
+class CpuToolchain:
+    """Builds, checks, times and profiles on this machine's processor."""
+
+    name = "cpu"
+
+    def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
+        self._own_scratch = scratch is None
+        self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._times = times or Times()
+        self._limits = limits or Limits()
+        self._judging = Judging(len(os.sched_getaffinity(0)))
+        self._here: Installation | None = None
+
+    def __enter__(self) -> CpuToolchain:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def here(self) -> Installation:
+        """Compiler and headers of this machine, looked for once.
+
+        Raises:
+            ToolchainError: something is missing.
+        """
+        if self._here is None:
+            self._here = installation.find()
+        return self._here
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything on this machine that can change a result."""
+        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), len(os.sched_getaffinity(0))]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        """Build the candidate's extensions and import the module."""
+        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
+        return result
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        """Compare with the float64 reference over seeds and value distributions."""
+        result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
+        return result
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """Time candidate and eager reference in alternation, alone on the machine as far as Tilewright goes."""
+        with lease.hold(lease_file()) as waited_s:
+            plain = self._ask("time", task, source)
+        if "verdict" in plain:
+            failed: CheckResult = codec.from_plain(CheckResult, plain)
+            return failed
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
+
+    def limit(self, task: Task) -> HardwareLimit:
+        """What this machine can do at the task's size, and what the task needs at least."""
+        roof = measured(self.here, cache_folder(), lease_file())
+        needs = self._ask("describe", task, "")
+        size = int(needs["min_bytes"])
+        return HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
+
+    def profile(self, task: Task, source: str) -> ProfileResult:
+        """Profile a candidate that passed.
+
+        Raises:
+            ProfileUnavailable: the candidate does not run.
+        """
+        started = time.monotonic()
+        roof = measured(self.here, cache_folder(), lease_file())
+        with lease.hold(lease_file()):
+            plain = self._ask("measure", task, source)
+        if "failure" in plain:
+            raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")
+        seen = Observation.from_plain(plain)
+        report = Report(seen, instructions.mix(seen.libraries), roof)
+        return report.result(source, time.monotonic() - started)
+
+    def close(self) -> None:
+        """End every child process and remove what they left."""
+        self._judging.close()
+        if self._own_scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _ask(self, act: str, task: Task, source: str) -> Any:
+        request = {
+            "act": act,
+            "task_source": task.source,
+            "precision": task.precision,
+            "source": source,
+            "installation": asdict(self.here),
+            "cache": str(cache_folder()),
+            "scratch": str(self._scratch),
+            "times": asdict(self._times),
+            "limits": asdict(self._limits),
+        }
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        return self._judging.ask(request, JUDGE_S)
+
+
+def cache_folder() -> Path:
+    """Libraries, precompiled headers and machine measurements; safe to delete."""
+    return home() / "cache" / "cpu"
+
+
+def lease_file() -> Path:
+    """Held while timing or profiling: one such job at a time per machine."""
+    return home() / "leases" / "cpu.lock"

@@ -1,0 +1,98 @@
+"""Cuts g++ output to what a person or a model can act on: errors first, candidate lines named, templates trimmed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.toolchains.host.recipe import CANDIDATE_FILE
+
+MAX_LINES = 60
+MAX_WIDTH = 300
+_HEAD = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$"
+)
+_LINK = re.compile(r"undefined reference|multiple definition|cannot find -l|ld returned|relocation")
+_OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\])$")
+_GAP = re.compile(
+    r"is not a member of .(torch|at|c10)\b|.class torch::Tensor. has no member|.(at|c10|py). has not been declared"
+    r"|no matching function for call to .(torch|at|c10)::|no match for .operator.*torch::Tensor|tilewright_shim"
+    r"|fatal error: (torch|ATen|c10|pybind11)/|TORCH_|pybind11|PYBIND11|AT_DISPATCH|.torch::TensorOptions."
+    r"|unable to deduce .*&|couldn't deduce template parameter|unresolved overloaded"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One message of the compiler with the lines that belong to it; `context` stood before it."""
+
+    file: str
+    line: int
+    kind: str
+    text: str
+    context: tuple[str, ...]
+    body: tuple[str, ...]
+
+    @property
+    def is_error(self) -> bool:
+        """True for errors, false for notes and warnings."""
+        return "error" in self.kind
+
+
+def excerpt(log: str) -> str:
+    """At most MAX_LINES lines: errors in order, each with its caret lines and where candidate code required it."""
+    blocks = list(_blocks(log))
+    errors = [block for block in blocks if block.is_error]
+    lines = [line for block in errors for line in _shown(block)]
+    lines += [_cut(line) for line in log.split("\n") if _LINK.search(line) and not lines]
+    if not lines:
+        lines = [_cut(line) for line in log.strip().split("\n")[-MAX_LINES:]]
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} more lines"]
+    return "\n".join(lines)
+
+
+def is_gap(log: str) -> bool:
+    """True when the light header may be at fault, so the stock header deserves a try."""
+    return any(_GAP.search(block.text) or _GAP.search(block.file) for block in _blocks(log) if block.is_error)
+
+
+def _blocks(log: str) -> Iterator[Block]:
+    context: list[str] = []
+    current: tuple[re.Match[str], list[str]] | None = None
+    held: tuple[str, ...] = ()
+    for line in log.split("\n"):
+        match = _HEAD.match(line)
+        opens_context = bool(re.match(r"^(In file included from|\s+from |.*: (In|At) |.*required from)", line))
+        if (match or opens_context) and current:
+            yield _block(current[0], held, current[1])
+            current = None
+        if match:
+            current, held, context = (match, []), tuple(context), []
+        elif opens_context:
+            context.append(line)
+        elif current:
+            current[1].append(line)
+    if current:
+        yield _block(current[0], held, current[1])
+
+
+def _block(match: re.Match[str], context: tuple[str, ...], body: list[str]) -> Block:
+    keep = tuple(line for line in body if line.strip() and not line.startswith("ninja:"))
+    return Block(match["file"], int(match["line"]), match["kind"], match["text"], context, keep)
+
+
+def _shown(block: Block) -> Iterator[str]:
+    is_ours = bool(_OURS.match(block.file))
+    name = block.file if is_ours else "/".join(block.file.split("/")[-3:])
+    yield _cut(f"{name}:{block.line}: {block.kind}: {block.text}")
+    if is_ours:
+        yield from (_cut(line) for line in block.body[:3])
+        return
+    required = [line for line in block.context if CANDIDATE_FILE in line or "cpp_sources[" in line]
+    yield from (f"    {_cut(line.strip())}" for line in required[-3:])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_WIDTH else line[: MAX_WIDTH - 3] + "..."

@@ -1,0 +1,212 @@
+"""The DuckDB file of one dashboard server: opened or rebuilt, written by one thread, read by many. Knows no journal."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import duckdb
+
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
+
+Row = Mapping[str, object]
+Table = tuple[str, Row]
+
+
+class DatabaseError(RuntimeError):
+    """The index cannot be used; the message says what to do."""
+
+
+class DatabaseBusyError(DatabaseError):
+    """Another process owns the file. `pid` is its process id when DuckDB names one."""
+
+    def __init__(self, path: Path, pid: int | None) -> None:
+        self.pid = pid
+        owner = f"process {pid}" if pid else "another process"
+        super().__init__(
+            f"{path} belongs to {owner}: another dashboard already serves this folder. "
+            f"Use that one, stop it, or start this one with another TILEWRIGHT_HOME."
+        )
+
+
+class Database:
+    """One open index. `set_aside` is where an unusable file was moved when this one was made in its place."""
+
+    def __init__(self, path: Path, set_aside: Path | None, connection: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self.set_aside = set_aside
+        self._connection = connection
+        self._cursors = threading.Lock()
+        self._writer = connection.cursor()
+        self._columns = _columns(self._writer)
+        self._versions: dict[str, int] = {}
+        self._version = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write the log into the file and let go of it."""
+        self._writer.close()
+        self._connection.close()
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor of the calling thread's own; it sees what is committed."""
+        with self._cursors:
+            cursor = self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """All that is written inside is committed together, or not at all. For the one writing thread."""
+        self._writer.execute("BEGIN")
+        try:
+            yield Writer(self._writer, self._columns)
+            self._writer.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self._writer.execute("ROLLBACK")
+            raise
+
+    def positions(self) -> list[tuple[str, str, int, int, int]]:
+        """How far each run's files are read: run, file, inode, bytes, lines."""
+        with self.reader() as cursor:
+            return cursor.execute(
+                "SELECT run_id, file, arg_max(inode, position), max(position), max(lines) FROM offsets GROUP BY ALL"
+            ).fetchall()
+
+    @property
+    def version(self) -> int:
+        """A number that rises with every change to anything shown, kept in memory."""
+        return self._version
+
+    def run_version(self, run_id: str) -> int:
+        """The same for one run; 0 while nothing has changed since the index was opened."""
+        return self._versions.get(run_id, 0)
+
+    def mark_changed(self, run_ids: Iterable[str]) -> None:
+        """Tell readers that these runs have new rows."""
+        with self._changed:
+            self._version += 1
+            self._versions.update(dict.fromkeys(run_ids, self._version))
+            self._changed.notify_all()
+
+    def wait_until(self, is_so: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait for a condition that only a change of the index can bring about; False when time is up."""
+        with self._changed:
+            return self._changed.wait_for(is_so, timeout_s)
+
+
+class Writer:
+    """Adds rows to tables inside one transaction."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, columns: Mapping[str, tuple[str, ...]]) -> None:
+        self._connection = connection
+        self._columns = columns
+
+    def add(self, rows: Iterable[Table]) -> None:
+        """Append rows; a column that a row leaves out is NULL."""
+        batches: dict[str, list[tuple[object, ...]]] = {}
+        for table, row in rows:
+            batches.setdefault(table, []).append(tuple(map(row.get, self._columns[table])))
+        for table, batch in batches.items():
+            appender = self._connection.appender(table)
+            try:
+                appender.append_rows(batch)
+                appender.flush()
+            finally:
+                appender.clear()  # after an error it would hold on to its rows
+
+    def remove_run(self, run_id: str) -> None:
+        """Delete every row of a run."""
+        for table in self._columns:
+            self._connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+
+
+def index_file(home: Path) -> Path:
+    """Where the index of this schema version is kept."""
+    return home / f"index-{SCHEMA_VERSION}.duckdb"
+
+
+def open_database(path: Path) -> Database:
+    """Open the index, or make an empty one. A file that will not open is kept under another name, never deleted.
+
+    Raises:
+        DatabaseBusyError: another process has it open.
+        DatabaseError: not even a new file can be made here.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _open_or_rebuild(path)
+    except (OSError, duckdb.Error) as error:
+        raise DatabaseError(f"no index can be kept at {path}: {error}") from error
+
+
+def _open_or_rebuild(path: Path) -> Database:
+    """Trap: a log left over without its file would be replayed into the new one, so it is moved away first."""
+    moved = None if path.exists() else _set_aside(path)
+    try:
+        return Database(path, moved, _connect(path))
+    except duckdb.Error as error:
+        _raise_if_busy(path, error)
+    return Database(path, _set_aside(path), _connect(path))
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """Two threads only: drawing a page must not disturb kernels that are being timed on this machine."""
+    connection = duckdb.connect(str(path), config={"threads": 2})
+    try:
+        _create_schema(connection)
+    except duckdb.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _create_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]:
+        connection.execute(f"BEGIN; {SCHEMA}; COMMIT;")
+        connection.execute("CHECKPOINT")
+    for table in _columns(connection):
+        connection.execute(f"SELECT count(*) FROM {table} WHERE run_id IS NULL").fetchall()
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
+    found = connection.execute(
+        "SELECT c.table_name, list(c.column_name ORDER BY c.column_index) FROM duckdb_columns() c "
+        "JOIN duckdb_tables() t ON t.table_oid = c.table_oid GROUP BY c.table_name ORDER BY c.table_name"
+    ).fetchall()
+    return {table: tuple(columns) for table, columns in found}
+
+
+def _raise_if_busy(path: Path, error: duckdb.Error) -> None:
+    if isinstance(error, duckdb.IOException) and "lock" in str(error):
+        owner = re.search(r"PID (\d+)", str(error))
+        raise DatabaseBusyError(path, int(owner[1]) if owner else None) from error
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Move the file and its log away together; a log without its file could not be read again."""
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**9:09d}"
+    moved = None
+    for suffix in ("", ".wal"):
+        old, new = Path(f"{path}{suffix}"), Path(f"{path}.set-aside-{stamp}{suffix}")
+        if old.exists():
+            old.replace(new)
+            moved = moved or new
+    return moved

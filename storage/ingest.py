@@ -1,0 +1,186 @@
+"""Keeps the index in step with the run folders: what is new is written together with how far it is read."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import duckdb
+
+from storage import chunks, folder, tail, watch
+from storage.chunks import COMMANDS, FILES, JOURNAL, SETTINGS, Chunk
+from storage.database import Database
+from storage.folder import RunFolder
+from storage.tail import Position
+
+POLL_S = 1.0
+DEBOUNCE_S = 0.05
+BATCH_BYTES = 1 << 21
+
+_log = logging.getLogger(__name__)
+
+
+class Ingest:
+    """One per index. A thread of its own once started; `catch_up` does the same work at once, for whoever waits.
+
+    The index lags behind only while `failure` says why.
+    """
+
+    def __init__(self, db: Database, root: Path | None = None) -> None:
+        self._failures: dict[str, str] = {}
+        self._db = db
+        self._root = root or folder.runs_folder()
+        self._read: dict[str, dict[str, Position]] = {}
+        for run_id, file, *position in db.positions():
+            self._read.setdefault(run_id, {})[file] = Position(*position)
+        self._passes = threading.Lock()
+        self._names: set[str] = set()
+        self._news = threading.Condition()
+        self._is_stopping = False
+        self._thread: threading.Thread | None = None
+        self._watch: watch.Watch | None = None
+
+    def start(self) -> None:
+        """Begin to follow the run folders. What is there already is read by the thread, first."""
+        self._is_stopping = False
+        if watch.is_wanted():
+            self._watch = watch.Watch(self._root, frozenset(FILES), self._note)
+            self._watch.start()
+        self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the batch in hand and end the thread."""
+        if self._watch:
+            self._watch.stop()
+        with self._news:
+            self._is_stopping = True
+            self._news.notify_all()
+        if self._thread:
+            self._thread.join()
+        self._watch = self._thread = None
+
+    @property
+    def failure(self) -> str:
+        """Why the index, or some run in it, does not move on; empty while all is well."""
+        return "; ".join(self._failures.values())
+
+    def catch_up(self) -> None:
+        """Read everything that is whole now and return when it can be queried.
+
+        Raises:
+            duckdb.Error: the index cannot be written.
+        """
+        with self._passes:
+            present = self._on_disk()
+            for run_id in sorted(self._read.keys() - present):
+                self._forget(run_id)
+            self._follow(sorted(present))
+
+    def _work(self) -> None:
+        next_look = time.monotonic()
+        while not self._is_stopping:
+            if time.monotonic() >= next_look:
+                self._try(None)
+                next_look = time.monotonic() + POLL_S
+            if names := self._changed_runs(next_look):
+                self._try(names)
+
+    def _note(self, run_id: str) -> None:
+        with self._news:
+            self._names.add(run_id)
+            self._news.notify_all()
+
+    def _changed_runs(self, until: float) -> set[str]:
+        """Names of changed runs, collected for a moment so that a burst is one batch; empty when it is time to look."""
+        with self._news:
+            self._news.wait_for(lambda: bool(self._names) or self._is_stopping, max(0.0, until - time.monotonic()))
+            if self._names:
+                self._news.wait_for(lambda: self._is_stopping, DEBOUNCE_S)
+            names, self._names = self._names, set()
+        return names
+
+    def _try(self, names: set[str] | None) -> None:
+        """A full disk must not end the thread: it is shown, and tried again."""
+        try:
+            if names is None:
+                self.catch_up()
+            else:
+                with self._passes:
+                    self._follow(sorted(names & self._on_disk()))
+            self._failures.pop("", None)
+        except (OSError, duckdb.Error) as error:
+            self._report("", error)
+
+    def _report(self, run_id: str, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        if self._failures.get(run_id) != text:
+            _log.error("the index cannot follow %s: %s", self._root / run_id, text)
+        self._failures[run_id] = text
+
+    def _on_disk(self) -> set[str]:
+        if not self._root.is_dir():
+            return set()
+        return {path.name for path in self._root.iterdir() if (path / SETTINGS).exists()}
+
+    def _follow(self, run_ids: Iterable[str]) -> None:
+        """Write the news of these runs, several to a transaction but no more than a batch of bytes."""
+        batch: list[Chunk] = []
+        for chunk in itertools.chain.from_iterable(map(self._readable_news_of, run_ids)):
+            batch.append(chunk)
+            if sum(c.size for c in batch) >= BATCH_BYTES:
+                self._commit(batch)
+                batch = []
+        self._commit(batch)
+
+    def _readable_news_of(self, run_id: str) -> Iterator[Chunk]:
+        """News of one run. One that cannot be read, or is deleted just now, does not hold up the others."""
+        try:
+            yield from self._news_of(RunFolder(self._root / run_id))
+            self._failures.pop(run_id, None)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._report(run_id, error)
+
+    def _news_of(self, run: RunFolder) -> Iterator[Chunk]:
+        """New stretches of a run's files. A run whose files were replaced or cut is read again from the start."""
+        ends = {file: tail.end_of(run.path / file) for file in FILES}
+        read = self._read.get(run.run_id, {})
+        if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
+            self._forget(run.run_id)
+            read = {}
+        settings, events, commands = ends[SETTINGS], ends[JOURNAL], ends[COMMANDS]
+        if settings and SETTINGS not in read:
+            yield chunks.read_settings(run, settings)
+        if events and events.offset > (start := read.get(JOURNAL, Position(events.inode))).offset:
+            yield from chunks.read_journal(run, start)
+        if commands and commands.offset > (start := read.get(COMMANDS, Position(commands.inode))).offset:
+            yield from chunks.read_commands(run, start)
+
+    def _commit(self, batch: list[Chunk]) -> None:
+        if not batch:
+            return
+        with self._db.transaction() as writer:
+            writer.add(row for chunk in batch for row in chunk.all_rows)
+        for chunk in batch:
+            self._read.setdefault(chunk.run_id, {})[chunk.file] = chunk.end
+        self._db.mark_changed({chunk.run_id for chunk in batch})
+
+    def _forget(self, run_id: str) -> None:
+        with self._db.transaction() as writer:
+            writer.remove_run(run_id)
+        self._read.pop(run_id, None)
+        self._failures.pop(run_id, None)
+        self._db.mark_changed([run_id])
+
+
+def _is_outdated(file: str, read: Position, now: Position | None) -> bool:
+    """Files only grow, and run.json not even that: anything else means that what was read may not be there any more."""
+    if now is None or now.inode != read.inode:
+        return True
+    return now.offset != read.offset if file == SETTINGS else now.offset < read.offset

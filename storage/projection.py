@@ -1,0 +1,244 @@
+"""One journal line to the rows it stands for. A pure function of the line: knows no file and no database."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from storage import events
+from storage.codec import DecodeError
+from storage.journal import Entry
+from storage.records import Command, RunSettings, RunState, Verdict
+
+Rows = Iterator[tuple[str, dict[str, Any]]]
+
+_LINE_LENGTH = 240
+
+
+def rows_of_settings(settings: RunSettings) -> Rows:
+    """The run itself."""
+    row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
+    budget = settings.budget
+    row |= {"sizes": dict(settings.sizes), "depths": budget.depths, "target_speedup": budget.target_speedup}
+    row |= {"max_model_calls": budget.model_calls, "max_tokens": budget.tokens}
+    row |= {"max_cost_usd": budget.cost_usd, "max_wall_s": budget.wall_s, "stagnation_depths": budget.stagnation_depths}
+    yield "runs", storable(row)
+
+
+def rows_of_command(run_id: str, seq: int, command: Command) -> Rows:
+    """A line of commands.jsonl; `seq` is its line number."""
+    asked = _command(command)
+    yield "commands", storable({"run_id": run_id, "seq": seq, "time": command.asked_at, "phase": "asked"} | asked)
+
+
+def rows_of_entry(run_id: str, entry: Entry, line: str) -> Rows:
+    """A line of journal.jsonl.
+
+    Raises:
+        DecodeError: a number that no column can hold.
+    """
+    head = {"run_id": run_id, "seq": entry.seq, "time": entry.time}
+    yield "events", storable(head | {"kind": type(entry.event).__name__, "json": line})
+    for table, row in project(entry.event):
+        yield table, storable(head | row)
+
+
+def storable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with what DuckDB cannot take put right.
+
+    Raises:
+        DecodeError: an integer of more than 64 bits.
+    """
+    return {name: _storable(value) for name, value in row.items()}
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, (tuple, list)):
+        return [_storable(item) for item in value]
+    if isinstance(value, Mapping):
+        return _storable(json.dumps(dict(value), ensure_ascii=False))
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise DecodeError(f"{value} does not fit into 64 bits")
+    return value
+
+
+@functools.singledispatch
+def project(event: events.Event) -> Rows:
+    """Rows of one event, without run, seq and time."""
+    raise TypeError(f"no table for {type(event).__name__}")
+
+
+@project.register(events.EngineStarted)
+def _(event: events.EngineStarted) -> Rows:
+    reason = "an engine took the run up again" if event.is_resumed else "an engine started"
+    yield "states", {"state": RunState.RUNNING, "reason": reason, "is_start": False, "is_final": False}
+    yield "steps", {"phase": "resumed"}
+
+
+@project.register(events.RunStarted)
+def _(event: events.RunStarted) -> Rows:
+    yield "states", {"state": RunState.STARTING, "reason": "", "is_start": True, "is_final": False}
+
+
+@project.register(events.StateChanged)
+def _(event: events.StateChanged) -> Rows:
+    yield "states", {"state": event.state, "reason": event.reason, "is_start": False, "is_final": False}
+
+
+@project.register(events.RunEnded)
+def _(event: events.RunEnded) -> Rows:
+    yield "states", _fields(event) | {"is_start": False, "is_final": True}
+    yield "steps", {"phase": "ended"}
+
+
+@project.register(events.LimitMeasured)
+def _(event: events.LimitMeasured) -> Rows:
+    yield "limits", _fields(event.limit)
+
+
+@project.register(events.StepStarted)
+def _(event: events.StepStarted) -> Rows:
+    yield "steps", _fields(event) | {"phase": "started"}
+
+
+@project.register(events.StepFinished)
+def _(event: events.StepFinished) -> Rows:
+    yield "steps", _fields(event) | {"phase": "finished"}
+
+
+@project.register(events.ModelCalled)
+def _(event: events.ModelCalled) -> Rows:
+    yield "model_calls", _fields(event)
+
+
+@project.register(events.ClassProposed)
+def _(event: events.ClassProposed) -> Rows:
+    yield "classes", _fields(event)
+
+
+@project.register(events.CandidateCreated)
+def _(event: events.CandidateCreated) -> Rows:
+    yield "candidates", _fields(event)
+    yield "diffs", _fields(event)
+
+
+@project.register(events.PatchTried)
+def _(event: events.PatchTried) -> Rows:
+    yield "patches", _fields(event)
+
+
+@project.register(events.DiagnosisWritten)
+def _(event: events.DiagnosisWritten) -> Rows:
+    yield "diagnoses", _fields(event)
+
+
+@project.register(events.Compiled)
+def _(event: events.Compiled) -> Rows:
+    result = event.result
+    row = _fields(result) | {"log_blob": event.log_blob, "detail": result.diagnostics}
+    yield "evaluations", _stage(event, "compile") | row | {"message": _compiler_line(result.diagnostics)}
+
+
+@project.register(events.Checked)
+def _(event: events.Checked) -> Rows:
+    result = event.result
+    row = _stage(event, "check") | _fields(result) | {"detail": result.message, "message": _line(result.message)}
+    yield "evaluations", row
+    if result.verdict is not Verdict.PASSED:
+        yield "correctness_errors", _mismatch(event)
+
+
+@project.register(events.Timed)
+def _(event: events.Timed) -> Rows:
+    result = event.result
+    low, high = result.speedup_interval
+    derived = {"speedup": result.speedup, "speedup_low": low, "speedup_high": high, "noise": result.noise}
+    derived |= {"latency_ms": result.latency_ms, "baseline_latency_ms": result.baseline_latency_ms}
+    row = _stage(event, "time") | _fields(result) | derived
+    yield "evaluations", row | {"verdict": Verdict.PASSED, "message": ""}
+
+
+@project.register(events.Profiled)
+def _(event: events.Profiled) -> Rows:
+    result = event.result
+    yield "profiles", _stage(event, "profile") | _fields(result) | {"raw_blob": event.raw_blob}
+    for m in result.metrics:
+        yield (
+            "profile_metrics",
+            {"candidate_id": event.candidate_id, "kernel_hash": result.kernel_hash, "metric": m.name} | _fields(m),
+        )
+
+
+@project.register(events.ProfileFailed)
+def _(event: events.ProfileFailed) -> Rows:
+    yield "profiles", _stage(event, "profile") | {"failure": event.reason}
+
+
+@project.register(events.DepthFinished)
+def _(event: events.DepthFinished) -> Rows:
+    yield "depths", _fields(event)
+
+
+@project.register(events.CommandAcknowledged)
+def _(event: events.CommandAcknowledged) -> Rows:
+    yield "commands", _command(event.command) | {"phase": "acknowledged", "step": event.step}
+
+
+@project.register(events.CommandEffective)
+def _(event: events.CommandEffective) -> Rows:
+    yield "commands", _fields(event) | {"phase": "effective"}
+
+
+@project.register(events.CommandRefused)
+def _(event: events.CommandRefused) -> Rows:
+    yield "commands", _fields(event) | {"phase": "refused", "note": event.reason}
+
+
+@project.register(events.BudgetWarned)
+def _(event: events.BudgetWarned) -> Rows:
+    yield "warnings", _fields(event) | {"budget": event.limit}
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """A record's own fields; those that the table has no column for are left out when the row is written."""
+    return {name: getattr(record, name) for name in _names(record.__class__)}
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def _stage(
+    event: events.Compiled | events.Checked | events.Timed | events.Profiled | events.ProfileFailed, stage: str
+) -> dict[str, Any]:
+    return {"step": event.step, "candidate_id": event.candidate_id, "stage": stage}
+
+
+def _command(command: Command) -> dict[str, Any]:
+    return _fields(command)
+
+
+def _mismatch(event: events.Checked) -> dict[str, Any]:
+    result, wrong = event.result, event.result.mismatch
+    row = {"candidate_id": event.candidate_id, "verdict": result.verdict, "message": result.message}
+    if wrong is None:
+        return row | {"trial": "", "first_index": [], "shape": [], "heat": []}
+    return row | _fields(wrong) | {"first_index": wrong.index}
+
+
+def _line(text: str) -> str:
+    """The first line that says something, cut for one row of a table."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= _LINE_LENGTH else first[: _LINE_LENGTH - 1] + "…"
+
+
+def _compiler_line(diagnostics: str) -> str:
+    """The first error among warnings and notes."""
+    errors = [line for line in diagnostics.splitlines() if "error" in line.lower()]
+    return _line(errors[0] if errors else diagnostics)

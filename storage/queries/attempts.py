@@ -1,0 +1,148 @@
+"""Candidates of a run as points of the curve, as lineage and one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.records import DepthOutcome, Origin, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One candidate. `number` counts a run's candidates from 1; `verdict` is None until it is judged.
+
+    speedup with its 95 % interval low..high, `noise` (half the interval over the speed-up) and the latencies are None
+    unless the candidate is correct and timed. `message` is one line, empty unless it failed. `is_profile_exposed` says
+    that the prompt which led to it showed a profile.
+    """
+
+    run_id: str
+    seq: int
+    step: int
+    candidate_id: str
+    number: int
+    parent_id: str | None
+    base_id: str | None
+    depth: int
+    generation: int
+    repair: int
+    origin: Origin
+    verdict: Verdict | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    latency_ms: float | None
+    baseline_latency_ms: float | None
+    noise: float | None
+    summary: str
+    lines_added: int
+    lines_removed: int
+    is_accepted: bool
+    is_best: bool
+    is_profile_exposed: bool
+    created_at: float
+    source_blob: str
+    diff_blob: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow(AttemptRow):
+    """One candidate with its place among the others."""
+
+    parent_number: int | None
+    base_number: int | None
+    children: list[str]
+    is_profiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineageRow:
+    """One node of the family tree; `parent_id` None for a kernel written from nothing."""
+
+    candidate_id: str
+    number: int
+    parent_id: str | None
+    base_id: str | None
+    depth: int
+    generation: int
+    repair: int
+    origin: Origin
+    verdict: Verdict | None
+    speedup: float | None
+    is_accepted: bool
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DepthRow:
+    """One depth of the loop. Outcome None: still going on.
+
+    Speed-up and latency are those of the accepted candidate; `best_speedup` is that of the best kernel so far.
+    """
+
+    depth: int
+    outcome: DepthOutcome | None
+    candidate_id: str | None
+    base_id: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    latency_ms: float | None
+    best_speedup: float | None
+    is_best: bool
+    is_profile_exposed: bool
+    attempts: int
+    failed: int
+    started_at: float | None
+    finished_at: float | None
+    reason: str
+
+
+def attempts(db: Database, run_id: str) -> list[AttemptRow]:
+    """Every candidate of a run, in the order they were made."""
+    return fetch.rows(db, AttemptRow, "SELECT * FROM attempts WHERE run_id = ? ORDER BY seq", [run_id])
+
+
+def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | None:
+    """One candidate, or None when there is none of that id."""
+    sql = """
+    WITH a AS (SELECT * FROM attempts WHERE run_id = $run)
+    SELECT a.*, (SELECT min(p.number) FROM a p WHERE p.candidate_id = a.parent_id) AS parent_number,
+        (SELECT min(b.number) FROM a b WHERE b.candidate_id = a.base_id) AS base_number,
+        coalesce((SELECT list(c.candidate_id ORDER BY c.seq) FROM a c WHERE c.parent_id = a.candidate_id), [])
+            AS children,
+        EXISTS (SELECT 1 FROM profiles f WHERE f.run_id = $run AND f.candidate_id = a.candidate_id
+            AND f.failure IS NULL) AS is_profiled
+    FROM a WHERE a.candidate_id = $candidate ORDER BY a.seq DESC LIMIT 1"""
+    return fetch.one(db, CandidateRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def lineage(db: Database, run_id: str) -> list[LineageRow]:
+    """The family tree, parents before children."""
+    sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
+        is_accepted, is_best FROM attempts WHERE run_id = ? ORDER BY seq"""
+    return fetch.rows(db, LineageRow, sql, [run_id])
+
+
+def depths(db: Database, run_id: str) -> list[DepthRow]:
+    """Every depth begun, in order; a depth done again after a roll back keeps its last outcome."""
+    sql = """
+    WITH begun AS (SELECT depth, min(time) AS started_at FROM steps
+            WHERE run_id = $run AND phase = 'started' GROUP BY depth),
+        ended AS (SELECT * FROM depths WHERE run_id = $run
+            QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
+        tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed
+            FROM attempts WHERE run_id = $run GROUP BY depth)
+    SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.speedup_low AS low, t.speedup_high AS high,
+        t.latency_ms, last_value(CASE WHEN e.is_best THEN t.speedup END IGNORE NULLS)
+            OVER (ORDER BY e.seq NULLS LAST) AS best_speedup,
+        coalesce(e.is_best, FALSE) AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
+        coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
+        e.time AS finished_at, coalesce(e.reason, '') AS reason
+    FROM begun FULL JOIN ended e USING (depth) LEFT JOIN tried USING (depth)
+    LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
+    ORDER BY depth"""
+    return fetch.rows(db, DepthRow, sql, {"run": run_id})

@@ -1,0 +1,95 @@
+"""What was said to the model and what it said: calls, diagnoses, edits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.records import Role
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallRow:
+    """One paid reply. `cost_usd` None means unknown, not free. `made_id` is the candidate that the call's step made."""
+
+    seq: int
+    at: float
+    step: int
+    call: int
+    role: Role
+    depth: int
+    candidate_id: str | None
+    made_id: str | None
+    model: str
+    prompt_blob: str
+    reply_blob: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    seconds: float
+    finish_reason: str
+    is_profile_exposed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisRow:
+    """The model's explanation of why `candidate_id` failed; `text_blob` is what it wrote."""
+
+    seq: int
+    at: float
+    step: int
+    candidate_id: str
+    text_blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchRow:
+    """One try to turn a reply into a new source: of `candidate_id` into `made_id` (None: nothing came of the step).
+
+    `rung` is edits, reask, search_replace or rewrite; `reason` says why it did not apply.
+    """
+
+    seq: int
+    at: float
+    step: int
+    call: int
+    candidate_id: str | None
+    made_id: str | None
+    rung: str
+    is_applied: bool
+    edit_count: int
+    reason: str
+    edits_blob: str | None
+
+
+_MADE = "SELECT step, arg_max(candidate_id, seq) AS made_id FROM candidates WHERE run_id = $run GROUP BY step"
+
+
+def model_calls(
+    db: Database, run_id: str, candidate_id: str | None = None, step: int | None = None
+) -> list[ModelCallRow]:
+    """Calls of a run, oldest first: of one step, or all that concern a candidate (about it, or leading to it)."""
+    sql = f"""WITH made AS ({_MADE})
+    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
+    WHERE m.run_id = $run AND ($step::BIGINT IS NULL OR m.step = $step) AND
+        ($candidate::VARCHAR IS NULL OR m.candidate_id = $candidate OR made.made_id = $candidate) ORDER BY m.seq"""
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "step": step})
+
+
+def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
+    """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
+    sql = """SELECT seq, time AS at, step, candidate_id, text_blob FROM diagnoses WHERE run_id = $run AND (
+        candidate_id = $candidate OR candidate_id IN
+        (SELECT parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate)) ORDER BY seq"""
+    return fetch.rows(db, DiagnosisRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def patches(db: Database, run_id: str, candidate_id: str) -> list[PatchRow]:
+    """Tries to edit a candidate and those that led to it, oldest first; `made_id` tells them apart."""
+    sql = f"""WITH made AS ({_MADE})
+    SELECT p.* EXCLUDE (run_id, time), p.time AS at, made.made_id FROM patches p LEFT JOIN made USING (step)
+    WHERE p.run_id = $run AND (p.candidate_id = $candidate OR made.made_id = $candidate) ORDER BY p.seq"""
+    return fetch.rows(db, PatchRow, sql, {"run": run_id, "candidate": candidate_id})

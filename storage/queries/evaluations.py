@@ -1,0 +1,126 @@
+"""What building, checking and timing a candidate gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.records import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRow:
+    """The last build, check and timing of one candidate; None where a stage has not been reached.
+
+    Seconds are wall time of each stage. `diagnostics` is the compiler's text cut for reading, `log_blob` all of it.
+    Errors are as `CheckResult` defines them. Speed-up and latencies are None unless the candidate stands as correct.
+    """
+
+    candidate_id: str
+    verdict: Verdict | None
+    compile_ok: bool | None
+    compile_verdict: Verdict | None
+    compile_seconds: float | None
+    compile_is_cached: bool | None
+    diagnostics: str
+    log_blob: str | None
+    remarks: list[str]
+    check_verdict: Verdict | None
+    check_seconds: float | None
+    max_error: float | None
+    max_abs_error: float | None
+    tolerance: float | None
+    reference_error: float | None
+    trials: list[str]
+    precision: str
+    seed: int | None
+    message: str
+    evidence: Mapping[str, str]
+    timing_seconds: float | None
+    timing_evidence: Mapping[str, str]
+    speedup: float | None
+    low: float | None
+    high: float | None
+    noise: float | None
+    latency_ms: float | None
+    baseline_latency_ms: float | None
+    baseline: str
+    sample_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimingSamples:
+    """Paired latencies in milliseconds in the order they were taken: pair i is (candidate_ms[i], baseline_ms[i])."""
+
+    candidate_id: str
+    baseline: str
+    candidate_ms: list[float]
+    baseline_ms: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectnessErrorRow:
+    """One failed check. `first_index` is the first wrong element in row-major order.
+
+    `heat` is the share of wrong elements (0..1) per cell of a grid over the output seen as a matrix. Where nothing
+    could be compared (a crash, a time-out) `total_count` is None and the message says what happened.
+    """
+
+    seq: int
+    at: float
+    candidate_id: str
+    number: int | None
+    verdict: Verdict
+    trial: str
+    first_index: list[int]
+    expected: float | None
+    actual: float | None
+    wrong_count: int | None
+    total_count: int | None
+    max_abs_error: float | None
+    max_rel_error: float | None
+    shape: list[int]
+    heat: list[list[float]]
+    message: str
+
+
+_EVALUATION = """
+WITH e AS (SELECT * FROM evaluations WHERE run_id = $run AND candidate_id = $candidate),
+ b AS (SELECT * FROM e WHERE stage = 'compile' ORDER BY seq DESC LIMIT 1),
+ c AS (SELECT * FROM e WHERE stage = 'check' ORDER BY seq DESC LIMIT 1),
+ t AS (SELECT e.* FROM e JOIN timings x ON x.run_id = $run AND x.candidate_id = $candidate AND x.seq = e.seq)
+SELECT k.candidate_id, v.verdict, b.verdict = 'passed' AS compile_ok, b.verdict AS compile_verdict,
+    b.seconds AS compile_seconds, b.is_cached AS compile_is_cached, coalesce(b.detail, '') AS diagnostics, b.log_blob,
+    coalesce(b.remarks, []) AS remarks, c.verdict AS check_verdict, c.seconds AS check_seconds, c.max_error,
+    c.max_abs_error, c.tolerance, c.reference_error, coalesce(c.trials, []) AS trials,
+    coalesce(c.precision, '') AS precision, c.seed, coalesce(c.detail, '') AS message,
+    coalesce(c.evidence, '{}') AS evidence, t.seconds AS timing_seconds, coalesce(t.evidence, '{}') AS
+    timing_evidence, t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.noise, t.latency_ms,
+    t.baseline_latency_ms, coalesce(t.baseline, '') AS baseline, coalesce(len(t.candidate_ms), 0) AS sample_count
+FROM (SELECT DISTINCT candidate_id FROM e) k LEFT JOIN b ON TRUE LEFT JOIN c ON TRUE LEFT JOIN t ON TRUE
+LEFT JOIN verdicts v ON v.run_id = $run AND v.candidate_id = k.candidate_id
+"""
+
+
+def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | None:
+    """What is known about one candidate; None before its first build ended."""
+    return fetch.one(db, EvaluationRow, _EVALUATION, {"run": run_id, "candidate": candidate_id})
+
+
+def timing_samples(db: Database, run_id: str, candidate_id: str) -> TimingSamples | None:
+    """Every pair of the last timing; None unless the candidate stands as correct and is timed."""
+    sql = """SELECT e.candidate_id, e.baseline, e.candidate_ms, e.baseline_ms FROM evaluations e
+        JOIN timings t ON t.run_id = e.run_id AND t.candidate_id = e.candidate_id AND t.seq = e.seq
+        WHERE e.run_id = ? AND e.candidate_id = ? LIMIT 1"""
+    return fetch.one(db, TimingSamples, sql, [run_id, candidate_id])
+
+
+def correctness_errors(db: Database, run_id: str, candidate_id: str | None = None) -> list[CorrectnessErrorRow]:
+    """Failed checks of a candidate, or of all, newest first."""
+    sql = """
+    WITH n AS (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run)
+    SELECT e.* EXCLUDE (run_id, time), e.time AS at, n.number FROM correctness_errors e LEFT JOIN n USING (candidate_id)
+    WHERE e.run_id = $run AND ($candidate::VARCHAR IS NULL OR e.candidate_id = $candidate) ORDER BY e.seq DESC"""
+    return fetch.rows(db, CorrectnessErrorRow, sql, {"run": run_id, "candidate": candidate_id})

@@ -1,0 +1,81 @@
+"""Everything that happened in a run as sentences: steps, depths, commands, states and warnings in one order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.queries.steps import steps
+
+
+class FeedKind(StrEnum):
+    """Where a feed item comes from."""
+
+    STEP = "step"
+    DEPTH = "depth"
+    COMMAND = "command"
+    STATE = "state"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRow:
+    """One item. `at` is when it began; `outcome` is the step's, the depth's, the command's phase or the state."""
+
+    seq: int
+    at: float
+    kind: FeedKind
+    step: int | None
+    depth: int | None
+    candidate_id: str | None
+    outcome: str | None
+    text: str
+
+
+_DEPTHS = """
+SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id, d.outcome,
+    CASE WHEN d.outcome = 'accepted' THEN printf('Depth %d ends with kernel %d', d.depth, coalesce(n.number, 0))
+        || coalesce(printf(' at %.2f×', t.speedup), '')
+        || CASE WHEN d.is_best THEN ', the best so far' ELSE ', no clear gain over the best' END
+    ELSE printf('Gave up depth %d', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
+FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
+LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run) n
+    ON n.candidate_id = d.candidate_id
+WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
+"""
+
+_COMMANDS = """
+SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
+    CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for '
+    WHEN 'effective' THEN 'In force: ' ELSE 'Refused: ' END || replace(coalesce(s.kind, 'a command'), '_', ' ')
+    || CASE WHEN coalesce(s.argument, '') = '' THEN '' ELSE ' ' || s.argument END
+    || CASE WHEN coalesce(c.note, '') = '' THEN '' ELSE ' (' || c.note || ')' END AS text
+FROM commands c LEFT JOIN steering s ON s.run_id = $run AND s.command_id = c.command_id
+WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq DESC LIMIT $limit
+"""
+
+_STATES = """
+SELECT seq, time AS at, 'state' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, state AS outcome,
+    'The run is ' || state || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END AS text
+FROM states WHERE run_id = $run AND NOT is_start AND seq > $after ORDER BY seq DESC LIMIT $limit
+"""
+
+_WARNINGS = """
+SELECT seq, time AS at, 'warning' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, budget AS outcome,
+    printf('Four fifths of the budget for %s are used: %.6g of %.6g', replace(budget, '_', ' '), used, allowed) AS text
+FROM warnings WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
+"""
+
+
+def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> list[FeedRow]:
+    """The newest items after a journal line, newest first. A step's item appears when it starts and then changes."""
+    parameters = {"run": run_id, "after": after_seq, "limit": limit}
+    found = [
+        FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, s.outcome, s.text)
+        for s in steps(db, run_id, after_seq, limit)
+    ]
+    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS):
+        found += fetch.rows(db, FeedRow, sql, parameters)
+    return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]

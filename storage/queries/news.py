@@ -1,0 +1,77 @@
+"""The other news of a run: state changes, budget warnings, lines that could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.records import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """The run moved to a state; `reason` is written for people. `error_blob` has the traceback of a failed engine."""
+
+    seq: int
+    at: float
+    state: RunState
+    reason: str
+    is_final: bool
+    error_blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WarningRow:
+    """Four fifths of a budget are used. `used` and `allowed` are in the unit of the budget named."""
+
+    seq: int
+    at: float
+    budget: str
+    used: float
+    allowed: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """A line that could not be read and was left out. `position` is its byte offset in the file."""
+
+    run_id: str
+    file: str
+    position: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One journal line as it was written."""
+
+    seq: int
+    at: float
+    kind: str
+    json: str
+
+
+def states(db: Database, run_id: str) -> list[StateRow]:
+    """Every change of state, oldest first."""
+    sql = "SELECT seq, time AS at, state, reason, is_final, error_blob FROM states WHERE run_id = ? ORDER BY seq"
+    return fetch.rows(db, StateRow, sql, [run_id])
+
+
+def budget_warnings(db: Database, run_id: str) -> list[WarningRow]:
+    """Every warning, oldest first."""
+    sql = "SELECT seq, time AS at, budget, used, allowed FROM warnings WHERE run_id = ? ORDER BY seq"
+    return fetch.rows(db, WarningRow, sql, [run_id])
+
+
+def problems(db: Database, run_id: str | None = None) -> list[ProblemRow]:
+    """Unreadable lines of one run, or of all."""
+    sql = """SELECT run_id, file, position, message FROM problems WHERE $run::VARCHAR IS NULL OR run_id = $run
+        ORDER BY run_id, file, position"""
+    return fetch.rows(db, ProblemRow, sql, {"run": run_id})
+
+
+def events(db: Database, run_id: str, after_seq: int = 0, limit: int = 500) -> list[EventRow]:
+    """Raw journal lines after one, oldest first."""
+    sql = "SELECT seq, time AS at, kind, json FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+    return fetch.rows(db, EventRow, sql, [run_id, after_seq, limit])

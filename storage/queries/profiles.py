@@ -1,0 +1,106 @@
+"""Profiles of candidates, in long form and against the nearest profiled ancestor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """One profile. `summary` is what a model may be shown, `raw_blob` the whole report.
+
+    `failure` is empty unless no profile could be had; everything but candidate, step and time is empty then.
+    """
+
+    seq: int
+    at: float
+    step: int
+    candidate_id: str
+    kernel_hash: str
+    bound: str
+    summary: str
+    raw_blob: str | None
+    seconds: float | None
+    missing: list[str]
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One value of a profile in the unit named. `launch` counts kernel launches from 0; -1 is the whole call."""
+
+    candidate_id: str
+    kernel_hash: str
+    launch: int
+    kernel: str
+    metric: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChangeRow:
+    """A value beside that of the nearest profiled ancestor; both None when there is none to compare with."""
+
+    launch: int
+    kernel: str
+    metric: str
+    unit: str
+    value: float
+    previous: float | None
+    previous_id: str | None
+
+    @property
+    def ratio(self) -> float | None:
+        """value / previous; None when there is no previous value or it is zero."""
+        return self.value / self.previous if self.previous else None
+
+
+_METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, value FROM profile_metrics
+    WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
+    WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY launch, kernel, metric"""
+
+
+def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
+    """The last profile of a candidate, or the reason why there is none; None when nobody asked for one."""
+    sql = """SELECT seq, time AS at, step, candidate_id, coalesce(kernel_hash, '') AS kernel_hash,
+        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, seconds,
+        coalesce(missing, []) AS missing, coalesce(failure, '') AS failure
+        FROM profiles WHERE run_id = ? AND candidate_id = ? ORDER BY failure IS NOT NULL, seq DESC LIMIT 1"""
+    return fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
+
+
+def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
+    """All values of a candidate's last profile."""
+    return fetch.rows(db, MetricRow, _METRICS, {"run": run_id, "candidate": candidate_id})
+
+
+def metric_changes(db: Database, run_id: str, candidate_id: str) -> list[MetricChangeRow]:
+    """All values of a candidate's last profile beside those of the nearest profiled kernel it descends from."""
+    new = metrics(db, run_id, candidate_id)
+    previous_id = profiled_ancestor(db, run_id, candidate_id) if new else None
+    old = metrics(db, run_id, previous_id) if previous_id else []
+    before = {(row.launch, row.metric): row.value for row in old}
+    return [
+        MetricChangeRow(
+            n.launch, n.kernel, n.metric, n.unit, n.value, value, previous_id if value is not None else None
+        )
+        for n in new
+        for value in [before.get((n.launch, n.metric))]
+    ]
+
+
+def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
+    """The nearest kernel on the chain of parents that has a profile."""
+    parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))
+    sql = "SELECT DISTINCT candidate_id FROM profiles WHERE run_id = ? AND failure IS NULL"
+    profiled = {name for (name,) in fetch.tuples(db, sql, [run_id])}
+    above = parents.get(candidate_id)
+    for _ in parents:  # bounded, so that a journal written by hand with a circle in it cannot hold a page for ever
+        if above is None or above in profiled:
+            break
+        above = parents.get(above)
+    return above if above in profiled else None

@@ -1,0 +1,133 @@
+"""Runs as the overview shows them: one row each, with the best-so-far curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.records import HardwareLimit, KernelClass, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run. Times are seconds since the epoch, costs US dollars, speed-ups ratios (1.0 = as fast as the baseline).
+
+    `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
+    None before the first step; `depths` the budget. `curve` has the speed-up of the best kernel so far after each
+    finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
+    `cost_usd` is None when the price of any call is unknown. `last_error` is one line.
+    """
+
+    run_id: str
+    task_name: str
+    title: str
+    kernel_class: KernelClass
+    toolchain: str
+    model: str
+    state: RunState
+    state_reason: str
+    depth: int | None
+    depths: int
+    best_speedup: float | None
+    best_low: float | None
+    best_high: float | None
+    best_latency_ms: float | None
+    best_candidate_id: str | None
+    curve: list[float]
+    last_event_at: float | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    tokens: int
+    cost_usd: float | None
+    model_calls: int
+    attempts: int
+    passed: int
+    failed: int
+    last_error: str
+    waiting_reason: str
+    is_demo: bool
+
+
+_RUNS = """
+WITH chosen AS ({chosen}),
+ latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
+    min(time) FILTER (WHERE is_start) AS started_at, max(time) FILTER (WHERE is_final) AS ended_at
+    FROM states WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ seen AS (SELECT run_id, max(time) AS last_event_at FROM events
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ reached AS (SELECT run_id, max(depth) AS depth FROM steps
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
+    SELECT run_id, seq, kernel_class FROM classes UNION ALL
+    SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ paid AS (SELECT run_id, count(*) AS model_calls, sum(input_tokens + output_tokens) AS tokens,
+    CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd FROM model_calls
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ made AS (SELECT run_id, count(*) AS attempts FROM candidates
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ judged AS (SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS passed,
+    count(*) FILTER (WHERE verdict <> 'passed') AS failed, arg_max(message, seq) FILTER (WHERE verdict <> 'passed')
+    AS last_error FROM verdicts WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ best AS (SELECT i.run_id, i.candidate_id, t.speedup, t.speedup_low, t.speedup_high, t.latency_ms
+    FROM incumbents i LEFT JOIN timings t ON t.run_id = i.run_id AND t.candidate_id = i.candidate_id
+    WHERE i.run_id IN (SELECT run_id FROM chosen)),
+ risen AS (SELECT d.run_id, d.seq, last_value(CASE WHEN d.is_best THEN t.speedup END IGNORE NULLS)
+    OVER (PARTITION BY d.run_id ORDER BY d.seq) AS speedup
+    FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
+    WHERE d.run_id IN (SELECT run_id FROM chosen)),
+ curves AS (SELECT run_id, list(speedup ORDER BY seq) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
+    GROUP BY run_id)
+SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
+    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.model,
+    coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
+    reached.depth, r.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
+    best.speedup_high AS best_high, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    coalesce(curves.curve, []) AS curve, seen.last_event_at, r.created_at, latest.started_at,
+    CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
+    coalesce(paid.tokens, 0)::BIGINT AS tokens,
+    CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
+    coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
+    coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
+    coalesce(judged.last_error, '') AS last_error,
+    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo
+FROM chosen r LEFT JOIN latest USING (run_id) LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
+LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
+LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN curves USING (run_id)
+ORDER BY r.created_at DESC, r.run_id DESC
+"""
+
+
+def overview(db: Database, limit: int = 200, offset: int = 0) -> list[RunRow]:
+    """Runs, newest first."""
+    chosen = "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC LIMIT ? OFFSET ?"
+    return fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), [limit, offset])
+
+
+def count_runs(db: Database) -> int:
+    """How many runs there are in all."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs")[0][0])
+
+
+def run(db: Database, run_id: str) -> RunRow | None:
+    """One run, or None when it is not (yet) in the index."""
+    return fetch.one(db, RunRow, _RUNS.format(chosen="SELECT * FROM runs WHERE run_id = ?"), [run_id])
+
+
+def limit(db: Database, run_id: str) -> HardwareLimit | None:
+    """The task's speed of light as last measured."""
+    sql = """SELECT device, bandwidth_gb_s, peak_gflop_s, min_bytes, min_flop FROM limits
+        WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
+    return fetch.one(db, HardwareLimit, sql, [run_id])
+
+
+def version(db: Database, run_id: str) -> int:
+    """A number that changes when anything shown of this run may have changed; costs no query."""
+    return db.run_version(run_id)
+
+
+def overview_version(db: Database) -> int:
+    """The same over all runs."""
+    return db.version

@@ -1,0 +1,125 @@
+"""One sentence per step, for people who follow a run. Knows the facts of a step, not where they are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.records import StepKind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step and all that came of it. Numbers are those of kernels, counted from 1 in the order they were made."""
+
+    seq: int
+    step: int
+    kind: StepKind
+    depth: int
+    candidate_id: str | None
+    started_at: float
+    seconds: float | None
+    outcome: str | None
+    is_in_flight: bool
+    number: int | None
+    made_id: str | None
+    made_number: int | None
+    summary: str | None
+    verdict: Verdict | None
+    message: str | None
+    max_error: float | None
+    tolerance: float | None
+    speedup: float | None
+    latency_ms: float | None
+    baseline: str | None
+    bound: str | None
+    failure: str | None
+    patch_reason: str | None
+    is_profile_exposed: bool
+
+
+_DOING = {
+    StepKind.SYNTHESISE: "The model is writing {a_kernel}",
+    StepKind.COMPILE: "Compiling {kernel}",
+    StepKind.CHECK: "Checking {kernel} against the reference",
+    StepKind.TIME: "Timing {kernel}",
+    StepKind.PROFILE: "Profiling {kernel}",
+    StepKind.DIAGNOSE: "The model is looking for what is wrong with {kernel}",
+    StepKind.REPAIR: "The model is repairing {kernel}",
+    StepKind.OPTIMISE: "The model is optimising {kernel}",
+}
+
+
+def sentence(m: Move) -> str:
+    """What the step does, or what came of it."""
+    if m.outcome in (None, "interrupted", "dropped"):
+        a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from nothing"
+        doing = _DOING[m.kind].format(kernel=_kernel(m.number), a_kernel=a_kernel)
+        return _with(doing, m.outcome)
+    match m.kind:
+        case StepKind.COMPILE | StepKind.CHECK:
+            return _judged(m)
+        case StepKind.TIME:
+            return _timed(m)
+        case StepKind.PROFILE:
+            return _profiled(m)
+        case StepKind.DIAGNOSE:
+            return _with(f"Diagnosed {_kernel(m.number)}", "" if m.outcome == "written" else m.outcome)
+        case _:
+            return _edited(m)
+
+
+def _kernel(number: int | None) -> str:
+    return f"kernel {number}" if number else "the kernel"
+
+
+def _with(text: str, reason: str | None) -> str:
+    return f"{text}: {reason}" if reason else text
+
+
+def _judged(m: Move) -> str:
+    kernel = _kernel(m.number).capitalize()
+    if m.verdict is None:
+        return f"{m.kind.capitalize()} of {_kernel(m.number)}: {m.outcome}"
+    if m.verdict is Verdict.PASSED and m.kind is StepKind.COMPILE:
+        return f"{kernel} compiles"
+    if m.verdict is Verdict.PASSED:
+        bounds = f"error {m.max_error:.1e} of {m.tolerance:.1e} allowed" if m.max_error and m.tolerance else ""
+        return _with(f"{kernel} is correct", bounds)
+    return _with(f"{kernel} {_FAILED[m.verdict]}", m.message)
+
+
+_FAILED = {
+    Verdict.COMPILE_ERROR: "does not compile",
+    Verdict.INCORRECT: "gives wrong results",
+    Verdict.RUNTIME_ERROR: "crashed",
+    Verdict.TIMEOUT: "took too long",
+    Verdict.OUT_OF_MEMORY: "ran out of memory",
+    Verdict.REFUSED: "was refused",
+}
+
+
+def _timed(m: Move) -> str:
+    if m.verdict not in (None, Verdict.PASSED):
+        return _judged(m)
+    if m.speedup is None or m.latency_ms is None:
+        return f"Timing of {_kernel(m.number)}: {m.outcome}"
+    return f"{_kernel(m.number).capitalize()} takes {m.latency_ms:.4g} ms, {m.speedup:.2f}× the speed of {m.baseline}"
+
+
+def _profiled(m: Move) -> str:
+    if m.failure:
+        return f"No profile of {_kernel(m.number)}: {m.failure}"
+    return f"Profiled {_kernel(m.number)}" + (f": bound by {m.bound}" if m.bound else "")
+
+
+def _edited(m: Move) -> str:
+    if m.made_number is None:
+        reason = m.patch_reason or m.outcome
+        if m.kind is StepKind.SYNTHESISE:
+            return _with("No kernel could be taken from the reply", reason)
+        return _with(f"No edit of {_kernel(m.number)} could be applied", reason)
+    seen = " from its profile" if m.is_profile_exposed else ""
+    if m.kind is StepKind.SYNTHESISE:
+        return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
+    verb = "Repaired" if m.kind is StepKind.REPAIR else "Optimised"
+    return _with(f"{verb} {_kernel(m.number)} into kernel {m.made_number}{seen}", m.summary)

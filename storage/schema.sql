@@ -1,0 +1,191 @@
+-- The index over all journals. Every table but `runs`, `offsets` and `problems` holds rows that one journal line produced
+-- by itself, so rows are only ever added (or a whole run is removed) and a rebuild gives the same rows again.
+-- `seq` is the line's number in its journal, `time` its time in seconds since the epoch. No keys and no indexes: byte
+-- offsets make reading exact. Mappings are JSON text.
+--
+-- Version 1. The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals:
+-- raise the version when projection.py writes something else into the same columns.
+
+CREATE TABLE runs (
+    run_id VARCHAR, task_name VARCHAR, kernel_class VARCHAR, class_is_proposed BOOLEAN, sizes VARCHAR,
+    toolchain VARCHAR, model VARCHAR, strategy VARCHAR, base_policy VARCHAR, max_repairs BIGINT,
+    max_regenerations BIGINT, expose_from_depth BIGINT, collect VARCHAR, precision VARCHAR, recording VARCHAR,
+    depths BIGINT, max_model_calls BIGINT, max_tokens BIGINT, max_cost_usd DOUBLE, max_wall_s DOUBLE,
+    target_speedup DOUBLE, stagnation_depths BIGINT, created_at DOUBLE, is_demo BOOLEAN
+);
+
+CREATE TABLE events (run_id VARCHAR, seq BIGINT, time DOUBLE, kind VARCHAR, json VARCHAR);
+
+-- state: a RunState. is_final marks RunEnded, is_start marks RunStarted.
+CREATE TABLE states (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, state VARCHAR, reason VARCHAR, is_start BOOLEAN, is_final BOOLEAN,
+    best_id VARCHAR, error_blob VARCHAR
+);
+
+-- phase: started, finished, resumed (an engine began: it goes on with the step in flight) or ended (no engine works on).
+CREATE TABLE steps (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, phase VARCHAR, step BIGINT, kind VARCHAR, depth BIGINT, candidate_id VARCHAR,
+    seconds DOUBLE, outcome VARCHAR
+);
+
+CREATE TABLE candidates (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, parent_id VARCHAR, base_id VARCHAR,
+    depth BIGINT, generation BIGINT, repair BIGINT, origin VARCHAR, source_blob VARCHAR, summary VARCHAR
+);
+
+CREATE TABLE diffs (
+    run_id VARCHAR, seq BIGINT, candidate_id VARCHAR, parent_id VARCHAR, diff_blob VARCHAR, lines_added BIGINT,
+    lines_removed BIGINT
+);
+
+CREATE TABLE patches (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, candidate_id VARCHAR, rung VARCHAR,
+    is_applied BOOLEAN, edit_count BIGINT, reason VARCHAR, edits_blob VARCHAR
+);
+
+CREATE TABLE diagnoses (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, text_blob VARCHAR
+);
+
+-- One row per stage (compile, check, time) of an evaluation; columns of the other stages are NULL. message is one line.
+CREATE TABLE evaluations (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, stage VARCHAR, verdict VARCHAR,
+    seconds DOUBLE, message VARCHAR, detail VARCHAR, evidence VARCHAR,
+    is_cached BOOLEAN, log_blob VARCHAR, remarks VARCHAR[],
+    max_error DOUBLE, max_abs_error DOUBLE, tolerance DOUBLE, reference_error DOUBLE, trials VARCHAR[],
+    precision VARCHAR, seed BIGINT,
+    speedup DOUBLE, speedup_low DOUBLE, speedup_high DOUBLE, noise DOUBLE, latency_ms DOUBLE,
+    baseline_latency_ms DOUBLE, baseline VARCHAR, candidate_ms DOUBLE[], baseline_ms DOUBLE[]
+);
+
+CREATE TABLE correctness_errors (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, candidate_id VARCHAR, verdict VARCHAR, trial VARCHAR, first_index BIGINT[],
+    expected DOUBLE, actual DOUBLE, wrong_count BIGINT, total_count BIGINT, max_abs_error DOUBLE, max_rel_error DOUBLE,
+    shape BIGINT[], heat DOUBLE[][], message VARCHAR
+);
+
+-- A failed attempt to profile has a failure and nothing else.
+CREATE TABLE profiles (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, kernel_hash VARCHAR, bound VARCHAR,
+    summary VARCHAR, raw_blob VARCHAR, seconds DOUBLE, missing VARCHAR[], failure VARCHAR
+);
+
+CREATE TABLE profile_metrics (
+    run_id VARCHAR, seq BIGINT, candidate_id VARCHAR, kernel_hash VARCHAR, launch BIGINT, kernel VARCHAR,
+    metric VARCHAR, unit VARCHAR, value DOUBLE
+);
+
+CREATE TABLE model_calls (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
+    model VARCHAR, prompt_blob VARCHAR, reply_blob VARCHAR, input_tokens BIGINT, output_tokens BIGINT,
+    cached_tokens BIGINT, reasoning_tokens BIGINT, cost_usd DOUBLE, seconds DOUBLE, finish_reason VARCHAR,
+    is_profile_exposed BOOLEAN
+);
+
+CREATE TABLE depths (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, outcome VARCHAR, candidate_id VARCHAR,
+    base_id VARCHAR, is_profile_exposed BOOLEAN, is_best BOOLEAN, reason VARCHAR
+);
+
+-- phase: asked (a line of commands.jsonl, where seq counts its lines), acknowledged, effective or refused (the journal).
+CREATE TABLE commands (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, command_id VARCHAR, phase VARCHAR, kind VARCHAR, argument VARCHAR,
+    asked_by VARCHAR, asked_at DOUBLE, step BIGINT, note VARCHAR
+);
+
+CREATE TABLE classes (run_id VARCHAR, seq BIGINT, time DOUBLE, kernel_class VARCHAR);
+
+CREATE TABLE limits (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, device VARCHAR, bandwidth_gb_s DOUBLE, peak_gflop_s DOUBLE,
+    min_bytes BIGINT, min_flop BIGINT
+);
+
+CREATE TABLE warnings (run_id VARCHAR, seq BIGINT, time DOUBLE, budget VARCHAR, used DOUBLE, allowed DOUBLE);
+
+-- Lines that could not be read. position: byte offset of the line in the file.
+CREATE TABLE problems (run_id VARCHAR, file VARCHAR, position BIGINT, message VARCHAR);
+
+-- How far each file is read. Added to on every batch; the largest position counts. inode tells a replaced file apart.
+CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGINT, lines BIGINT);
+
+-- What is known about each candidate now: the last word of each stage. verdict is NULL until judged.
+CREATE VIEW verdicts AS
+SELECT run_id, candidate_id,
+    arg_max(verdict, seq) FILTER (WHERE stage = 'check' OR verdict <> 'passed') AS verdict,
+    arg_max(message, seq) FILTER (WHERE stage = 'check' OR verdict <> 'passed') AS message,
+    max(seq) FILTER (WHERE stage = 'time') AS timing_seq,
+    max(seq) AS seq
+FROM evaluations GROUP BY run_id, candidate_id;
+
+-- A timing counts only while the candidate stands as correct.
+CREATE VIEW timings AS
+SELECT v.run_id, v.candidate_id, e.seq, e.speedup, e.speedup_low, e.speedup_high, e.noise, e.latency_ms,
+    e.baseline_latency_ms, e.baseline
+FROM verdicts v JOIN evaluations e ON e.run_id = v.run_id AND e.seq = v.timing_seq
+WHERE v.verdict = 'passed';
+
+-- The best correct candidate, as the engine settled it.
+CREATE VIEW incumbents AS
+SELECT run_id, arg_max(candidate_id, seq) AS candidate_id
+FROM (
+    SELECT run_id, seq, candidate_id FROM depths WHERE is_best AND candidate_id IS NOT NULL
+    UNION ALL
+    SELECT run_id, seq, best_id FROM states WHERE is_final AND best_id IS NOT NULL
+) GROUP BY run_id;
+
+CREATE VIEW attempts AS
+SELECT c.run_id, c.seq, c.step, c.candidate_id,
+    row_number() OVER (PARTITION BY c.run_id ORDER BY c.seq) AS number,
+    c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.origin, v.verdict,
+    t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
+    c.summary, d.lines_added, d.lines_removed,
+    EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id
+            AND x.outcome = 'accepted') AS is_accepted,
+    i.candidate_id IS NOT NULL AS is_best,
+    EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = c.run_id AND m.step = c.step
+            AND m.is_profile_exposed) AS is_profile_exposed,
+    c.time AS created_at, c.source_blob, d.diff_blob,
+    CASE WHEN v.verdict <> 'passed' THEN coalesce(v.message, '') ELSE '' END AS message
+FROM candidates c
+LEFT JOIN diffs d ON d.run_id = c.run_id AND d.seq = c.seq
+LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
+LEFT JOIN timings t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
+LEFT JOIN incumbents i ON i.run_id = c.run_id AND i.candidate_id = c.candidate_id;
+
+-- Every attempt of a run, those whose edits could not be applied included.
+CREATE VIEW iterations AS
+SELECT run_id, seq, step, depth, candidate_id, parent_id, coalesce(verdict, 'unjudged') AS outcome, speedup, message
+FROM attempts
+UNION ALL
+SELECT p.run_id, p.seq, p.step, c.depth, NULL, p.candidate_id, 'patch_failed', NULL, p.reason
+FROM patches p LEFT JOIN candidates c ON c.run_id = p.run_id AND c.candidate_id = p.candidate_id
+WHERE NOT p.is_applied;
+
+-- Steps with their ends. The last step is in flight until it finishes or the run ends; an engine that takes the run up
+-- goes on with it, and its time counts from there.
+CREATE VIEW moves AS
+SELECT s.run_id, s.seq, s.step, s.kind, s.depth, s.candidate_id, f.seconds,
+    s.step = l.last_step AND f.seq IS NULL AND coalesce(l.ended_seq, 0) <= coalesce(l.resumed_seq, 0) AS is_in_flight,
+    CASE WHEN is_in_flight THEN greatest(s.time, l.resumed_at) ELSE s.time END AS started_at,
+    CASE WHEN f.seq IS NULL AND NOT is_in_flight THEN 'interrupted' ELSE f.outcome END AS outcome
+FROM (SELECT run_id, step, max(seq) AS seq, max(time) AS time, arg_max(kind, seq) AS kind, arg_max(depth, seq) AS depth,
+        arg_max(candidate_id, seq) AS candidate_id FROM steps WHERE phase = 'started' GROUP BY run_id, step) s
+JOIN (SELECT run_id, max(step) AS last_step, max(seq) FILTER (WHERE phase = 'ended') AS ended_seq,
+        max(seq) FILTER (WHERE phase = 'resumed') AS resumed_seq, max(time) FILTER (WHERE phase = 'resumed') AS resumed_at
+        FROM steps GROUP BY run_id) l ON l.run_id = s.run_id
+LEFT JOIN (SELECT run_id, step, max(seq) AS seq, arg_max(seconds, seq) AS seconds, arg_max(outcome, seq) AS outcome
+        FROM steps WHERE phase = 'finished' GROUP BY run_id, step) f ON f.run_id = s.run_id AND f.step = s.step;
+
+CREATE VIEW steering AS
+SELECT run_id, command_id,
+    coalesce(any_value(kind) FILTER (WHERE phase = 'asked'), any_value(kind)) AS kind,
+    coalesce(any_value(argument) FILTER (WHERE phase = 'asked'), any_value(argument)) AS argument,
+    any_value(asked_by) AS asked_by,
+    any_value(asked_at) AS asked_at,
+    min(time) FILTER (WHERE phase = 'acknowledged') AS acknowledged_at,
+    min(time) FILTER (WHERE phase = 'effective') AS effective_at,
+    min(time) FILTER (WHERE phase = 'refused') AS refused_at,
+    arg_min(step, seq) FILTER (WHERE phase = 'effective') AS effective_step,
+    min(seq) FILTER (WHERE phase = 'effective') AS effective_seq,
+    coalesce(arg_min(note, seq) FILTER (WHERE phase IN ('effective', 'refused')), '') AS note
+FROM commands GROUP BY run_id, command_id;

@@ -1,0 +1,26 @@
+"""One set of compiled headers for the whole session: they are the same for every home, and cost seconds to build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `cache` folder that test homes share."""
+    return tmp_path_factory.mktemp("shared") / "cache"
+
+
+@pytest.fixture
+def home(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A TILEWRIGHT_HOME of the test's own."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    shared_cache.mkdir(exist_ok=True)
+    (folder / "cache").symlink_to(shared_cache)
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(folder))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TILEWRIGHT_MODEL", "TILEWRIGHT_READ_ONLY"):
+        monkeypatch.delenv(name, raising=False)
+    return folder

@@ -1,0 +1,103 @@
+"""Error, tolerance and input contents: figures that can be worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.evaluation import comparison, tolerance, values
+from engine.evaluation.values import Style
+
+
+def test_error_is_relative_to_the_answer_plus_its_scale() -> None:
+    answer = torch.tensor([3.0, -4.0], dtype=torch.float64)
+    scale = comparison.scale_of(answer)
+    assert math.isclose(scale, math.sqrt(12.5))
+    found = comparison.errors(torch.tensor([3.0, -4.5]), answer, answer.float(), scale)
+    assert math.isclose(found.relative, 0.5 / (4 + scale))
+    assert found.absolute == 0.5
+
+
+def test_nan_is_infinitely_wrong_and_matching_infinities_are_right() -> None:
+    answer = torch.tensor([1.0, math.inf], dtype=torch.float64)
+    own = answer.float()
+    scale = comparison.scale_of(answer)
+    assert comparison.errors(torch.tensor([math.nan, math.inf]), answer, own, scale).relative == math.inf
+    assert comparison.errors(torch.tensor([1.0, math.inf]), answer, own, scale).relative == 0.0
+    assert comparison.errors(torch.tensor([1.0, 5.0]), answer, own, scale).relative == math.inf
+    mask = comparison.wrong(torch.tensor([math.nan, 5.0]), answer, own, scale, 1e-6)
+    assert mask.tolist() == [True, True]
+
+
+def test_an_all_zero_answer_accepts_only_zero() -> None:
+    zero = torch.zeros(3, dtype=torch.float64)
+    assert comparison.errors(torch.zeros(3), zero, zero.float(), 0.0).relative == 0.0
+    assert comparison.errors(torch.tensor([0.0, 1e-30, 0.0]), zero, zero.float(), 0.0).relative == math.inf
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 1599))
+def test_heat_map_shows_one_wrong_element_in_one_cell(rows: int, columns: int, spot: int) -> None:
+    mask = torch.zeros(rows, columns, dtype=torch.bool)
+    mask.flatten()[spot % mask.numel()] = True
+    cells = [cell for row in comparison.heat(mask) for cell in row]
+    assert len(cells) == min(16, rows) * min(16, columns)
+    assert sum(cell > 0 for cell in cells) == 1
+
+
+@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=50), st.floats(0, 1e-2))
+def test_the_quick_test_agrees_with_the_careful_one(numbers: list[float], shift: float) -> None:
+    own = torch.tensor(numbers)
+    out = own * (1 + shift)
+    answer = own.double()
+    careful = comparison.errors(out, answer, own, comparison.scale_of(answer)).relative
+    if comparison.is_close(out, own, 1e-4):
+        assert careful <= 1.1e-4
+    elif math.isfinite(careful):
+        assert careful >= 0.9e-4
+
+
+def test_tolerance_grows_with_depth_and_with_the_references_own_error() -> None:
+    assert tolerance.allowed("float32", 0.0, 0.0) == 8e-6
+    assert math.isclose(tolerance.allowed("float32", 0.0, 4000.0), 16e-6)
+    assert tolerance.allowed("float32", 1e-3, 0.0) == 8e-3
+    assert tolerance.allowed("int64", 0.0, 0.0) == 0.0
+    assert tolerance.allowed("float32", 0.0, 0.0, "tf32") == 2e-3
+
+
+def test_precision_labels_follow_the_measured_error() -> None:
+    assert tolerance.label(1e-7, 0) == "fp32-exact"
+    assert tolerance.label(2e-4, 0) == "tf32-class"
+    assert tolerance.label(2e-3, 0) == "half-class"
+
+
+def test_restyled_inputs_keep_what_a_kernel_may_rely_on() -> None:
+    torch.manual_seed(0)
+    lower = torch.tril(torch.rand(32, 32))
+    assert torch.equal(values.restyle(lower, Style.NORMAL) == 0, lower == 0)
+    symmetric = torch.rand(16, 16)
+    symmetric = symmetric + symmetric.T
+    wide = values.restyle(symmetric, Style.WIDE)
+    assert torch.equal(wide, wide.T)
+    assert float(wide.std()) > 5
+    targets = torch.randint(0, 2, (100,)).float()
+    assert values.restyle(targets, Style.NORMAL) is targets
+    assert float(values.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
+    rows = values.restyle(torch.rand(4, 8), Style.CONSTANT)
+    assert torch.equal(rows, rows[:, :1].expand(4, 8))
+    half = values.restyle(torch.rand(10).half(), Style.NORMAL)
+    assert half.dtype is torch.float16
+
+
+def test_refilled_contents_differ_but_keep_zeros_and_integers() -> None:
+    original = torch.tensor([0.0, 1.0, -2.0])
+    target = torch.empty(3)
+    values.refill(target, original, 1.05)
+    assert target.tolist()[0] == 0.0
+    assert not torch.equal(target, original)
+    whole = torch.tensor([1, 2])
+    kept = torch.empty_like(whole)
+    values.refill(kept, whole, 1.05)
+    assert torch.equal(kept, whole)

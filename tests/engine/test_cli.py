@@ -1,0 +1,111 @@
+"""The command line as a person meets it: texts, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from storage.folder import RunFolder
+from tests.engine.benches import write_recording
+from tests.engine.swish_story import FIRST, REPLIES, edits
+from tests.engine.test_loop import SIZES
+
+SET = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
+
+
+def tilewright(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine", *words]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, timeout=300, check=False)
+
+
+@pytest.fixture
+def run_id(home: Path) -> str:
+    recording = write_recording(home / "replies.jsonl", REPLIES)
+    words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "2", *SET]
+    done = tilewright("run", "swish", *words)
+    assert done.returncode == 0, done.stderr
+    assert "c003: incorrect" in done.stdout
+    assert "finished: all 2 depths are done" in done.stdout
+    (folder,) = (home / "runs").iterdir()
+    return folder.name
+
+
+def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(home: Path, run_id: str) -> None:
+    listed = json.loads(tilewright("list", "--json").stdout)
+    assert [(row["run"], row["state"], row["depth"]) for row in listed] == [(run_id, "finished", 2)]
+    shown = json.loads(tilewright("show", run_id, "--json").stdout)
+    assert [row["verdict"] for row in shown["attempts"]][:3] == ["compile_error", "passed", "incorrect"]
+    assert run_id in tilewright("show", run_id).stdout
+
+    asked = tilewright("command", run_id, "hint", "try again")
+    assert asked.returncode == 0
+    assert "no engine is working" in asked.stdout
+    assert '"kind":"hint"' in RunFolder(home / "runs" / run_id).commands_file.read_text()
+
+    exported = home / "best.py"
+    assert tilewright("export", run_id, "--output", str(exported)).returncode == 0
+    assert "class ModelNew" in exported.read_text()
+
+    judged = tilewright("evaluate", "swish", str(exported), "--json", *SET)
+    assert judged.returncode == 0, judged.stderr
+    result = json.loads(judged.stdout)
+    assert result["verdict"] == "passed"
+    low, high = result["speedup_interval"]
+    assert low <= result["speedup"] <= high
+    assert result["latency_ms"] > 0
+    assert result["baseline_latency_ms"] > 0
+    assert result["max_error"] < 8e-6
+
+
+def test_a_wrong_kernel_is_a_verdict_not_a_failure(home: Path) -> None:
+    wrong = home / "wrong.py"
+    wrong.write_text(FIRST.replace("1.f +", "2.f +"))
+    judged = tilewright("evaluate", "swish", str(wrong), "--json", *SET)
+    assert judged.returncode == 0, judged.stderr
+    result = json.loads(judged.stdout)
+    assert result["verdict"] == "incorrect"
+    assert result["speedup"] is None
+    assert result["max_error"] > result["tolerance"]
+
+
+def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.py"
+    source.write_text("one\ntwo\n")
+    patched = tilewright("patch", str(source), "-", stdin=edits("one\ntwo\n", "one\nTWO\n"))
+    assert (patched.returncode, patched.stdout) == (0, "one\nTWO\n")
+    refused = tilewright("patch", str(source), "-", stdin="no edits here")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "json" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "no_such_task"), "Shipped tasks"),
+        (("run", "swish", "--set", "Q=1"), "no module-level number Q"),
+        (("run", "swish", "--base", "worst"), "unknown base policy"),
+        (("run", "swish", "--recording", "/nowhere.jsonl"), "cannot read recording"),
+        (("show", "../etc"), "no run"),
+        (("resume", "nothing"), "no run"),
+        (("command", "nothing", "pause"), "no run"),
+        (("evaluate", "swish", "/nowhere.py"), "cannot read candidate"),
+        (("run", "swish", "--set", "N"), "expected NAME=NUMBER"),
+    ],
+)
+def test_bad_input_says_what_is_wrong_and_exits_with_two(home: Path, words: tuple[str, ...], said: str) -> None:
+    done = tilewright(*words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_teaches_each_verb() -> None:
+    for verb in ("run", "resume", "list", "show", "command", "export", "evaluate", "patch", "doctor"):
+        done = tilewright(verb, "--help")
+        assert done.returncode == 0
+        assert "usage: python -m engine" in done.stdout
+    assert "TILEWRIGHT_HOME" in tilewright("--help").stdout

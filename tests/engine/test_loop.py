@@ -1,0 +1,242 @@
+"""Whole runs with the real compiler and the real evaluator on small tensors; only the model's replies are recorded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import loop, tasks
+from engine.bench import Bench
+from engine.errors import ToolchainError
+from engine.steering import Inbox
+from engine.strategies.cutegen import CuteGen
+from engine.toolchains import Toolchain
+from engine.toolchains.cached import CachedToolchain
+from engine.toolchains.cpu import CpuToolchain
+from storage import commands, journal
+from storage import events as ev
+from storage.records import (
+    Budget,
+    CommandKind,
+    DepthOutcome,
+    KernelClass,
+    Origin,
+    RunState,
+    StepKind,
+    Switch,
+    Verdict,
+)
+from tests.engine.benches import open_bench
+from tests.engine.swish_story import FIRST, REPLIES, THIRD
+from tests.engine.test_steering import Meanwhile
+
+SIZES = {"batch_size": 4, "dim": 1024}
+SETTINGS = {
+    "task_name": "swish",
+    "kernel_class": KernelClass.ACTIVATION,
+    "base_policy": "latest",
+    "collect": Switch.OFF,
+    "budget": Budget(depths=2),
+}
+
+
+@pytest.fixture(scope="module")
+def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Toolchain]:
+    patch = pytest.MonkeyPatch()
+    home = tmp_path_factory.mktemp("loop")
+    shared_cache.mkdir(exist_ok=True)
+    (home / "cache").symlink_to(shared_cache)
+    patch.setenv("TILEWRIGHT_HOME", str(home))
+    with CpuToolchain() as real:
+        yield CachedToolchain(real, home / "results")
+    patch.undo()
+
+
+def bench_at(folder: Path, toolchain: Toolchain, **changes: object) -> Bench:
+    bench = open_bench(folder, REPLIES, toolchain, **(SETTINGS | changes))
+    bench.task = tasks.find("swish").task("cpu", SIZES)
+    return bench
+
+
+def work(bench: Bench, *acts: object) -> ev.RunEnded:
+    inbox = Inbox(bench, Meanwhile(*acts))
+    bench.interrupt = inbox.interrupt
+    return loop.run(bench, CuteGen(), inbox)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
+    """The folder of an undisturbed run."""
+    folder = tmp_path_factory.mktemp("finished")
+    work(bench_at(folder, toolchain))
+    return folder
+
+
+def told(folder: Path) -> list[object]:
+    """The run's events without those that only say who worked and when."""
+    silent = (ev.EngineStarted, ev.StepStarted, ev.StateChanged)
+    plain = [json.loads(line) for line in (folder / "run/journal.jsonl").read_text().splitlines()]
+    for line in plain:
+        line["event"].pop("seconds", None)
+        result = line["event"].get("result", {})
+        for remembered in ("seconds", "is_cached"):
+            result.pop(remembered, None)
+        result.get("evidence", {}).pop("cached", None)
+    kinds = {kind.__name__ for kind in silent}
+    return [(line["kind"], line["event"]) for line in plain if line["kind"] not in kinds]
+
+
+def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finished: Path, toolchain: Toolchain) -> None:
+    history = bench_at(finished, toolchain).history
+    attempts = list(history.attempts.values())
+    assert [a.verdict for a in attempts] == [
+        Verdict.COMPILE_ERROR, Verdict.PASSED, Verdict.INCORRECT, Verdict.PASSED, Verdict.PASSED,
+    ]  # fmt: skip
+    assert [a.created.origin for a in attempts] == [
+        Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION, Origin.REPAIR, Origin.OPTIMISATION,
+    ]  # fmt: skip
+    assert [d.outcome for d in history.depths] == [DepthOutcome.ACCEPTED] * 3
+    assert history.ended == ev.RunEnded(RunState.FINISHED, "all 2 depths are done", history.best_id)
+    assert attempts[-1].created.summary == "single precision exponential"
+
+
+def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished: Path, toolchain: Toolchain) -> None:
+    bench = bench_at(finished, toolchain)
+    call = next(c for c in bench.history.calls.values() if c.role == "diagnose")
+    prompt = json.loads(bench.blobs.get(call.prompt_blob))[1]["text"]
+    assert "does not compile" in prompt
+    assert "expected" in prompt
+    assert "before" in prompt
+    assert "  17 |" in prompt
+
+
+def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolchain) -> None:
+    bench = bench_at(finished, toolchain)
+    check = bench.history.attempts["c003"].checked
+    assert check is not None
+    assert check.mismatch is not None
+    assert check.mismatch.index == (SIZES["batch_size"] - 1, SIZES["dim"] - 1)
+    assert check.mismatch.wrong_count == 1
+
+
+def test_a_patch_that_does_not_fit_is_reported_to_the_model_and_asked_again(
+    finished: Path, toolchain: Toolchain
+) -> None:
+    bench = bench_at(finished, toolchain)
+    tried = [e.event for e in bench.journal.entries if isinstance(e.event, ev.PatchTried)]
+    assert [(p.rung, p.is_applied) for p in tried[:2]] == [("edits", False), ("reask", True)]
+    again = bench.history.calls[tried[1].step, 1]
+    assert "could not be applied" in json.loads(bench.blobs.get(again.prompt_blob))[-1]["text"]
+
+
+def test_a_run_cut_off_after_any_line_ends_with_the_same_history(
+    finished: Path, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    lines = (finished / "run/journal.jsonl").read_text().splitlines(keepends=True)
+    expected = told(finished)
+    for kept in range(1, len(lines)):
+        folder = tmp_path / str(kept)
+        shutil.copytree(finished, folder)
+        torn = lines[kept][: len(lines[kept]) // 2] if kept % 2 else ""
+        (folder / "run/journal.jsonl").write_text("".join(lines[:kept]) + torn)
+        work(bench_at(folder, toolchain))
+        assert told(folder) == expected, f"cut off after line {kept}: {lines[kept - 1][:120]}"
+
+
+def test_profiles_are_shown_when_forced_on_and_the_journal_says_so(tmp_path: Path, toolchain: Toolchain) -> None:
+    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=1), collect=Switch.AUTO)
+    commands.send(bench.folder.commands_file, CommandKind.EXPOSE, "on")
+    work(bench)
+    (call,) = [c for c in bench.history.calls.values() if c.role == "optimise"]
+    base = bench.history.attempts["c002"].profiled
+    assert call.is_profile_exposed
+    assert base is not None
+    assert base.summary.strip() in json.loads(bench.blobs.get(call.prompt_blob))[1]["text"]
+    assert bench.history.depths[1].is_profile_exposed
+
+
+def test_no_profile_is_shown_when_switched_off(tmp_path: Path, toolchain: Toolchain) -> None:
+    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=1), expose_from_depth=1)
+    commands.send(bench.folder.commands_file, CommandKind.EXPOSE, "off")
+    work(bench)
+    assert not any(c.is_profile_exposed for c in bench.history.calls.values())
+
+
+def test_a_hint_is_in_the_next_prompt_once(tmp_path: Path, toolchain: Toolchain) -> None:
+    bench = bench_at(tmp_path, toolchain)
+    hint = commands.send(bench.folder.commands_file, CommandKind.HINT, "mind the tail elements")
+    work(bench)
+    prompts = [bench.blobs.get(call.prompt_blob) for call in bench.history.calls.values()]
+    assert ["mind the tail elements" in prompt for prompt in prompts].count(True) == 1
+    effective = [e.event for e in bench.journal.entries if isinstance(e.event, ev.CommandEffective)]
+    assert [(e.command_id, e.step) for e in effective] == [(hint.command_id, 1)]
+
+
+def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is_rolled_back_to(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=5))
+    states: list[RunState] = []
+    ended = work(
+        bench,
+        lambda: states.append(bench.history.state),
+        lambda: commands.send(bench.folder.commands_file, CommandKind.ROLL_BACK, "c004"),
+        lambda: commands.send(bench.folder.commands_file, CommandKind.STOP),
+    )
+    waits = [
+        e.event.reason
+        for e in bench.journal.entries
+        if isinstance(e.event, ev.StateChanged) and e.event.state == "waiting"
+    ]
+    assert states == [RunState.WAITING]
+    assert "left the recorded path" in waits[0]
+    assert ended.state is RunState.STOPPED
+    depths = bench.history.depths
+    assert [d.outcome for d in depths] == [*[DepthOutcome.ACCEPTED] * 3, DepthOutcome.GIVEN_UP]
+    assert bench.history.line == ["c004"]
+
+
+def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    class Counting:
+        name = "cpu"
+        calls = 0
+
+        def __getattr__(self, act: str) -> object:
+            Counting.calls += act == "time"
+            return getattr(toolchain, act)
+
+    folder = tmp_path / "twice"
+    replies = [*REPLIES, ("optimise", THIRD, f"Optimisation: back\n```python\n{FIRST}```\n")]
+    bench = open_bench(folder.parent, replies, Counting(), **(SETTINGS | {"budget": Budget(depths=3)}))  # type: ignore[arg-type]
+    bench.task = tasks.find("swish").task("cpu", SIZES)
+    work(bench)
+    last = bench.history.attempts["c006"]
+    assert last.created.source_blob == bench.history.attempts["c002"].created.source_blob
+    assert last.timed is not None
+    assert last.timed.evidence["cached"] == "as c002"
+    assert Counting.calls == 3
+
+
+def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path, toolchain: Toolchain) -> None:
+    class Lacking:
+        name = "cpu"
+
+        def limit(self, task: object) -> None:
+            raise ToolchainError("g++ is not installed")
+
+    bench = open_bench(tmp_path, REPLIES, Lacking(), **SETTINGS)  # type: ignore[arg-type]
+    with pytest.raises(ToolchainError, match=r"g\+\+"):
+        work(bench)
+    assert list(journal.read(bench.folder.journal_file)) == []
+
+
+def test_the_step_in_flight_is_visible_while_it_works(finished: Path) -> None:
+    kinds = [e.event for e in journal.read(finished / "run/journal.jsonl")]
+    started = [e.step for e in kinds if isinstance(e, ev.StepStarted)]
+    ended = [e.step for e in kinds if isinstance(e, ev.StepFinished)]
+    assert started == ended == list(range(1, len(started) + 1))
+    assert any(isinstance(e, ev.StepStarted) and e.kind is StepKind.REPAIR for e in kinds)

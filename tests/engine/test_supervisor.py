@@ -1,0 +1,168 @@
+"""Real engine processes: started, found again, killed, resumed, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import supervisor
+from engine.errors import EngineError, ModelError, TaskError
+from storage import commands, journal, liveness
+from storage import events as ev
+from storage.folder import RunFolder
+from storage.records import Budget, CommandKind, KernelClass, RunState
+from tests.engine.benches import write_recording
+from tests.engine.swish_story import REPLIES
+from tests.engine.test_loop import SIZES
+
+DEADLINE_S = 90.0
+
+
+def until(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        time.sleep(0.01)
+
+
+def events_of(folder: RunFolder, kind: type) -> list[ev.Event]:
+    return [entry.event for entry in journal.read(folder.journal_file) if isinstance(entry.event, kind)]
+
+
+def start(home: Path, reply_seconds: float = 0.0, depths: int = 1) -> RunFolder:
+    recording = write_recording(home / "replies.jsonl", REPLIES)
+    settings = supervisor.new_settings(
+        "swish",
+        model="recorded",
+        recording=str(recording),
+        overrides=SIZES,
+        reply_seconds=reply_seconds,
+        budget=Budget(depths=depths),
+    )
+    return supervisor.start(settings)
+
+
+def engine_pid(folder: RunFolder) -> int:
+    return int(json.loads(folder.engine_file.read_text())["pid"])
+
+
+def test_an_engine_leads_its_own_session_and_outlives_its_starter(home: Path) -> None:
+    code = (
+        "import sys; from tests.engine.test_supervisor import start; from pathlib import Path;"
+        "print(start(Path(sys.argv[1]), 2.0).run_id)"
+    )
+    starter = subprocess.run([sys.executable, "-c", code, str(home)], capture_output=True, text=True, check=True)
+    folder = RunFolder(home / "runs" / starter.stdout.strip())
+    until(lambda: supervisor.is_alive(folder) and folder.engine_file.exists(), "a live engine")
+    pid = engine_pid(folder)
+    assert os.getsid(pid) == pid
+    assert os.getpgid(pid) == pid
+    assert supervisor.stop(folder)
+
+
+def test_an_engine_killed_at_work_is_resumed_and_nothing_is_paid_for_twice(home: Path) -> None:
+    folder = start(home, reply_seconds=0.3)
+    for seen in (1, 3, 5):
+        until(lambda seen=seen: len(events_of(folder, ev.StepStarted)) > seen, f"step {seen + 1}")  # type: ignore[misc]
+        os.kill(engine_pid(folder), signal.SIGKILL)
+        until(lambda: not supervisor.is_alive(folder), "the lock of a dead engine to be free")
+        assert not events_of(folder, ev.RunEnded)
+        supervisor.resume(folder)
+        until(lambda: supervisor.is_alive(folder) or events_of(folder, ev.RunEnded), "the resumed engine")
+    until(lambda: events_of(folder, ev.RunEnded), "the end of the run")
+    calls = [(c.step, c.call) for c in events_of(folder, ev.ModelCalled) if isinstance(c, ev.ModelCalled)]
+    assert len(calls) == len(set(calls)) == 7
+    sequence = [entry.seq for entry in journal.read(folder.journal_file)]
+    assert sequence == list(range(1, len(sequence) + 1))
+    (ended,) = events_of(folder, ev.RunEnded)
+    assert isinstance(ended, ev.RunEnded)
+    assert ended.state is RunState.FINISHED
+
+
+def test_no_child_of_a_killed_engine_lives_on(home: Path) -> None:
+    folder = start(home)
+    until(lambda: kinds_begun(folder) >= {"check"} and len(descendants(engine_pid(folder))) >= 3, "workers at a check")
+    pid = engine_pid(folder)
+    children = descendants(pid)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not children & set(living()), "every child to be gone")
+
+
+def kinds_begun(folder: RunFolder) -> set[str]:
+    return {str(s.kind) for s in events_of(folder, ev.StepStarted) if isinstance(s, ev.StepStarted)}
+
+
+def living() -> dict[tuple[str, str], str]:
+    """(pid, start time) of every process that is not a zombie, with its parent's pid."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            found[path.parent.name, fields[19]] = fields[1]
+    return found
+
+
+def descendants(pid: int) -> set[tuple[str, str]]:
+    parents, family = living(), set[tuple[str, str]]()
+    ids = {str(pid)}
+    while grown := {child for child, parent in parents.items() if parent in ids} - family:
+        family |= grown
+        ids |= {child for child, _ in grown}
+    return family
+
+
+def test_a_second_engine_on_a_run_is_refused(home: Path) -> None:
+    folder = start(home, reply_seconds=2.0)
+    until(lambda: supervisor.is_alive(folder), "a live engine")
+    with pytest.raises(EngineError, match="already working"):
+        supervisor.resume(folder)
+    again = subprocess.run(
+        [sys.executable, "-m", "engine", "resume", folder.run_id], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 3
+    assert "already working" in again.stderr
+    assert supervisor.stop(folder)
+    assert not liveness.is_held(folder)
+
+
+def test_stop_during_a_reply_ends_the_run_in_order_and_a_resume_goes_on(home: Path) -> None:
+    folder = start(home, reply_seconds=20.0)
+    until(lambda: events_of(folder, ev.StepStarted), "the first step")
+    commands.send(folder.commands_file, CommandKind.STOP)
+    until(lambda: not supervisor.is_alive(folder), "the engine to stop")
+    (ended,) = events_of(folder, ev.RunEnded)
+    assert isinstance(ended, ev.RunEnded)
+    assert ended.state is RunState.STOPPED
+    supervisor.resume(folder)
+    until(lambda: supervisor.is_alive(folder), "the engine to go on")
+    until(lambda: len(events_of(folder, ev.EngineStarted)) == 2, "the second start")
+    assert supervisor.stop(folder)
+
+
+def test_settings_of_a_task_without_a_recording_say_what_to_do(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text("class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n")
+    with pytest.raises(ModelError, match="OPENAI_API_KEY"):
+        supervisor.new_settings(str(path))
+    with pytest.raises(TaskError, match="no task"):
+        supervisor.new_settings("nothing")
+
+
+def test_a_task_that_states_no_class_leaves_it_to_the_model(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text("N = 3\nclass Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n")
+    settings = supervisor.new_settings(str(path), model="some-model", overrides={"N": 5})
+    assert settings.class_is_proposed
+    assert settings.kernel_class is KernelClass.OTHER
+    assert settings.task_source.startswith("N = 5\n")

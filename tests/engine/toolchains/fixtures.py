@@ -1,0 +1,32 @@
+"""One cpu toolchain per session. Its home is kept between sessions: precompiled headers cost ten seconds each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine import tasks
+from engine.evaluation.limits import Times
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain
+
+
+@pytest.fixture(scope="session")
+def cpu_home(request: pytest.FixtureRequest) -> Iterator[None]:
+    cache = request.config.cache
+    assert cache is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(cache.mkdir("tilewright")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def cpu(cpu_home: None) -> Iterator[CpuToolchain]:
+    with CpuToolchain(times=Times(call_s=5.0, check_s=5.0, timing_s=2.0)) as toolchain:
+        yield toolchain
+
+
+@pytest.fixture(scope="session")
+def small_swish() -> Task:
+    return tasks.find("swish").task("cpu", {"batch_size": 16, "dim": 4096})

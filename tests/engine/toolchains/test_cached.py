@@ -1,0 +1,77 @@
+"""Remembering results: free the second time, and never across a change that matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.tasks import Task
+from engine.toolchains.cached import CachedToolchain
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult, Verdict
+
+TASK = Task("t", "source of the task", {})
+
+
+@dataclass
+class Counting:
+    """A toolchain that only counts how often it is asked."""
+
+    name: str = "counting"
+    fingerprint: str = "machine 1"
+    verdict: Verdict = Verdict.PASSED
+    asked: list[str] = field(default_factory=list)
+
+    def limit(self, task: Task) -> HardwareLimit:
+        return HardwareLimit("d", 1.0, 1.0, 1, 1)
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        self.asked.append("compile")
+        return CompileResult(True, 1.5)
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        self.asked.append("check")
+        return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m")
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        self.asked.append("time")
+        return TimingResult((1.0, 2.0), (3.0, 4.0))
+
+    def profile(self, task: Task, source: str) -> ProfileResult:
+        self.asked.append("profile")
+        return ProfileResult("h", (), "memory", "s")
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+
+def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_path: Path) -> None:
+    inner = Counting()
+    cached = CachedToolchain(inner, tmp_path)
+    first = (cached.compile(TASK, "k"), cached.check(TASK, "k"), cached.time(TASK, "k"), cached.profile(TASK, "k"))
+    second = (cached.compile(TASK, "k"), cached.check(TASK, "k"), cached.time(TASK, "k"), cached.profile(TASK, "k"))
+    assert inner.asked == ["compile", "check", "time", "profile"]
+    assert not first[0].is_cached
+    assert second[0].is_cached
+    assert second[1].evidence["cached"] == "yes"
+    assert second[1].max_error == float("inf")
+    assert second[2].evidence["cached"] == "yes"
+    assert second[3] == first[3]
+
+
+def test_another_source_task_or_machine_is_judged_anew(tmp_path: Path) -> None:
+    inner = Counting()
+    cached = CachedToolchain(inner, tmp_path)
+    cached.check(TASK, "k")
+    cached.check(TASK, "other")
+    cached.check(Task("t", "another task", {}), "k")
+    inner.fingerprint = "machine 2"
+    cached.check(TASK, "k")
+    assert inner.asked == ["check"] * 4
+
+
+def test_a_timeout_is_asked_again(tmp_path: Path) -> None:
+    inner = Counting(verdict=Verdict.TIMEOUT)
+    cached = CachedToolchain(inner, tmp_path)
+    cached.check(TASK, "k")
+    assert cached.check(TASK, "k").evidence == {}
+    assert inner.asked == ["check", "check"]

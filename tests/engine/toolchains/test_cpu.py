@@ -1,0 +1,208 @@
+"""The cpu toolchain as the loop uses it: real compiler, real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import tasks
+from engine.errors import TaskError, ToolchainError
+from engine.evaluation import processes
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain, checks
+from engine.toolchains.host import installation
+from storage.records import CheckResult, TimingResult, Verdict
+from tests.engine.toolchains import kernels
+
+MATMUL = '''import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <cute/tensor.hpp>
+using namespace cute;
+torch::Tensor multiply(torch::Tensor A, torch::Tensor B, int64_t unused, double scale) {
+  int M = A.size(0), K = A.size(1), N = B.size(1);
+  auto C = torch::zeros({M, N}, A.options());
+  auto a = make_tensor(A.data_ptr<float>(), make_shape(M, K), make_stride(K, _1{}));
+  auto b = make_tensor(B.data_ptr<float>(), make_shape(N, K), make_stride(_1{}, N));
+  auto c = make_tensor(C.data_ptr<float>(), make_shape(M, N), make_stride(N, _1{}));
+  for (int m = 0; m < M; ++m)
+    for (int k = 0; k < K; ++k)
+      for (int n = 0; n < N; ++n) c(m, n) += (float)scale * a(m, k) * b(n, k);
+  return C;
+}
+"""
+ext = load_inline(name="multiply_ext", cpp_sources=[SOURCE], functions="multiply", extra_cflags=["-O3"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, A, B):
+        return ext.multiply(A, B, 3, 1.0)
+'''
+
+
+def test_an_honest_kernel_compiles_passes_and_is_timed_without_torch_in_this_process(
+    cpu: CpuToolchain, small_swish: Task
+) -> None:
+    built = cpu.compile(small_swish, kernels.SWISH)
+    assert built.is_ok, built.diagnostics
+    checked = cpu.check(small_swish, kernels.SWISH)
+    assert checked.verdict is Verdict.PASSED, checked.message
+    assert checked.max_error is not None
+    assert checked.tolerance is not None
+    assert 0 < checked.max_error < 1e-6 < checked.tolerance
+    assert checked.precision == "fp32-exact"
+    assert {"own 1", "wide", "own 1 again"} <= set(checked.trials)
+    timed = cpu.time(small_swish, kernels.SWISH)
+    assert isinstance(timed, TimingResult)
+    assert len(timed.candidate_ms) >= 5
+    assert int(timed.evidence["timed outputs checked"]) == len(timed.candidate_ms)
+
+
+def test_a_vectorised_threaded_kernel_is_measured_faster_than_a_scalar_one(cpu: CpuToolchain) -> None:
+    task = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 16384})
+    slow = cpu.time(task, kernels.SWISH)
+    fast_source = kernels.swish(loop=kernels.FAST_LOOP)
+    assert cpu.check(task, fast_source).verdict is Verdict.PASSED
+    fast = cpu.time(task, fast_source)
+    assert isinstance(slow, TimingResult)
+    assert isinstance(fast, TimingResult)
+    assert fast.latency_ms < 0.7 * slow.latency_ms
+
+
+def test_a_matrix_product_gets_a_tolerance_that_grows_with_its_depth_and_a_limit_with_operations(
+    cpu: CpuToolchain,
+) -> None:
+    task = tasks.find("square_matmul").task("cpu", {"N": 192})
+    checked = cpu.check(task, MATMUL)
+    assert checked.verdict is Verdict.PASSED, checked.message
+    limit = cpu.limit(task)
+    assert limit.min_flop == 2 * 192**3
+    assert limit.min_bytes == 3 * 192 * 192 * 4
+    assert limit.limit_ms > 0
+
+
+def test_a_second_compile_of_the_same_source_comes_from_the_cache(cpu: CpuToolchain, small_swish: Task) -> None:
+    cpu.compile(small_swish, kernels.SWISH)
+    again = cpu.compile(small_swish, kernels.SWISH)
+    assert again.is_cached
+    assert again.seconds < 1.0
+
+
+def test_weights_of_the_reference_are_handed_to_a_candidate_with_the_same_names(
+    cpu: CpuToolchain, tmp_path: Path
+) -> None:
+    path = tmp_path / "linear.py"
+    path.write_text(
+        "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
+        "    def __init__(self, width):\n        super().__init__()\n        self.fc = nn.Linear(width, width)\n\n"
+        "    def forward(self, x, scale):\n        return self.fc(x) * scale\n\n\n"
+        "def get_inputs():\n    return [torch.rand(8, 32), 2.0]\n\n\ndef get_init_inputs():\n    return [32]\n"
+    )
+    source = (
+        "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n"
+        "    def __init__(self, width):\n        super().__init__()\n        torch.rand(5)\n"
+        "        self.fc = nn.Linear(width, width)\n\n"
+        "    def forward(self, x, scale):\n        return (x @ self.fc.weight.T + self.fc.bias) * scale\n"
+    )
+    checked = cpu.check(tasks.read(path).task(), source)
+    assert checked.verdict is Verdict.PASSED, checked.message
+    assert checked.evidence["weights"] == "taken over"
+
+
+def test_a_task_whose_reference_fails_is_the_tasks_fault_not_the_candidates(cpu: CpuToolchain, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n"
+        "    def forward(self, x):\n        return x.no_such_thing()\n\n\n"
+        "def get_inputs():\n    return [torch.rand(4)]\n\n\ndef get_init_inputs():\n    return []\n"
+    )
+    with pytest.raises(TaskError, match="no_such_thing"):
+        cpu.check(tasks.read(path).task(), kernels.SWISH)
+
+
+def test_a_killed_zygote_is_replaced_at_the_next_request(cpu: CpuToolchain, small_swish: Task) -> None:
+    cpu.compile(small_swish, kernels.SWISH)
+    zygotes = [pid for pid in processes.children(os.getpid()) if b"zygote" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    for pid in zygotes:
+        os.kill(pid, signal.SIGKILL)
+    assert zygotes
+    assert cpu.compile(small_swish, kernels.SWISH).is_ok
+
+
+def test_closing_leaves_no_process_and_no_file(small_swish: Task, cpu_home: None, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    with CpuToolchain(scratch) as toolchain:
+        toolchain.compile(small_swish, kernels.SWISH)
+        born = [p for p in processes.children(os.getpid()) if b"zygote" in Path(f"/proc/{p}/cmdline").read_bytes()]
+        assert list(scratch.iterdir()) == []
+    assert not [pid for pid in born[-1:] if Path(f"/proc/{pid}").exists()]
+
+
+def test_children_end_when_the_engine_is_killed(cpu_home: None, tmp_path: Path) -> None:
+    program = tmp_path / "engine_like.py"
+    program.write_text(
+        "from engine.toolchains.cpu import CpuToolchain\nfrom engine import tasks\n"
+        "from tests.engine.toolchains import kernels\nimport sys\n"
+        "task = tasks.find('swish').task('cpu', {'batch_size': 16, 'dim': 4096})\n"
+        "toolchain = CpuToolchain()\ntoolchain.compile(task, kernels.SWISH)\n"
+        "print(toolchain._judging._process.pid, 'torch' in sys.modules, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(tasks.__file__).parent.parent)}
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as engine:
+        assert engine.stdout is not None
+        pid, has_torch = engine.stdout.readline().split()
+        engine.kill()
+    assert has_torch == "False"
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        os.sched_yield()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_closing_from_another_thread_ends_a_request_in_flight(small_swish: Task, cpu_home: None) -> None:
+    source = kernels.forward("while True: pass")
+    toolchain = CpuToolchain()
+    toolchain.compile(small_swish, source)
+    threading.Timer(1.0, toolchain.close).start()
+    started = time.monotonic()
+    with pytest.raises(ToolchainError, match="closed"):
+        toolchain.check(small_swish, source)
+    assert time.monotonic() - started < 20
+    assert toolchain.compile(small_swish, source).is_ok
+    toolchain.close()
+
+
+def test_missing_headers_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CUTLASS_INCLUDE", str(tmp_path))
+    with pytest.raises(ToolchainError, match="TILEWRIGHT_CUTLASS_INCLUDE"):
+        installation.find_cutlass()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ToolchainError, match="apt install"):
+        installation.find_compiler()
+    report = {line.name: line for line in checks()}
+    assert not report["compiler"].ok
+    assert "apt install" in report["compiler"].remedy
+    assert report["torch"].ok
+
+
+def test_no_key_of_the_engine_reaches_a_candidate(
+    small_swish: Task, cpu_home: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-the-engine")
+    source = kernels.forward("import os", "assert 'OPENAI_API_KEY' not in os.environ", "return ext.swish(x)")
+    with CpuToolchain() as toolchain:
+        result: CheckResult = toolchain.check(small_swish, source)
+    assert result.verdict is Verdict.PASSED, result.message

@@ -1,0 +1,233 @@
+"""The story of a synthetic run as events: what an engine would have journaled. Knows no files."""
+
+from __future__ import annotations
+
+import difflib
+import random
+
+from storage import events as ev
+from storage.blobs import text_hash
+from storage.journal import Entry
+from storage.records import (
+    Command,
+    CommandKind,
+    CompileResult,
+    DepthOutcome,
+    HardwareLimit,
+    Metric,
+    Origin,
+    ProfileResult,
+    Role,
+    RunSettings,
+    RunState,
+    StepKind,
+    TimingResult,
+    Verdict,
+)
+from tests.sample_results import DIAGNOSTICS, IDEAS, KERNEL, RIGHT, WRONG
+
+
+class Script:
+    """Collects events and the texts they refer to."""
+
+    def __init__(self, settings: RunSettings, seed: int) -> None:
+        self.settings = settings
+        self.random = random.Random(seed)
+        self.entries: list[Entry] = []
+        self.texts: set[str] = set()
+        self.commands: list[Command] = []
+        self.now = settings.created_at
+        self.step = 0
+        self.depth = 0
+        self.sources: dict[str, list[str]] = {}
+        self.best_id: str | None = None
+        self.best = 0.0
+        self.base: str | None = None
+
+    def play(self, ending: str) -> None:
+        self.emit(ev.RunStarted(self.settings.run_id, self.settings.task_name))
+        if ending == "new":
+            return
+        self.emit(ev.EngineStarted(4242, False))
+        self.emit(ev.LimitMeasured(HardwareLimit("sample device", 40.0, 150.0, 12_582_912, 2_147_483_648)))
+        last = self.settings.budget.depths
+        stop_at = last if ending == "finished" else max(1, last // 2)
+        for depth in range(stop_at):
+            self.depth = depth
+            self.play_depth()
+        self.end(ending)
+
+    def emit(self, event: ev.Event, seconds: float = 0.05) -> None:
+        self.now += seconds
+        self.entries.append(Entry(len(self.entries) + 1, round(self.now, 3), event))
+
+    def keep(self, text: str) -> str:
+        self.texts.add(text)
+        return text_hash(text)
+
+    def play_depth(self) -> None:
+        if self.depth == 2:
+            self.steer(CommandKind.HINT, "try 128-bit loads")
+        if self.depth == 3:
+            self.steer(CommandKind.EXPOSE, "on")
+        name = self.write(StepKind.OPTIMISE if self.base else StepKind.SYNTHESISE, self.base)
+        for repair in range(1, 4):
+            if self.judge(name, repair - 1) is Verdict.PASSED:
+                return self.measure(name)
+            self.diagnose(name)
+            if repair == 2:
+                self.fail_patch(name)
+            name = self.write(StepKind.REPAIR, name, repair)
+        self.judge(name, 3)
+        return self.settle(DepthOutcome.GIVEN_UP, name, False, "still wrong after 3 repairs")
+
+    def write(self, kind: StepKind, parent: str | None, repair: int = 0) -> str:
+        self.begin(kind, parent)
+        exposed = kind is StepKind.OPTIMISE and self.depth >= 3
+        self.call(Role(kind.value), parent, 0, exposed)
+        if parent:
+            edits = self.keep('[{"action": "replace", "line_number": 12, "num_lines": 1, "new_code": "..."}]')
+            self.emit(ev.PatchTried(self.step, 0, parent, "edits", True, 2, "applied as edits", edits))
+        name = f"c{len(self.sources) + 1:03d}"
+        idea = "fix the copy's layout" if repair else IDEAS[self.depth % len(IDEAS)]
+        old = self.sources[parent] if parent else []
+        new = [*old, f"  // {idea}", f"  auto t{len(self.sources)} = make_layout(Shape<_{8 * (self.depth + 1)}>{{}});"]
+        if len(new) > 24:
+            new = new[4:]
+        self.sources[name] = new
+        source, before = KERNEL.format(body="\n".join(new)), KERNEL.format(body="\n".join(old))
+        lines = list(difflib.unified_diff(before.splitlines(), source.splitlines(), parent or "", name, lineterm=""))
+        added = sum(x.startswith("+") and not x.startswith("+++") for x in lines)
+        removed = sum(x.startswith("-") and not x.startswith("---") for x in lines)
+        origin = Origin.REPAIR if repair else Origin.OPTIMISATION if parent else Origin.SYNTHESIS
+        self.emit(
+            ev.CandidateCreated(
+                self.step, name, parent, self.base, self.depth, 0, repair, origin, self.keep(source),
+                self.keep("\n".join(lines) + "\n") if parent else None, added, removed, idea,
+            )
+        )  # fmt: skip
+        self.finish(kind, 6.0, "created")
+        return name
+
+    def judge(self, name: str, repair: int) -> Verdict:
+        fails_to_build = self.depth % 4 == 1 and repair == 0
+        is_wrong = (self.depth % 4 == 1 and repair == 1) or self.depth % 7 == 6
+        self.begin(StepKind.COMPILE, name)
+        log = self.keep(DIAGNOSTICS if fails_to_build else "ptxas info: Used 96 registers, 34816 bytes smem")
+        verdict = Verdict.COMPILE_ERROR if fails_to_build else Verdict.PASSED
+        remarks = () if fails_to_build else ("96 registers", "34816 bytes of shared memory", "no spills")
+        built = CompileResult(
+            not fails_to_build, 11.5, DIAGNOSTICS if fails_to_build else "", "", remarks, verdict=verdict
+        )
+        self.emit(ev.Compiled(self.step, name, built, log), 2.0)
+        self.finish(StepKind.COMPILE, 11.5, verdict)
+        if fails_to_build:
+            return verdict
+        self.begin(StepKind.CHECK, name)
+        checked = WRONG if is_wrong else RIGHT
+        self.emit(ev.Checked(self.step, name, checked), 1.0)
+        self.finish(StepKind.CHECK, checked.seconds, checked.verdict)
+        return checked.verdict
+
+    def measure(self, name: str) -> None:
+        self.begin(StepKind.TIME, name)
+        gain = 0.93 if self.depth % 5 == 4 else 1.0 + 1.5 / (2 + self.depth) ** 1.5
+        speedup = 0.6 if not self.best else self.best * gain
+        pairs = [self.random.gauss(1.0, 0.01) for _ in range(20)]
+        timed = TimingResult(
+            tuple(2.0 / speedup * p for p in pairs), tuple(2.0 * p * self.random.gauss(1.0, 0.005) for p in pairs),
+            "eager", 3.0, {"clock": "locked"},
+        )  # fmt: skip
+        self.emit(ev.Timed(self.step, name, timed), 3.0)
+        self.finish(StepKind.TIME, 3.0, "passed")
+        if self.depth >= 1:
+            self.profile(name)
+        is_best = timed.speedup > self.best
+        if is_best:
+            self.best, self.best_id = timed.speedup, name
+        self.settle(DepthOutcome.ACCEPTED, name, is_best, "")
+        self.base = name
+
+    def settle(self, outcome: DepthOutcome, name: str, is_best: bool, reason: str) -> None:
+        exposed = self.depth >= 3
+        self.emit(ev.DepthFinished(self.step, self.depth, outcome, name, self.base, exposed, is_best, reason))
+
+    def profile(self, name: str) -> None:
+        self.begin(StepKind.PROFILE, name)
+        if self.depth == 2:
+            self.emit(ev.ProfileFailed(self.step, name, "the profiler's counters are locked for this user"))
+            self.finish(StepKind.PROFILE, 1.0, "unavailable")
+            return
+        share = min(95.0, 30.0 + 6.0 * self.depth)
+        values = (
+            ("dram__throughput.avg.pct_of_peak", "%", share),
+            ("sm__warps_active.avg.pct", "%", 48.0 + self.depth),
+            ("launch__registers_per_thread", "register", 96.0),
+            ("gpu__time_duration.sum", "us", 900.0 / (1 + self.depth)),
+        )
+        metrics = tuple(Metric(n, unit, value, "kernel<128,128,8>", 0) for n, unit, value in values)
+        metrics += (Metric("latency", "ms", 2.0 / max(self.best, 0.1)),)
+        raw = self.keep(f"raw profiler report of {name}\n" + "\n".join(f"{m.name} {m.unit} {m.value}" for m in metrics))
+        found = ProfileResult(text_hash(name)[:16], metrics, "memory", f"Memory-bound at {share:.0f} %.")
+        self.emit(ev.Profiled(self.step, name, found, raw), 4.0)
+        self.finish(StepKind.PROFILE, 4.0, "profiled")
+
+    def diagnose(self, name: str) -> None:
+        self.begin(StepKind.DIAGNOSE, name)
+        self.call(Role.DIAGNOSE, name, 0)
+        self.emit(ev.DiagnosisWritten(self.step, name, self.keep(f"Cause: the layouts of {name}'s copy do not match.")))
+        self.finish(StepKind.DIAGNOSE, 3.0, "written")
+
+    def fail_patch(self, name: str) -> None:
+        self.begin(StepKind.REPAIR, name)
+        for call, rung in enumerate(("edits", "reask")):
+            self.call(Role.REPAIR, name, call)
+            reason = "edit 1: line 40 does not read as given"
+            self.emit(ev.PatchTried(self.step, call, name, rung, False, 0, reason, None))
+        self.finish(StepKind.REPAIR, 8.0, "patch_failed")
+
+    def call(self, role: Role, name: str | None, call: int, exposed: bool = False) -> None:
+        cost = None if self.settings.model == "unpriced" else 0.012
+        prompt = self.keep(f"# {role}\nKernel {name}, depth {self.depth}, call {call}.\n")
+        reply = self.keep(f"Reply to {role} of {name} at depth {self.depth}, call {call}.\n")
+        self.emit(
+            ev.ModelCalled(
+                self.step, call, role, self.depth, name, self.settings.model, prompt, reply,
+                5200, 1400, 4000, 300, cost, 5.5, "stop", exposed,
+            ),
+            4.0,
+        )  # fmt: skip
+
+    def steer(self, kind: CommandKind, argument: str = "", is_read: bool = True) -> None:
+        command = Command(f"{len(self.commands):012x}", kind, argument, "ada", round(self.now, 3))
+        self.commands.append(command)
+        if is_read:
+            self.emit(ev.CommandAcknowledged(command, self.step + 1), 0.3)
+            self.emit(ev.CommandEffective(command.command_id, self.step + 1, f"from step {self.step + 1}"))
+
+    def begin(self, kind: StepKind, name: str | None) -> None:
+        self.step += 1
+        self.emit(ev.StepStarted(self.step, kind, self.depth, name))
+
+    def finish(self, kind: StepKind, seconds: float, outcome: str) -> None:
+        self.emit(ev.StepFinished(self.step, kind, seconds, str(outcome)))
+
+    def end(self, ending: str) -> None:
+        if ending in ("finished", "stopped", "failed"):
+            self.emit(ev.BudgetWarned("tokens", 1_600_000.0, 2_000_000.0))
+            error = self.keep("Traceback (most recent call last): ...") if ending == "failed" else None
+            self.emit(ev.RunEnded(RunState(ending), f"{ending} after {self.depth + 1} depths", self.best_id, error))
+            return
+        if ending == "paused":
+            self.steer(CommandKind.PAUSE)
+            self.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
+            return
+        refused = Command("refused-0000", CommandKind.ROLL_BACK, "c999", "ada", self.now)
+        self.commands.append(refused)
+        self.emit(ev.CommandAcknowledged(refused, self.step + 1))
+        self.emit(ev.CommandRefused(refused.command_id, self.step + 1, "this run has no kernel c999"))
+        self.steer(CommandKind.HINT, "watch the bank conflicts", is_read=False)
+        self.depth += 1
+        self.begin(StepKind.OPTIMISE, self.base)
+        if ending == "waiting":
+            self.emit(ev.StateChanged(RunState.WAITING, "the recording holds no further reply for this kernel"))

@@ -1,0 +1,27 @@
+"""Every question a page can ask about a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from storage import queries
+from storage.database import Database
+
+OF_A_RUN = (
+    "run", "attempts", "depths", "steps", "count_steps", "current_step", "feed", "commands", "switches",
+    "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "budget_warnings", "problems",
+    "events", "version",
+)  # fmt: skip
+OF_A_CANDIDATE = (
+    "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",
+    "diagnoses", "patches", "model_calls", "profiled_ancestor",
+)  # fmt: skip
+
+
+def ask_everything(db: Database, run_id: str) -> dict[str, Any]:
+    """Answers by name; those about candidates by name and id."""
+    answers = {name: getattr(queries, name)(db, run_id) for name in OF_A_RUN}
+    for attempt in [*answers["attempts"][-2:], None]:
+        candidate_id = attempt.candidate_id if attempt else "no-such-candidate"
+        answers |= {f"{n} {candidate_id}": getattr(queries, n)(db, run_id, candidate_id) for n in OF_A_CANDIDATE}
+    return answers

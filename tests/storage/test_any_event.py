@@ -1,0 +1,32 @@
+"""Whatever an event may hold, it can be indexed and every page's question can be answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage import queries
+from storage.database import Database
+from storage.ingest import Ingest
+from storage.journal import Entry
+from tests.samples import as_line, sample_settings, write_run
+from tests.storage.event_strategies import KINDS, any_event
+from tests.storage.questions import ask_everything
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_event_a_record_allows_is_indexed(db: Database, root: Path, kind: type, data: st.DataObject) -> None:
+    if not (root / "any").exists():
+        write_run(root, "any", ending="new")
+    lines = [as_line(Entry(number, 1.5, data.draw(any_event(kind)))) for number in (1, 2, 3)]
+    (root / "draft").write_bytes(b"".join(lines))
+    (root / "draft").replace(root / "any" / "journal.jsonl")
+    Ingest(db, root).catch_up()
+    assert queries.problems(db) == []
+    assert len(queries.events(db, "any")) == 3
+    assert ask_everything(db, "any")["run"].task_name == sample_settings("any").task_name

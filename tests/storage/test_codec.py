@@ -1,0 +1,78 @@
+"""Records survive the way to JSON and back."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage import codec, events, journal
+from storage.journal import Entry
+from storage.records import Budget, CheckResult, Command, RunSettings, Verdict
+from tests.samples import sample_settings
+from tests.storage.event_strategies import KINDS, any_event
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_every_kind_of_event_comes_back_as_it_went(kind: type, data: st.DataObject) -> None:
+    entry = Entry(7, 1.5, data.draw(any_event(kind)))
+    line = journal.encode(entry)
+    assert "\n" not in line
+    assert journal.decode(line.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")) == entry
+
+
+def test_settings_come_back_as_they_went() -> None:
+    settings = sample_settings("a")
+    assert codec.from_plain(RunSettings, json.loads(codec.dumps(settings))) == settings
+
+
+def test_numbers_that_are_not_finite_survive() -> None:
+    result = CheckResult(Verdict.INCORRECT, 1.0, max_error=math.inf, max_abs_error=math.nan)
+    back = codec.from_plain(CheckResult, json.loads(codec.dumps(result)))
+    assert back.max_error == math.inf
+    assert math.isnan(back.max_abs_error)
+
+
+def test_a_newer_journal_with_more_fields_can_be_read() -> None:
+    assert codec.from_plain(Budget, {"depths": 3, "invented_later": [1]}) == Budget(depths=3)
+
+
+def test_an_older_journal_with_fewer_fields_takes_the_defaults() -> None:
+    assert codec.from_plain(Budget, {}) == Budget()
+
+
+def test_a_missing_field_without_default_is_an_error() -> None:
+    with pytest.raises(codec.DecodeError, match="Command"):
+        codec.from_plain(Command, {"command_id": "a"})
+
+
+def test_a_value_outside_a_closed_set_is_an_error_that_names_it() -> None:
+    with pytest.raises(codec.DecodeError, match="'eaten' is no Verdict"):
+        codec.from_plain(CheckResult, {"verdict": "eaten", "seconds": 1.0})
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    ),
+    st.sampled_from([kind.__name__ for kind in KINDS]),
+)
+def test_any_other_json_is_a_decode_error_and_nothing_worse(value: object, kind: str) -> None:
+    for line in (value, {"seq": value, "time": 1.0, "kind": kind, "event": value}, {"kind": kind, "event": value}):
+        try:
+            journal.decode(json.dumps(line))
+        except codec.DecodeError:
+            continue
+
+
+def test_every_event_has_a_docstring_and_a_place_in_the_union() -> None:
+    defined = {
+        value for value in vars(events).values() if isinstance(value, type) and value.__module__ == "storage.events"
+    }
+    assert defined == set(KINDS)

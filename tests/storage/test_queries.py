@@ -1,0 +1,203 @@
+"""What pages show of a run is what its journal says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage import events as ev
+from storage import queries
+from storage.database import Database
+from storage.ingest import Ingest
+from storage.records import (
+    CheckResult,
+    Command,
+    CommandKind,
+    CompileResult,
+    DepthOutcome,
+    KernelClass,
+    Role,
+    TimingResult,
+    Verdict,
+)
+from tests.samples import sample_script, sample_settings, write_run
+from tests.storage.growth import created, grow
+
+
+def call(step: int, cost: float | None) -> ev.ModelCalled:
+    return ev.ModelCalled(step, 0, Role.SYNTHESISE, 0, None, "m", "p", "r", 10, 5, 0, 0, cost, 1.0, "stop")
+
+
+def test_the_best_is_the_last_that_the_engine_called_best(sample: Database) -> None:
+    run, settled = queries.run(sample, "sample"), sample_script(sample_settings("sample")).entries
+    best = [e.event for e in settled if isinstance(e.event, ev.DepthFinished) and e.event.is_best][-1]
+    assert run is not None
+    assert run.best_candidate_id == best.candidate_id
+    row = queries.candidate(sample, "sample", best.candidate_id or "")
+    assert row is not None
+    assert row.is_best
+    assert (row.speedup, row.low, row.high) == (run.best_speedup, run.best_low, run.best_high)
+    assert [a.candidate_id for a in queries.attempts(sample, "sample") if a.is_best] == [best.candidate_id]
+
+
+def test_the_curve_has_one_value_per_finished_depth_and_never_falls(sample: Database) -> None:
+    run = queries.run(sample, "sample")
+    assert run is not None
+    depths = queries.depths(sample, "sample")
+    assert run.curve == [depth.best_speedup for depth in depths]
+    assert run.curve == sorted(run.curve)
+
+
+def test_a_gain_within_the_noise_does_not_raise_the_curve(db: Database, root: Path) -> None:
+    write_run(root, depths=1)
+    timed = TimingResult((1.0, 2.0, 3.0), (3.0, 3.0, 3.0))
+    accepted = ev.DepthFinished(9, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, "")
+    right = CheckResult(Verdict.PASSED, 1.0)
+    grow(db, root, created(5, "c002", "c001"), ev.Checked(6, "c002", right), ev.Timed(7, "c002", timed), accepted)
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert run.best_candidate_id == "c001"
+    assert run.curve == [run.best_speedup, run.best_speedup]
+
+
+def test_derived_numbers_are_those_of_the_record(sample: Database) -> None:
+    timed = [e.event for e in sample_script(sample_settings("sample")).entries if isinstance(e.event, ev.Timed)]
+    rows = {attempt.candidate_id: attempt for attempt in queries.attempts(sample, "sample")}
+    for event in timed:
+        row, result = rows[event.candidate_id], event.result
+        assert (row.speedup, row.low, row.high) == (result.speedup, *result.speedup_interval)
+        assert (row.latency_ms, row.baseline_latency_ms) == (result.latency_ms, result.baseline_latency_ms)
+        samples = queries.timing_samples(sample, "sample", event.candidate_id)
+        assert samples is not None
+        assert samples.candidate_ms == list(result.candidate_ms)
+
+
+def test_a_failed_candidate_has_a_message_and_no_latency(sample: Database) -> None:
+    failed = [attempt for attempt in queries.attempts(sample, "sample") if attempt.verdict is Verdict.COMPILE_ERROR]
+    assert failed
+    assert failed[0].speedup is None
+    assert failed[0].message.startswith("kernel.cu(34): error")
+    found = queries.evaluation(sample, "sample", failed[0].candidate_id)
+    assert found is not None
+    assert (found.compile_ok, found.check_verdict, found.latency_ms) == (False, None, None)
+    assert found.diagnostics.count("\n") > 1
+
+
+def test_a_candidate_that_fails_while_it_is_timed_loses_its_speed(db: Database, root: Path) -> None:
+    write_run(root, depths=1)
+    crashed = ev.Checked(4, "c001", CheckResult(Verdict.RUNTIME_ERROR, 1.0, message="illegal memory access"))
+    grow(db, root, crashed)
+    row = queries.candidate(db, "sample", "c001")
+    assert row is not None
+    assert (row.verdict, row.speedup, row.message) == (Verdict.RUNTIME_ERROR, None, "illegal memory access")
+    assert queries.timing_samples(db, "sample", "c001") is None
+    assert "Kernel 1 crashed: illegal memory access" in [step.text for step in queries.steps(db, "sample")]
+
+
+def test_a_candidate_that_compiles_is_not_judged_yet(db: Database, root: Path) -> None:
+    grow(db, root, created(1, "c001"), ev.Compiled(2, "c001", CompileResult(True, 1.0), None))
+    assert [attempt.verdict for attempt in queries.attempts(db, "sample")] == [None]
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert (run.attempts, run.passed, run.failed) == (1, 0, 0)
+
+
+def test_wrong_values_come_with_place_and_heat(sample: Database) -> None:
+    newest = queries.correctness_errors(sample, "sample")[0]
+    assert (newest.first_index, newest.shape) == ([0, 96], [1024, 1024])
+    assert len(newest.heat) == len(newest.heat[0]) == 16
+    assert queries.correctness_errors(sample, "sample", newest.candidate_id) == [newest]
+
+
+def test_an_unknown_price_makes_the_cost_unknown(db: Database, root: Path) -> None:
+    grow(db, root, call(1, 0.5), call(2, 0.25))
+    assert (run := queries.run(db, "sample")) is not None
+    assert (run.cost_usd, run.tokens, run.model_calls) == (0.75, 30, 2)
+    grow(db, root, call(3, None))
+    assert (run := queries.run(db, "sample")) is not None
+    assert run.cost_usd is None
+
+
+def test_the_class_is_the_one_last_proposed_or_set(db: Database, root: Path) -> None:
+    grow(db, root, ev.ClassProposed(KernelClass.LOSS))
+    assert (run := queries.run(db, "sample")) is not None
+    assert run.kernel_class is KernelClass.LOSS
+    command = Command("1", CommandKind.SET_CLASS, "attention", "ada", 1.0)
+    grow(db, root, ev.CommandAcknowledged(command, 1))
+    assert (run := queries.run(db, "sample")) is not None
+    assert run.kernel_class is KernelClass.LOSS
+    grow(db, root, ev.CommandEffective("1", 1, ""))
+    assert (run := queries.run(db, "sample")) is not None
+    assert run.kernel_class is KernelClass.ATTENTION
+
+
+def test_a_profile_is_compared_with_the_nearest_profiled_ancestor(sample: Database) -> None:
+    attempts = queries.attempts(sample, "sample")
+    profiled = [a.candidate_id for a in attempts if queries.metrics(sample, "sample", a.candidate_id)]
+    first, second = profiled[:2]
+    assert all(change.previous is None for change in queries.metric_changes(sample, "sample", first))
+    changes = queries.metric_changes(sample, "sample", second)
+    before = {row.metric: row.value for row in queries.metrics(sample, "sample", first)}
+    assert {change.metric: change.previous for change in changes} == before
+    assert {change.previous_id for change in changes} == {first}
+    parent = next(a.parent_id for a in attempts if a.candidate_id == second)
+    assert parent != first  # the kernel between them has no profile
+    failed = queries.profile(sample, "sample", parent or "")
+    assert failed is not None
+    assert "locked" in failed.failure
+
+
+def test_a_circle_of_parents_does_not_hold_a_page(db: Database, root: Path) -> None:
+    grow(db, root, created(1, "a", "b"), created(2, "b", "a"))
+    assert queries.profiled_ancestor(db, "sample", "a") is None
+
+
+def test_what_led_to_a_candidate_is_found_with_it(sample: Database) -> None:
+    calls = queries.model_calls(sample, "sample", "c003")
+    made = [call for call in calls if call.made_id == "c003"]
+    about = [call for call in calls if call.candidate_id == "c003"]
+    assert [call.role for call in made] == [Role.REPAIR]
+    assert Role.DIAGNOSE in [call.role for call in about]
+    assert [d.candidate_id for d in queries.diagnoses(sample, "sample", "c003")] == ["c002", "c003"]
+    tries = queries.patches(sample, "sample", "c003")
+    assert [(p.candidate_id, p.made_id, p.is_applied) for p in tries] == [
+        ("c002", "c003", True), ("c003", None, False), ("c003", None, False), ("c003", "c004", True),
+    ]  # fmt: skip
+    assert queries.model_calls(sample, "sample", step=made[0].step) == made
+
+
+def test_the_family_tree_keeps_failures(sample: Database) -> None:
+    tree = {node.candidate_id: node for node in queries.lineage(sample, "sample")}
+    assert {node.parent_id for node in tree.values()} <= {*tree, None}
+    assert [name for name, node in tree.items() if node.parent_id is None] == ["c001"]
+    found = queries.candidate(sample, "sample", "c002")
+    assert found is not None
+    assert (found.children, found.parent_number, found.base_number) == (["c003"], 1, 1)
+
+
+def test_a_depth_given_up_keeps_its_reason(sample: Database) -> None:
+    given_up = [depth for depth in queries.depths(sample, "sample") if depth.outcome is DepthOutcome.GIVEN_UP]
+    assert [(depth.depth, depth.speedup, depth.reason) for depth in given_up] == [
+        (6, None, "still wrong after 3 repairs")
+    ]
+    assert given_up[0].attempts == given_up[0].failed == 4
+
+
+def test_the_iterations_view_has_failed_edits_too(sample: Database) -> None:
+    with sample.reader() as cursor:
+        found = cursor.execute(
+            "SELECT outcome, count(*) FROM iterations WHERE run_id = 'sample' GROUP BY ALL"
+        ).fetchall()
+    outcomes = dict(found)
+    assert outcomes["patch_failed"] >= 2
+    assert sum(outcomes.values()) == len(queries.attempts(sample, "sample")) + outcomes["patch_failed"]
+
+
+def test_a_version_changes_when_a_run_does(db: Database, root: Path) -> None:
+    write_run(root, depths=1)
+    write_run(root, "other", depths=1)
+    Ingest(db, root).catch_up()
+    before, other = queries.version(db, "sample"), queries.version(db, "other")
+    grow(db, root, ev.BudgetWarned("tokens", 1.0, 2.0))
+    assert queries.version(db, "sample") > before
+    assert queries.version(db, "other") == other
+    assert queries.overview_version(db) == queries.version(db, "sample")

@@ -1,0 +1,97 @@
+"""Questions have answers when there is nothing, half of something, or very much."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage import liveness, queries
+from storage.database import Database
+from storage.ingest import Ingest
+from storage.records import KernelClass, RunState, Switch
+from tests.samples import write_run
+from tests.storage.questions import ask_everything
+
+
+def test_an_empty_index_answers_everything(db: Database) -> None:
+    assert queries.overview(db) == []
+    assert queries.count_runs(db) == 0
+    assert queries.overview_version(db) == 0
+    answers = ask_everything(db, "nothing")
+    assert answers.pop("switches") == queries.SwitchesRow(Switch.AUTO, Switch.AUTO, ())
+    assert not any(answers.values())
+
+
+def test_a_run_that_has_just_begun_is_starting_with_nothing_yet(db: Database, root: Path) -> None:
+    write_run(root, ending="new")
+    Ingest(db, root).catch_up()
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert (run.state, run.kernel_class, run.depth, run.depths) == (RunState.STARTING, KernelClass.MATMUL, None, 8)
+    assert (run.best_speedup, run.curve, run.cost_usd, run.tokens) == (None, [], 0.0, 0)
+    assert (run.attempts, run.passed, run.failed, run.last_error) == (0, 0, 0, "")
+    assert run.ended_at is None
+
+
+def test_a_journal_cut_after_any_line_answers_everything(db: Database, root: Path) -> None:
+    run = write_run(root, depths=2)
+    lines = run.journal_file.read_bytes().splitlines(keepends=True)
+    run.journal_file.write_bytes(b"")
+    ingest = Ingest(db, root)
+    best: list[float] = []
+    for line in lines:
+        with open(run.journal_file, "ab") as file:
+            file.write(line)
+        ingest.catch_up()
+        row = ask_everything(db, "sample")["run"]
+        assert row.curve == sorted(row.curve)
+        assert row.curve[: len(best)] == best
+        best = row.curve
+    assert len(best) == 2
+
+
+@pytest.mark.parametrize("ending", ["finished", "stopped", "failed", "waiting", "paused", "running"])
+def test_every_state_answers_everything(db: Database, root: Path, ending: str) -> None:
+    write_run(root, ending=ending)
+    Ingest(db, root).catch_up()
+    run = ask_everything(db, "sample")["run"]
+    assert run.state == ending
+    assert (run.ended_at is not None) == run.state.is_finished
+    assert bool(run.waiting_reason) == (ending == "waiting")
+
+
+def test_a_lost_run_still_says_running_and_its_lock_is_free(db: Database, root: Path) -> None:
+    folder = write_run(root, ending="running")
+    Ingest(db, root).catch_up()
+    run, step = queries.run(db, "sample"), queries.current_step(db, "sample")
+    assert run is not None
+    assert run.state is RunState.RUNNING
+    assert step is not None
+    assert not liveness.is_held(folder)
+
+
+def test_five_thousand_iterations_are_all_there(db: Database, root: Path) -> None:
+    write_run(root, depths=2700, has_blobs=False)
+    write_run(root, "small", depths=2)
+    Ingest(db, root).catch_up()
+    attempts, run = queries.attempts(db, "sample"), queries.run(db, "sample")
+    assert run is not None
+    assert len(attempts) == run.attempts > 5000
+    assert [attempt.number for attempt in attempts] == list(range(1, len(attempts) + 1))
+    assert run.passed + run.failed == len(attempts)
+    assert len(queries.depths(db, "sample")) == run.depths == 2700
+    steps = queries.steps(db, "sample", limit=1_000_000)
+    assert len(steps) == queries.count_steps(db, "sample")
+    assert len(queries.attempts(db, "small")) == 4
+    assert queries.steps(db, "sample", limit=3) == steps[:3]
+
+
+def test_runs_are_shown_newest_first_and_in_pages(db: Database, root: Path) -> None:
+    for number in range(5):
+        write_run(root, f"run-{number}", ending="new", created_at=1e9 + number)
+    Ingest(db, root).catch_up()
+    names = [run.run_id for run in queries.overview(db)]
+    assert names == ["run-4", "run-3", "run-2", "run-1", "run-0"]
+    assert [run.run_id for run in queries.overview(db, limit=2, offset=2)] == names[2:4]
+    assert queries.count_runs(db) == 5

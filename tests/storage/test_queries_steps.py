@@ -1,0 +1,56 @@
+"""Steps and the feed tell what the loop does, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage import events as ev
+from storage import queries
+from storage.database import Database
+from storage.records import (
+    RunState,
+    StepKind,
+)
+from tests.storage.growth import created, grow
+
+
+def test_the_step_in_flight_ends_with_the_run_and_goes_on_with_a_resume(db: Database, root: Path) -> None:
+    grow(db, root, ev.EngineStarted(1, False), ev.StepStarted(1, StepKind.SYNTHESISE, 0, None))
+    step = queries.current_step(db, "sample")
+    assert step is not None
+    assert (step.outcome, step.seconds, step.text) == (None, None, "The model is writing the first kernel")
+    grow(db, root, ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
+    assert queries.current_step(db, "sample") is None
+    assert queries.steps(db, "sample")[0].outcome == "interrupted"
+    grow(db, root, ev.EngineStarted(2, True))
+    assert (step := queries.current_step(db, "sample")) is not None
+    assert step.started_at == 2e9
+    grow(db, root, created(1, "c001"), ev.StepFinished(1, StepKind.SYNTHESISE, 4.0, "created"))
+    assert queries.current_step(db, "sample") is None
+    done = queries.steps(db, "sample")[0]
+    assert (done.outcome, done.seconds, done.made_id, done.text) == ("created", 4.0, "c001", "Wrote kernel 1")
+
+
+def test_a_resumed_run_is_running_again(db: Database, root: Path) -> None:
+    grow(db, root, ev.RunEnded(RunState.FAILED, "no compiler", None), ev.EngineStarted(2, True))
+    assert (run := queries.run(db, "sample")) is not None
+    assert (run.state, run.ended_at) == (RunState.RUNNING, None)
+
+
+def test_steps_can_be_followed_from_the_last_one_seen(sample: Database) -> None:
+    everything = queries.steps(sample, "sample", newest_first=False, limit=1000)
+    assert [step.step for step in everything] == list(range(1, len(everything) + 1))
+    assert queries.steps(sample, "sample", everything[9].seq, 2, newest_first=False) == everything[10:12]
+
+
+def test_the_feed_tells_the_run_as_sentences_newest_first(sample: Database) -> None:
+    feed = queries.feed(sample, "sample", limit=1000)
+    assert [item.seq for item in feed] == sorted((item.seq for item in feed), reverse=True)
+    told = {item.text for item in feed}
+    assert "Kernel 1 compiles" in told
+    assert "Diagnosed kernel 2" in told
+    assert "Repaired kernel 2 into kernel 3: fix the copy's layout" in told
+    assert "No edit of kernel 3 could be applied: edit 1: line 40 does not read as given" in told
+    assert "In force: expose on (from step 23)" in told
+    assert "Gave up depth 6: still wrong after 3 repairs" in told
+    assert not [text for text in told if "None" in text or "  " in text or text.endswith((":", " "))]
