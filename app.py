@@ -1,0 +1,53 @@
+"""The dashboard's entry: `streamlit run app.py`. Opens the index, keeps it filled, and points at pages/_main.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import index, routes
+from storage import folder
+from storage.database import DatabaseError
+
+
+@asynccontextmanager
+async def lifespan(_app: st.App) -> AsyncIterator[None]:
+    """Own the index while the server lives. Engines are not touched: they outlive it."""
+    try:
+        index.open_index()
+    except DatabaseError as error:
+        print(f"\ntilewright: {error}\n", file=sys.stderr, flush=True)
+        os._exit(3)  # Trap: an exception here would bury the message under the web server's own traceback.
+    start_demo()
+    try:
+        yield
+    finally:
+        index.close_index()
+
+
+def start_demo() -> None:
+    """On the very first start show a run at work instead of an empty page."""
+    is_unwanted = os.environ.get("TILEWRIGHT_NO_DEMO") or os.environ.get("TILEWRIGHT_READ_ONLY")
+    if is_unwanted or any(folder.all_runs()):
+        return
+    try:
+        supervisor.start(supervisor.demo_settings())
+    except EngineError as error:
+        print(f"tilewright: no demo run: {error}", file=sys.stderr)
+
+
+# Trap: with the entry script beside a folder called pages/, Streamlit would serve each page file by itself.
+app = st.App(
+    "pages/_main.py",
+    lifespan=lifespan,
+    routes=routes.ROUTES,
+    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"])],
+)

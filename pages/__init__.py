@@ -1,0 +1,1 @@
+"""The screens: one file each, `_main.py` routes, `parts/` draws."""

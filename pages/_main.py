@@ -1,0 +1,22 @@
+"""Routes: which page is shown for which address. Runs first on every request, deep links included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+ASSETS = Path(__file__).parent / "assets"
+
+st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
+st.logo(str(ASSETS / "logo.png"), size="large", link=None)
+page = st.navigation(
+    [
+        st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
+        st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
+        st.Page("run.py", title="Run", visibility="hidden"),
+        st.Page("candidate.py", title="Kernel", visibility="hidden"),
+    ],
+    position="top",
+)
+page.run()

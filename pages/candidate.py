@@ -1,0 +1,63 @@
+"""One kernel: what changed, whether it is right, how fast it is, what the model was told and said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.parts import (
+    candidate_header,
+    diff_tab,
+    errors_tab,
+    evidence_tab,
+    index,
+    missing,
+    now,
+    profile_tab,
+    prompts_tab,
+    pulse,
+    repair_tab,
+    source_tab,
+)
+from storage import queries
+from storage.queries import CandidateRow
+
+run_id = st.query_params.get("run", "")
+candidate_id = st.query_params.get("candidate", "")
+
+TABS: dict[str, Callable[[str, CandidateRow], None]] = {
+    "Diff": diff_tab.draw,
+    "Source": source_tab.draw,
+    "Diagnosis and patch": repair_tab.draw,
+    "Errors": errors_tab.draw,
+    "Profile": profile_tab.draw,
+    "Prompts and replies": prompts_tab.draw,
+    "Evidence": evidence_tab.draw,
+}
+
+
+@st.fragment
+def live() -> None:
+    """The page; drawn again when something about the run has changed. Only the open tab is filled."""
+    db = index.current()
+    version = pulse.version([run_id], is_overview=False)
+    run = queries.run(db, run_id)
+    if run is None:
+        missing.run(run_id, version)
+        return
+    now.watch([run_id], is_overview=False, version=version)
+    candidate = queries.candidate(db, run_id, candidate_id)
+    if candidate is None:
+        missing.candidate(run_id, candidate_id)
+        return
+    st.session_state[f"looked_at:{run_id}"] = candidate_id
+    candidate_header.draw(run, candidate)
+    tabs = st.tabs(list(TABS), key="tab", on_change="rerun")
+    for tab, fill in zip(tabs, TABS.values(), strict=True):
+        if tab.open:
+            with tab:
+                fill(run_id, candidate)
+
+
+live()

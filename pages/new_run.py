@@ -1,0 +1,102 @@
+"""Start a run: what to optimise, with which model and tools, and within which limits."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from engine.tasks import TaskFile
+from pages.parts import budget_form, steering_access, task_form, wording
+from storage.records import RunSettings
+
+SWITCHES = {"auto": "auto, by kernel class", "from": "from a depth on", "off": "never"}
+POLICIES = {
+    "patience": "latest, back to the best after some depths without progress",
+    "latest": "always the latest correct kernel",
+    "best": "always the best kernel",
+}
+
+
+def form() -> None:
+    """Everything a run needs, from top to bottom, with the defaults filled in."""
+    with st.container(border=True):
+        left, right = st.columns(2)
+        with left:
+            toolchain = _toolchain()
+        model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
+    chosen = task_form.draw(toolchain)
+    if chosen is None:
+        return
+    task, sizes = chosen
+    with st.container(border=True):
+        st.markdown("#### Limits")
+        budget = budget_form.draw(model, task.name)
+    fields = _method(budget.depths)
+    if st.button("Start the run", type="primary", icon=":material/play_arrow:", key="start"):
+        _start(task, toolchain, model, sizes, fields | {"budget": budget})
+
+
+_MODEL_HELP = (
+    "“recorded” replays real replies and needs no key. Set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider, "
+    "to use a live model."
+)
+
+
+def _toolchain() -> str:
+    found = supervisor.available_toolchains()
+    usable = [name for name, reason in found.items() if not reason]
+    for name, reason in found.items():
+        if reason:
+            st.caption(f":material/block: {name} is not available here: {wording.plain(reason)}")
+    if not usable:
+        st.error("No toolchain works on this machine, so no run can be started.", icon=":material/error:")
+        st.stop()
+    return str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+
+
+def _method(depths: int) -> dict[str, object]:
+    """The rest, folded away: its defaults are those of the method's authors."""
+    with st.expander("Method: base kernel, repairs, profiling", icon=":material/tune:"):
+        policy = st.selectbox("Each depth starts from", list(POLICIES), format_func=POLICIES.__getitem__, key="policy")
+        left, middle, right = st.columns(3)
+        patience = left.number_input("Depths without progress", 1, 20, 2, key="patience", disabled=policy != "patience")
+        repairs = middle.number_input("Repairs of one kernel, at most", 0, 20, 5, key="repairs")
+        fresh = right.number_input("Fresh starts of a depth, at most", 0, 10, 2, key="regenerations")
+        expose = st.segmented_control(
+            "Show profiles to the model", list(SWITCHES), format_func=SWITCHES.__getitem__, default="auto",
+            required=True, key="expose",
+        )  # fmt: skip
+        first = None
+        if expose == "from":
+            first = int(
+                st.number_input("First depth that sees a profile", 1, depths, min(3, depths), key="expose_from")
+            )
+    return {
+        "base_policy": f"patience={patience}" if policy == "patience" else policy,
+        "max_repairs": int(repairs),
+        "max_regenerations": int(fresh),
+        "expose_from_depth": depths + 1 if expose == "off" else first,
+    }
+
+
+def _start(
+    task: TaskFile, toolchain: str, model: str, sizes: dict[str, int | float], fields: dict[str, object]
+) -> None:
+    try:
+        settings: RunSettings = supervisor.new_settings(
+            str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields
+        )
+        with st.spinner("Starting an engine"):
+            folder = supervisor.start(settings)
+    except EngineError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page("run.py", query_params={"run": folder.run_id})
+
+
+st.title("New run", anchor=False)
+if steering_access.is_allowed():
+    form()
+else:
+    st.info("This server is read-only: it shows runs and starts none.", icon=":material/lock:")

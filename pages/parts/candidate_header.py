@@ -1,0 +1,101 @@
+"""Who a kernel is: number, place in the run, verdict, speed, and the ways to its neighbours."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from storage import queries
+from storage.queries import CandidateRow, RunRow
+from storage.records import Verdict
+
+COLOUR: dict[Verdict, wording.Tone] = {
+    Verdict.PASSED: "green",
+    Verdict.COMPILE_ERROR: "orange",
+    Verdict.INCORRECT: "red",
+    Verdict.RUNTIME_ERROR: "red",
+}
+
+
+def draw(run: RunRow, candidate: CandidateRow) -> None:
+    """Header with the measured numbers under it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.page_link(
+            "run.py",
+            label=run.title.capitalize(),
+            icon=":material/arrow_back:",
+            query_params={"run": run.run_id},
+            width="content",
+        )
+        st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        _badges(candidate)
+        st.caption(
+            f"`{candidate.candidate_id}` · depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+            width="content",
+        )
+        st.space("stretch")
+        _neighbours(run, candidate)
+    if candidate.summary:
+        st.markdown(f"**{wording.plain(candidate.summary)}**")
+    _family(run, candidate)
+    _numbers(run, candidate)
+
+
+def _badges(candidate: CandidateRow) -> None:
+    if candidate.verdict is None:
+        st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
+    else:
+        icon = ":material/check:" if candidate.verdict is Verdict.PASSED else ":material/close:"
+        st.badge(wording.VERDICT_NAME[candidate.verdict], color=COLOUR.get(candidate.verdict, "violet"), icon=icon)
+    if candidate.is_best:
+        st.badge("best", color="green", icon=":material/star:")
+    elif candidate.is_accepted:
+        st.badge("kept", color="blue")
+    if candidate.is_profile_exposed:
+        st.badge("model saw a profile", color="violet", icon=":material/visibility:")
+
+
+def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
+    names = [a.candidate_id for a in queries.attempts(index.current(), run.run_id)]
+    at = names.index(candidate.candidate_id)
+    for label, icon, side, other in (
+        ("Previous", ":material/chevron_left:", "left", at - 1),
+        ("Next", ":material/chevron_right:", "right", at + 1),
+    ):
+        is_there = 0 <= other < len(names)
+        target = {"run": run.run_id, "candidate": names[other] if is_there else candidate.candidate_id}
+        st.page_link(
+            "candidate.py", label=label, icon=icon, icon_position="left" if side == "left" else "right",
+            disabled=not is_there, query_params=target, width="content",
+        )  # fmt: skip
+
+
+def _family(run: RunRow, candidate: CandidateRow) -> None:
+    if not candidate.parent_id and not candidate.children:
+        return
+    numbers = {a.candidate_id: a.number for a in queries.attempts(index.current(), run.run_id)}
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        family = [("made from", candidate.parent_id), *(("led to", child) for child in candidate.children[:6])]
+        for relation, other in family:
+            if other in numbers:
+                target = {"run": run.run_id, "candidate": other}
+                st.page_link(
+                    "candidate.py", label=f"{relation} kernel {numbers[other]}", query_params=target, width="content"
+                )
+
+
+def _numbers(run: RunRow, candidate: CandidateRow) -> None:
+    if candidate.speedup is None:
+        if candidate.message:
+            st.error(wording.plain(candidate.message), icon=":material/error:")
+        return
+    evaluation = queries.evaluation(index.current(), run.run_id, candidate.candidate_id)
+    columns = st.columns(5)
+    noise = f"{wording.plus_minus(candidate.noise)}, 95 %: {wording.interval(candidate.low, candidate.high)}"
+    columns[0].metric("Speed-up", wording.speedup(candidate.speedup, candidate.noise), help=noise)
+    columns[1].metric("Noise", wording.plus_minus(candidate.noise), help="half the 95 % interval of the median ratio")
+    columns[2].metric("Latency", wording.latency(candidate.latency_ms), help="median of the timed calls")
+    columns[3].metric(
+        "Baseline", wording.latency(candidate.baseline_latency_ms), help=evaluation.baseline if evaluation else ""
+    )
+    columns[4].metric("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE)

@@ -1,0 +1,87 @@
+// Draws a Plotly figure in place: new data goes through Plotly.react, so zoom, hover and node survive it.
+// Colours in the figure are theme names ("@green-color"), resolved here, so that one figure suits light and dark.
+const zoomOf = (window.tilewrightZoom ??= new Map())
+
+function plotly() {
+  window.tilewrightPlotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script")
+    script.src = new URL("assets/plotly.min.js", document.baseURI).href
+    script.onload = () => resolve(window.Plotly)
+    script.onerror = () => reject(new Error("the chart library could not be loaded"))
+    document.head.append(script)
+  })
+  return window.tilewrightPlotly
+}
+
+function themed(value, style) {
+  if (typeof value === "string" && value.startsWith("@")) {
+    const [name, alpha] = value.slice(1).split("/")
+    const colour = style.getPropertyValue(`--st-${name}`).trim()
+    return alpha ? `color-mix(in srgb, ${colour} ${alpha}%, transparent)` : colour
+  }
+  if (Array.isArray(value)) return value.map(item => themed(item, style))
+  if (value && typeof value === "object")
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, themed(item, style)]))
+  return value
+}
+
+// Plotly reads colours with its own parser, which does not know color-mix: let the browser compute it first.
+function computed(value, probe) {
+  if (typeof value === "string" && value.startsWith("color-mix(")) {
+    probe.style.color = value
+    const parts = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number)
+    const scale = getComputedStyle(probe).color.startsWith("color(") ? 255 : 1
+    return `rgba(${parts.slice(0, 3).map(p => Math.round(p * scale)).join(",")},${parts[3] ?? 1})`
+  }
+  if (Array.isArray(value)) return value.map(item => computed(item, probe))
+  if (value && typeof value === "object")
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, computed(item, probe)]))
+  return value
+}
+
+function remembered(layout, key) {
+  for (const [axis, range] of Object.entries(zoomOf.get(key) || {}))
+    layout[axis] = { ...layout[axis], range, autorange: false }
+  return layout
+}
+
+function remember(host, key, change) {
+  const zoom = { ...zoomOf.get(key) }
+  for (const axis of ["xaxis", "yaxis"]) {
+    if (change[`${axis}.autorange`]) delete zoom[axis]
+    else if (`${axis}.range[0]` in change) zoom[axis] = [change[`${axis}.range[0]`], change[`${axis}.range[1]`]]
+  }
+  zoomOf.set(key, zoom)
+}
+
+async function draw(host, data, current) {
+  const Plotly = await plotly()
+  if (!host.isConnected) return
+  const style = getComputedStyle(host)
+  const wanted = JSON.stringify([data, style.getPropertyValue("--st-background-color")])
+  if (host.dataset.drawn === wanted) return
+  const isFirst = !host.dataset.drawn
+  host.dataset.drawn = wanted
+  const figure = computed(themed(data.figure, style), host.parentElement.querySelector(".probe"))
+  figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
+  await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
+    displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  })
+  if (!isFirst) return
+  host.on("plotly_click", event => {
+    const point = event.points.find(p => p.customdata)
+    if (point) host.current.open(point.customdata)
+  })
+  host.on("plotly_relayout", change => remember(host, host.current.zoomKey, change))
+  new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)).observe(host)
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const host = parentElement.querySelector(".figure")
+  host.style.height = `${data.height}px`
+  host.setAttribute("aria-label", data.name)
+  host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
+  draw(host, data).catch(error => { host.textContent = `${data.name}: ${error.message}` })
+}

@@ -1,0 +1,149 @@
+// A table of links: text is always set as text, ages tick by themselves, a click or Enter opens a row.
+const SVG = "http://www.w3.org/2000/svg"
+const ICONS = {
+  running: "M8 5v14l11-7z",
+  starting: "M12 4a8 8 0 1 0 8 8h-2.4A5.6 5.6 0 1 1 12 6.4z",
+  paused: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
+  waiting: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zm1 4v4.6l3.4 2-.9 1.6L11 12.7V7z",
+  finished: "M9.2 16.6 4.8 12.2 3.4 13.6l5.8 5.8L21 7.6l-1.4-1.4z",
+  stopped: "M6 6h12v12H6z",
+  failed: "M18.4 7 17 5.6l-5 5-5-5L5.6 7l5 5-5 5L7 18.4l5-5 5 5 1.4-1.4-5-5z",
+  lost: "M12 3 1.8 20.5h20.4zm1 14.5h-2v-2h2zm0-3.5h-2V9.5h2z",
+}
+
+function make(tag, className, text) {
+  const node = document.createElement(tag)
+  if (className) node.className = className
+  if (text !== undefined && text !== null) node.textContent = text
+  return node
+}
+
+function vector(viewBox, className) {
+  const node = document.createElementNS(SVG, "svg")
+  node.setAttribute("viewBox", viewBox)
+  node.setAttribute("class", className)
+  node.setAttribute("aria-hidden", "true")
+  return node
+}
+
+function pill(cell) {
+  const node = make("span", `pill ${cell.tone || "gray"}`)
+  if (ICONS[cell.icon]) {
+    const icon = vector("0 0 24 24", "icon")
+    const path = document.createElementNS(SVG, "path")
+    path.setAttribute("d", ICONS[cell.icon])
+    icon.append(path)
+    node.append(icon)
+  }
+  node.append(make("span", "", cell.text))
+  return node
+}
+
+function bar(cell) {
+  const node = make("div", "bar")
+  const track = make("div", "track")
+  const fill = make("div", "fill")
+  fill.style.width = `${Math.round(100 * Math.min(1, cell.share || 0))}%`
+  track.append(fill)
+  node.append(track, make("span", "", cell.text))
+  return node
+}
+
+function spark(cell) {
+  const points = cell.points || []
+  if (points.length < 2) return make("span", "muted", "–")
+  const logs = points.map(value => Math.log(value))
+  const low = Math.min(0, ...logs), high = Math.max(0.1, ...logs)
+  const x = i => 2 + (96 * i) / (logs.length - 1)
+  const y = value => 26 - (22 * (value - low)) / (high - low)
+  const node = vector("0 0 100 28", "spark")
+  const base = document.createElementNS(SVG, "path")
+  base.setAttribute("d", `M2 ${y(0)}H98`)
+  base.setAttribute("class", "base")
+  const line = document.createElementNS(SVG, "path")
+  line.setAttribute("d", logs.map((value, i) => `${i ? "H" + x(i) + "V" + y(value) : "M2 " + y(value)}`).join(""))
+  line.setAttribute("class", "line")
+  const end = document.createElementNS(SVG, "circle")
+  end.setAttribute("cx", x(logs.length - 1)); end.setAttribute("cy", y(logs.at(-1))); end.setAttribute("r", 2.4)
+  node.append(base, line, end)
+  return node
+}
+
+function ageText(since) {
+  const s = Math.max(0, Date.now() / 1000 - since)
+  if (s < 60) return `${Math.floor(s)} s ago`
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`
+  if (s < 86400) return `${Math.floor(s / 3600)} h ago`
+  return `${Math.floor(s / 86400)} d ago`
+}
+
+function age(cell) {
+  const node = make("span", "age", cell.since ? ageText(cell.since) : "–")
+  if (cell.since) node.dataset.since = cell.since
+  return node
+}
+
+const KINDS = { pill, bar, spark, age }
+
+function fillCell(td, cell, row, open) {
+  if (cell === null || cell === undefined) return td.append(make("span", "muted", "–"))
+  if (typeof cell !== "object") return td.append(make("span", "", cell))
+  if (cell.title) td.title = cell.title
+  if (cell.link) {
+    const link = make("a", "name", cell.text)
+    link.href = row.href
+    link.onclick = event => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return event.stopPropagation()
+      event.preventDefault()
+      event.stopPropagation()
+      open(row.id)
+    }
+    td.append(link)
+  } else if (KINDS[cell.kind]) td.append(KINDS[cell.kind](cell))
+  else td.append(make("span", cell.tone ? `tone-${cell.tone}` : "", cell.text))
+  for (const badge of cell.badges || []) td.append(pill(badge))
+  if (cell.note) td.append(make("div", "note", cell.note))
+}
+
+function buildRow(row, columns, selected, open) {
+  const tr = make("tr", row.id === selected ? "selected" : "")
+  tr.dataset.id = row.id
+  if (row.id === selected) tr.setAttribute("aria-current", "true")
+  for (const column of columns) {
+    const td = make("td", column.align || "")
+    fillCell(td, row.cells[column.key], row, open)
+    tr.append(td)
+  }
+  if (row.href) tr.onclick = () => open(row.id)
+  else tr.classList.add("plain")
+  return tr
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const table = parentElement.querySelector("table")
+  const wanted = JSON.stringify(data)
+  table.classList.toggle("compact", data.is_compact)
+  if (table.dataset.drawn !== wanted) {
+    table.dataset.drawn = wanted
+    const open = id => setTriggerValue("opened", id)
+    const focused = parentElement.activeElement?.closest?.("tr")?.dataset.id
+    const head = make("tr")
+    for (const column of data.columns) {
+      const th = make("th", column.align || "", column.label)
+      th.scope = "col"
+      if (column.help) th.title = column.help
+      head.append(th)
+    }
+    table.querySelector("caption").textContent = data.caption
+    table.querySelector("thead").replaceChildren(head)
+    table.querySelector("tbody").replaceChildren(
+      ...data.rows.map(row => buildRow(row, data.columns, data.selected, open)))
+    if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] a`)?.focus()
+  }
+  clearInterval(table.timer)
+  table.timer = setInterval(() => {
+    for (const node of table.querySelectorAll("[data-since]")) node.textContent = ageText(Number(node.dataset.since))
+  }, 1000)
+  return () => clearInterval(table.timer)
+}

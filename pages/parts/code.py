@@ -1,0 +1,66 @@
+"""Kernel sources as coloured tokens, line by line. Knows the two languages in one file, not where it is shown."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Iterator
+
+from pygments.lexer import Lexer
+from pygments.lexers import CudaLexer, PythonLexer
+from pygments.token import STANDARD_TYPES
+
+Token = tuple[str, str]
+Line = tuple[Token, ...]
+
+# A candidate is a Python module that carries its C++ or CUDA sources in triple-quoted strings.
+_EMBEDDED = re.compile(r'("""|\'\'\')(.*?)(\1)', re.DOTALL)
+_IS_CPP = re.compile(r"#include|__global__|template\s*<|std::|torch::|cute::|;\s*\n")
+_CLASSES = {"k", "kt", "kd", "kc", "kn", "c", "s", "m", "nf", "nc", "nb", "cp", "o"}
+
+
+@functools.lru_cache(maxsize=256)
+def lines(text: str) -> tuple[Line, ...]:
+    """Tokens of each line as (class, text)."""
+    found: list[list[Token]] = [[]]
+    for kind, value in _tokens(text):
+        for i, piece in enumerate(value.split("\n")):
+            if i:
+                found.append([])
+            if piece:
+                found[-1].append((kind, piece))
+    return tuple(tuple(line) for line in found)
+
+
+def as_html(line: Line) -> str:
+    """One line as escaped HTML."""
+    return "".join(
+        f'<span class="{kind}">{html.escape(text)}</span>' if kind else html.escape(text) for kind, text in line
+    )
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    if not re.search(r"^\s*(import|from|class|def) ", text, re.MULTILINE):
+        yield from _lex(CudaLexer, text)
+        return
+    end = 0
+    for match in _EMBEDDED.finditer(text):
+        if _IS_CPP.search(match[2]):
+            yield from _lex(PythonLexer, text[end : match.start()])
+            yield ("s", match[1])
+            yield from _lex(CudaLexer, match[2])
+            yield ("s", match[3])
+            end = match.end()
+    yield from _lex(PythonLexer, text[end:])
+
+
+def _lex(kind: type[Lexer], text: str) -> Iterator[Token]:
+    # stripnl and ensurenl would add or drop lines and shift every number beside the text.
+    lexer = kind(stripnl=False, ensurenl=False)
+    for token, value in lexer.get_tokens(text) if text else ():
+        yield _class(STANDARD_TYPES.get(token, "")), value
+
+
+def _class(name: str) -> str:
+    return name if name in _CLASSES else name[:1] if name[:1] in _CLASSES else ""

@@ -1,0 +1,47 @@
+"""The one open index of this server process, shared by every session. Opened by app.py, read by all pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage import database, folder
+from storage.database import Database
+from storage.ingest import Ingest
+
+
+@dataclass(slots=True)
+class Index:
+    """The database and the thread that fills it."""
+
+    database: Database
+    ingest: Ingest
+
+
+_opened: list[Index] = []
+
+
+def open_index(home: Path | None = None) -> Index:
+    """Open the index of a home (TILEWRIGHT_HOME) and keep it filled from the journals.
+
+    Raises:
+        database.DatabaseBusyError: another dashboard serves this folder.
+    """
+    home = home or folder.home()
+    opened = database.open_database(database.index_file(home))
+    ingest = Ingest(opened, home / "runs")
+    ingest.start()
+    _opened.append(Index(opened, ingest))
+    return _opened[-1]
+
+
+def close_index() -> None:
+    """Stop filling and let go of the file."""
+    closing = _opened.pop()
+    closing.ingest.stop()
+    closing.database.close()
+
+
+def current() -> Database:
+    """The open database."""
+    return _opened[-1].database

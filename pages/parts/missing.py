@@ -1,0 +1,41 @@
+"""Plain words for an address that leads nowhere, or not yet."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import now, wording
+from storage import folder
+
+
+def run(run_id: str, version: str) -> None:
+    """No such run in the index: unknown, or on disk and about to be read."""
+    st.title("Run", anchor=False)
+    now.watch([run_id] if run_id else [], is_overview=True, version=version)
+    if not run_id:
+        st.info("Choose a run from the list.", icon=":material/monitoring:")
+    elif _is_on_disk(run_id):
+        st.info("This run's journal is being read; it appears here in a moment.", icon=":material/hourglass_top:")
+    else:
+        st.warning(
+            f"There is no run **{wording.plain(run_id)}** under `{folder.runs_folder()}`. "
+            "It may have been deleted, or belong to another TILEWRIGHT_HOME.",
+            icon=":material/search_off:",
+        )
+    st.page_link("overview.py", label="All runs", icon=":material/arrow_back:")
+
+
+def candidate(run_id: str, candidate_id: str) -> None:
+    """The run is known, the kernel is not."""
+    st.warning(
+        f"This run has no kernel **{wording.plain(candidate_id) or 'without a name'}**.", icon=":material/search_off:"
+    )
+    st.page_link("run.py", label="Back to the run", icon=":material/arrow_back:", query_params={"run": run_id})
+
+
+def _is_on_disk(run_id: str) -> bool:
+    try:
+        folder.find_run(run_id)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,24 @@
+"""A Plotly figure drawn in place: new data keeps zoom, hover and the node. Knows no run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import client
+
+_plot = st.components.v2.component(
+    "tilewright_plot",
+    html='<div><span class="probe" hidden></span>\n<div class="figure" role="img"></div></div>',
+    js=client.read("plot.js"),
+    isolate_styles=False,  # Trap: Plotly puts its styles into the document and finds none inside a shadow root.
+)
+
+
+def draw(figure: dict[str, Any], name: str, height: int, zoom_key: str, key: str) -> str | None:
+    """Draw it and return the `customdata` of the point clicked just now. `name` is what a reader hears; zoom is kept
+    per `zoom_key`, also while another page is shown."""
+    shown = {"figure": figure, "name": name, "height": height, "zoom_key": zoom_key}
+    clicked: str | None = _plot(data=shown, key=key, height=height, on_clicked_change=lambda: None).clicked
+    return clicked

@@ -1,0 +1,43 @@
+"""Whether anything that a page shows has changed: the version in the index, and which engines live."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pages.parts import index
+from storage import liveness, queries
+from storage.folder import RunFolder, runs_folder
+from storage.queries import RunRow
+from storage.records import RunState
+
+STARTING_S = 20.0
+
+
+def version(run_ids: Sequence[str], is_overview: bool) -> str:
+    """Text that differs whenever a page over these runs would look different. Costs no query."""
+    db = index.current()
+    known = [queries.overview_version(db)] if is_overview else [queries.version(db, name) for name in run_ids]
+    return f"{known}{engines(run_ids)}"
+
+
+def engines(run_ids: Sequence[str]) -> str:
+    """One sign per run: has it an engine?"""
+    return "".join("+" if has_engine(name) else "-" for name in run_ids)
+
+
+def has_engine(run_id: str) -> bool:
+    """True while an engine lives, or may still be starting."""
+    folder = RunFolder(runs_folder() / run_id)
+    if liveness.is_held(folder):
+        return True
+    try:
+        began = folder.settings_file.stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - began < STARTING_S and not folder.journal_file.exists()
+
+
+def state_of(run: RunRow) -> RunState:
+    """The state a person should see: a run that is not over and has no engine is lost."""
+    return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST

@@ -1,0 +1,57 @@
+"""What the model thought was wrong, and each try to turn its reply into a new source."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, texts, wording
+from storage import queries
+from storage.queries import CandidateRow, DiagnosisRow, PatchRow
+
+RUNG_NAME = {
+    "edits": "line edits",
+    "reask": "line edits, asked again",
+    "search_replace": "search and replace",
+    "rewrite": "full rewrite",
+}
+
+
+def draw(run_id: str, candidate: CandidateRow) -> None:
+    """Diagnoses first, then patches, both ways: those that led here and those made from here."""
+    db = index.current()
+    diagnoses = queries.diagnoses(db, run_id, candidate.candidate_id)
+    patches = queries.patches(db, run_id, candidate.candidate_id)
+    if not diagnoses and not patches:
+        st.caption("No diagnosis and no patch: this kernel was written whole, and nothing had to be repaired.")
+    for found in diagnoses:
+        _diagnosis(run_id, candidate, found)
+    for found_patch in patches:
+        _patch(run_id, candidate, found_patch)
+
+
+def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> None:
+    is_own = found.candidate_id == candidate.candidate_id
+    title = "Diagnosis of this kernel" if is_own else "Diagnosis of its parent, which led here"
+    with st.container(border=True):
+        st.markdown(f"**{title}** :gray[{wording.moment(found.at)}]")
+        st.text(texts.source(run_id, found.text_blob))
+
+
+def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
+    is_own = found.made_id == candidate.candidate_id
+    where = "led to this kernel" if is_own else "edited this kernel"
+    verdict = (
+        ":green-badge[:material/check: applied]" if found.is_applied else ":orange-badge[:material/close: not applied]"
+    )
+    with st.container(border=True):
+        edits = f"{found.edit_count} edits" if found.edit_count != 1 else "1 edit"
+        st.markdown(
+            f"**Patch: {RUNG_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
+            f":gray[{wording.moment(found.at)}]"
+        )
+        if found.reason:
+            st.caption(wording.plain(found.reason))
+        if found.edits_blob:
+            details = st.expander("Edits as the model sent them", key=f"edits:{found.seq}", on_change="rerun")
+            if details.open:
+                details.code(texts.source(run_id, found.edits_blob), language="json", wrap_lines=True)

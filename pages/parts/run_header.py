@@ -1,0 +1,63 @@
+"""Name and state of a run, and the way back when nobody works on it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import steering_access, wording
+from storage import folder
+from storage.queries import RunRow
+from storage.records import RunState
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """Title, state, what is run on what; a resume button where no engine lives."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
+        st.subheader(run.title.capitalize(), anchor=False, width="content")
+        st.badge(str(state), icon=wording.STATE_ICON[state], color=wording.STATE_TONE[state])
+        if run.is_demo:
+            st.badge("demo", color="gray", help="recorded replies; everything else really happens")
+        st.caption(
+            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)} · "
+            f"started {wording.moment(run.started_at or run.created_at)}",
+            width="content",
+        )
+        problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
+    if problem:
+        st.error(wording.plain(problem), icon=":material/error:")
+    _alert(run, state)
+
+
+def _alert(run: RunRow, state: RunState) -> None:
+    """What a person has to know or do before anything else."""
+    if state is RunState.WAITING:
+        st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
+    elif state is RunState.FAILED:
+        st.error(f"**The engine failed.** {wording.plain(run.state_reason)}", icon=":material/error:")
+    if state is RunState.LOST:
+        st.warning(
+            "**The engine is gone.** It ended without a last word, so this run is *lost*, not finished. "
+            "Nothing it did is lost: it can go on at the step where it stopped.",
+            icon=":material/warning:",
+        )
+
+
+def _offer_resume(run: RunRow, state: RunState) -> str:
+    """A button where no engine lives; what went wrong with it, if anything."""
+    if not state.is_finished and state is not RunState.LOST:
+        return ""
+    look: Literal["primary", "secondary"] = "secondary" if state is RunState.FINISHED else "primary"
+    if not st.button("Resume the run", icon=":material/play_arrow:", type=look, key="resume_run"):
+        return ""
+    try:
+        with st.spinner("Starting an engine"):
+            supervisor.resume(folder.find_run(run.run_id))
+    except (EngineError, FileNotFoundError) as error:
+        return str(error)
+    st.toast("An engine took the run up again.", icon=":material/play_arrow:")
+    return ""

@@ -1,0 +1,20 @@
+"""Sending one steering command from a page, with a word back to the person."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import wording
+from storage import commands, folder
+from storage.commands import CommandError
+from storage.records import CommandKind
+
+
+def send(run_id: str, kind: CommandKind, argument: str = "") -> None:
+    """Write one command; what becomes of it is shown in the command list."""
+    try:
+        commands.send(folder.find_run(run_id).commands_file, kind, argument)
+    except (CommandError, FileNotFoundError) as error:
+        st.toast(wording.plain(str(error)), icon=":material/error:")
+    else:
+        st.toast(f"Asked: {wording.COMMAND_NAME[kind]} {wording.plain(argument[:60])}", icon=":material/send:")

@@ -1,0 +1,33 @@
+"""The reply streaming in while the model writes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import client
+from storage.queries import RunRow, StepRow
+from storage.records import RunState, StepKind
+
+WRITING = (StepKind.SYNTHESISE, StepKind.OPTIMISE, StepKind.DIAGNOSE, StepKind.REPAIR)
+
+_stream = st.components.v2.component(
+    "tilewright_stream",
+    html='<div class="stream"><div class="title"></div>\n'
+    '<pre tabindex="0" aria-label="Reply being written"></pre></div>',
+    css=client.read("stream.css"),
+    js=client.read("stream.js"),
+)
+
+
+def draw(run: RunRow, state: RunState, step: StepRow | None) -> None:
+    """A box that follows the reply; gone once the run is over."""
+    if state.is_finished or state is RunState.LOST:
+        return
+    is_writing = state is RunState.RUNNING and step is not None and step.kind in WRITING
+    texts = {
+        "run": run.run_id,
+        "step": step.step if step and is_writing else 0,
+        "is_writing": is_writing,
+        "idle": "The model is not writing right now; its replies are kept with each kernel",
+    }
+    _stream(data=texts, key="stream")

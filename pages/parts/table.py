@@ -1,0 +1,84 @@
+"""A table whose rows open something: states as pills, progress bars, sparklines, ages that tick. Knows no run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import client
+
+Cell = dict[str, Any] | str | None
+
+_table = st.components.v2.component(
+    "tilewright_table",
+    html='<div class="scroll">\n<table><caption></caption><thead></thead><tbody></tbody></table></div>',
+    css=client.read("table.css"),
+    js=client.read("table.js"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `help` is its tooltip."""
+
+    key: str
+    label: str
+    align: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row; `href` is the deep link behind it, empty for rows that open nothing."""
+
+    row_id: str
+    cells: dict[str, Cell]
+    href: str = ""
+
+
+def text(value: str, tone: str = "", note: str = "", title: str = "", badges: Sequence[Cell] = ()) -> Cell:
+    """Plain text, with a quiet second line."""
+    return {"text": value, "tone": tone, "note": note, "title": title, "badges": list(badges)}
+
+
+def link(value: str, note: str = "", badges: Sequence[Cell] = ()) -> Cell:
+    """The cell that carries the row's link."""
+    return {"text": value, "link": True, "note": note, "badges": list(badges)}
+
+
+def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "") -> Cell:
+    """A coloured word; the colour never stands alone."""
+    return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "title": title, "note": note}
+
+
+def bar(value: str, share: float) -> Cell:
+    """A progress bar with its text; `share` is 0..1."""
+    return {"kind": "bar", "text": value, "share": share}
+
+
+def spark(points: Sequence[float], title: str = "") -> Cell:
+    """A small step curve of positive values on a log scale, with a dashed line at 1."""
+    return {"kind": "spark", "points": list(points), "title": title}
+
+
+def age(since: float | None) -> Cell:
+    """How long ago `since` (seconds since the epoch) was; ticks in the browser."""
+    return {"kind": "age", "since": since}
+
+
+def draw(
+    name: str, columns: Sequence[Column], rows: Sequence[Row], key: str, selected: str = "", is_compact: bool = False
+) -> str | None:
+    """Draw the table and return the id of the row that was opened just now, if any. `name` is what a reader hears."""
+    plain = {
+        "caption": name,
+        "columns": [{"key": c.key, "label": c.label, "align": c.align, "help": c.help} for c in columns],
+        "rows": [{"id": row.row_id, "href": row.href, "cells": row.cells} for row in rows],
+        "selected": selected,
+        "is_compact": is_compact,
+    }
+    opened: str | None = _table(data=plain, key=key, on_opened_change=lambda: None).opened
+    return opened

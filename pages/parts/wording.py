@@ -1,0 +1,160 @@
+"""Numbers, times and states as people read them: with units, and with no more digits than were measured."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime
+from typing import Literal
+
+from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
+
+NONE = "–"
+UNKNOWN = "unknown"
+
+Tone = Literal["red", "orange", "yellow", "blue", "green", "violet", "gray"]
+
+STATE_TONE: dict[RunState, Tone] = {
+    RunState.STARTING: "blue",
+    RunState.RUNNING: "blue",
+    RunState.PAUSED: "yellow",
+    RunState.WAITING: "orange",
+    RunState.FINISHED: "green",
+    RunState.STOPPED: "gray",
+    RunState.FAILED: "red",
+    RunState.LOST: "violet",
+}
+STATE_ICON = {
+    RunState.STARTING: ":material/progress_activity:",
+    RunState.RUNNING: ":material/play_arrow:",
+    RunState.PAUSED: ":material/pause:",
+    RunState.WAITING: ":material/schedule:",
+    RunState.FINISHED: ":material/check:",
+    RunState.STOPPED: ":material/stop:",
+    RunState.FAILED: ":material/close:",
+    RunState.LOST: ":material/warning:",
+}
+CLASS_NAME = {
+    KernelClass.MATMUL: "matrix multiplication",
+    KernelClass.CONVOLUTION: "convolution",
+    KernelClass.ATTENTION: "attention",
+    KernelClass.REDUCTION: "reduction or normalisation",
+    KernelClass.ACTIVATION: "activation or elementwise",
+    KernelClass.LOSS: "loss",
+    KernelClass.OTHER: "other",
+}
+VERDICT_NAME = {
+    Verdict.PASSED: "correct",
+    Verdict.COMPILE_ERROR: "does not compile",
+    Verdict.INCORRECT: "wrong result",
+    Verdict.RUNTIME_ERROR: "crashed",
+    Verdict.TIMEOUT: "timed out",
+    Verdict.OUT_OF_MEMORY: "out of memory",
+    Verdict.REFUSED: "refused",
+}
+ORIGIN_NAME = {
+    Origin.SYNTHESIS: "written from scratch",
+    Origin.OPTIMISATION: "optimisation",
+    Origin.REPAIR: "repair",
+    Origin.MANUAL: "by hand",
+}
+COMMAND_NAME = {
+    CommandKind.PAUSE: "pause",
+    CommandKind.RESUME: "resume",
+    CommandKind.STOP: "stop",
+    CommandKind.COLLECT: "collect profiles",
+    CommandKind.EXPOSE: "show profiles to the model",
+    CommandKind.ROLL_BACK: "roll back",
+    CommandKind.HINT: "hint",
+    CommandKind.SET_CLASS: "kernel class",
+}
+
+
+def speedup(value: float | None, noise: float | None = None) -> str:
+    """A ratio as "3.41×"; with `noise` (relative) no digit beyond what the measurement supports."""
+    if value is None:
+        return NONE
+    decimals = 2 if value < 10 else 1 if value < 100 else 0
+    if noise:
+        decimals = min(decimals, max(0, math.ceil(-math.log10(value * noise))))
+    return f"{value:.{decimals}f}×"
+
+
+def plus_minus(noise: float | None) -> str:
+    """Relative noise as "±0.8 %"."""
+    return NONE if noise is None else f"±{significant(100 * noise, 1 if noise < 0.1 else 2)} %"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """A 95 % interval of a speed-up."""
+    return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, never in exponent form between 0.0001 and a million."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def latency(ms: float | None) -> str:
+    """Milliseconds in the unit that suits them."""
+    if ms is None:
+        return NONE
+    if ms >= 1000:
+        return f"{significant(ms / 1000)} s"
+    return f"{significant(ms)} ms" if ms >= 1 else f"{significant(ms * 1000)} µs"
+
+
+def seconds(value: float | None) -> str:
+    """A span of time."""
+    if value is None:
+        return NONE
+    if value < 60:
+        return f"{significant(value, 2)} s" if value < 10 else f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def count(value: int) -> str:
+    """An integer with thousands set apart."""
+    return f"{value:,}"
+
+
+def tokens(value: int) -> str:
+    """Token counts: exact below ten thousand."""
+    if value < 10_000:
+        return count(value)
+    return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1e6:.2f} M"
+
+
+def cost(usd: float | None) -> str:
+    """US dollars; an unknown price is not free."""
+    if usd is None:
+        return UNKNOWN
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${significant(usd, 2)}"
+
+
+def share(part: int, whole: int) -> str:
+    """ "7 of 9 (78 %)"; nothing judged yet is not 0 %."""
+    return f"{part} of {whole} ({round(100 * part / whole)} %)" if whole else NONE
+
+
+def moment(at: float | None) -> str:
+    """A date and time with its zone."""
+    if at is None:
+        return NONE
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def clock(at: float) -> str:
+    """The time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def plain(text: str) -> str:
+    """Text for a Markdown element with nothing in it acting as markup."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-.!|$:~" else c for c in text.replace("\n", " "))

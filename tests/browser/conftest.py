@@ -1,0 +1,153 @@
+"""A real server on a free port over a home of its own, and a real Chromium that fails a test on any error it prints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXPECT_MS = 20_000
+# Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
+HARMLESS = ("fonts.gstatic.com", "/_stcore/")
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    home: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def runs(self) -> Path:
+        return self.home / "runs"
+
+
+def start_server(home: Path, **environment: str) -> Server:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    known = {k: v for k, v in os.environ.items() if not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
+    variables = known | {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"} | environment
+    with open(home / "server.log", "ab") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=log)
+    server = Server(f"http://127.0.0.1:{port}", home, process)
+    wait_until_healthy(server)
+    return server
+
+
+def wait_until_healthy(server: Server) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.05)
+    raise AssertionError((server.home / "server.log").read_text())
+
+
+def stop_server(server: Server) -> None:
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=20)
+
+
+def new_home(path: Path) -> Path:
+    (path / "runs").mkdir(parents=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for all tests that do not need their own; each test writes runs under names of its own."""
+    started = start_server(new_home(tmp_path_factory.mktemp("browser") / "home"))
+    yield started
+    stop_server(started)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start a server of the test's own. Name it before `page`: the server must outlive the page that talks to it."""
+    started: list[Server] = []
+
+    def start(**environment: str) -> Server:
+        home = tmp_path / "home"
+        started.append(start_server(home if home.exists() else new_home(home), **environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        stop_server(one)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    expect.set_options(timeout=EXPECT_MS)
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(EXPECT_MS)
+    problems = watch(opened)
+    yield opened
+    if request.node.stash.get(FAILED, False):
+        folder = ROOT / "test-results"
+        folder.mkdir(exist_ok=True)
+        opened.screenshot(path=folder / f"{request.node.name}.png", full_page=True)
+    context.close()
+    assert not problems
+
+
+def watch(page: Page) -> list[str]:
+    """Collect everything a browser complains about."""
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+    page.on(
+        "console",
+        lambda message: (
+            problems.append(f"console: {message.text} {message.location}")
+            if message.type == "error" and not any(part in str(message.location) for part in HARMLESS)
+            else None
+        ),
+    )
+    page.on(
+        "requestfailed",
+        lambda request: (
+            problems.append(f"failed: {request.url} {request.failure}")
+            if not any(part in request.url for part in HARMLESS) and request.failure != "net::ERR_ABORTED"
+            else None
+        ),
+    )
+    return problems
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.when == "call":
+        item.stash[FAILED] = report.failed

@@ -1,0 +1,129 @@
+"""Take a picture of every page, light and dark: `python -m tests.browser.screenshots docs/screenshots --home HOME`.
+
+Shows the runs of HOME; without --home, synthetic ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from pages.parts import index
+from storage import queries
+from storage.queries import AttemptRow
+from storage.records import Verdict
+from tests import samples
+from tests.browser.conftest import Server, new_home, start_server, stop_server
+
+WIDTH = 1280
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: where, what has to be there before it is taken, how tall, and which tab."""
+
+    name: str
+    address: str
+    sign: str
+    height: int = 860
+    tab: str = ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--run", help="the run to show; else the one with the most kernels")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    home = options.home or sample_home()
+    shots = list(plan(home, options.run))
+    server = start_server(home)
+    try:
+        with sync_playwright() as playwright:
+            args = ["--no-sandbox", "--disable-dev-shm-usage"]
+            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+            for scheme in ("light", "dark"):
+                for shot in shots:
+                    take(browser, server, shot, scheme, options.out)
+            browser.close()
+    finally:
+        stop_server(server)
+
+
+def sample_home() -> Path:
+    home = new_home(Path(tempfile.mkdtemp()) / "home")
+    for seed, ending in enumerate(samples.ENDINGS):
+        started = time.time() - 3600 * (seed + 1)
+        samples.write_run(home / "runs", f"sample-{ending}", seed=seed, depths=10, ending=ending, created_at=started)
+    return home
+
+
+def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
+    """Pictures of the home's best run and its most telling kernels."""
+    opened = index.open_index(home)
+    opened.ingest.catch_up()
+    runs = queries.overview(opened.database)
+    run = next((r for r in runs if r.run_id == run_id), None) or max(runs, key=lambda r: r.attempts)
+    attempts = queries.attempts(opened.database, run.run_id)
+    index.close_index()
+    best = next((a for a in attempts if a.is_best), attempts[-1])
+    wrong = next((a for a in reversed(attempts) if a.verdict is Verdict.INCORRECT), None)
+    broken = next((a for a in reversed(attempts) if a.verdict is Verdict.COMPILE_ERROR), None)
+    yield Shot("overview", "", run.title)
+    yield Shot("run", f"run?run={run.run_id}", "Kernels", height=1250)
+    yield Shot("new-run", "new_run", "Start the run", height=960)
+    yield kernel("diff", run.run_id, best, "Diff")
+    yield kernel("source", run.run_id, best, "Source")
+    yield kernel("profile", run.run_id, best, "Profile")
+    yield kernel("prompts", run.run_id, best, "Prompts and replies")
+    yield kernel("evidence", run.run_id, best, "Evidence")
+    for name, found in (("wrong-result", wrong), ("compile-error", broken)):
+        if found:
+            yield kernel(name, run.run_id, found, "Errors")
+            yield kernel(f"{name}-patch", run.run_id, found, "Diagnosis and patch")
+
+
+def kernel(name: str, run_id: str, found: AttemptRow, tab: str) -> Shot:
+    return Shot(name, f"candidate?run={run_id}&candidate={found.candidate_id}", f"Kernel {found.number}", 960, tab)
+
+
+def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path) -> None:
+    context = browser.new_context(
+        viewport={"width": WIDTH, "height": shot.height},
+        reduced_motion="reduce",
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = context.new_page()
+    page.goto(f"{server.url}/{shot.address}")
+    expect(page.get_by_text(shot.sign).first).to_be_visible(timeout=30_000)
+    if shot.tab:
+        page.get_by_role("tab", name=shot.tab).click()
+        expect(page.get_by_role("tab", name=shot.tab)).to_have_attribute("aria-selected", "true")
+    settle(page)
+    path = out / f"{shot.name}-{scheme}.png"
+    page.screenshot(path=path)
+    print(path)
+    context.close()
+
+
+def settle(page: Page) -> None:
+    """Until two looks in a row show the same text and no chart is missing."""
+    expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0)
+    last = ""
+    for _ in range(20):
+        page.wait_for_timeout(400)
+        text = page.locator("body").inner_text() + str(page.locator(".main-svg, td, pre").count())
+        if text == last:
+            return
+        last = text
+
+
+if __name__ == "__main__":
+    main()

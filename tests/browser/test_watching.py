@@ -1,0 +1,164 @@
+"""Watching runs in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import samples
+from tests.browser import curve
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.play import PretendEngine, finished_depth, model_step
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_overview_lists_runs_and_opens_one(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "listed", depths=5)
+    page.goto(server.url)
+    row = page.locator('tr[data-id="listed"]')
+    expect(row).to_contain_text("finished")
+    expect(row).to_contain_text("×")
+    row.get_by_role("link").press("Enter")
+    expect(page).to_have_url(re.compile(r"/run\?run=listed"))
+    expect(curve.chart(page)).to_be_visible()
+
+
+def test_a_new_run_appears_by_itself(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    samples.write_run(server.runs, "appears", depths=2)
+    expect(page.locator('tr[data-id="appears"]')).to_be_visible()
+
+
+def test_a_click_on_a_point_opens_its_kernel(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "clicked", depths=5)
+    page.goto(f"{server.url}/run?run=clicked")
+    name = curve.click_point(page, "kept", 1)
+    expect(page).to_have_url(re.compile(f"candidate={name}"))
+    expect(page.get_by_text(name, exact=True)).to_be_visible()
+    page.get_by_role("link", name="Square matmul").click()
+    expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
+
+
+def test_a_failure_mark_opens_its_kernel(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "failures", depths=5)
+    page.goto(f"{server.url}/run?run=failures")
+    name = curve.click_point(page, "does not compile", 0)
+    expect(page).to_have_url(re.compile(f"candidate={name}"))
+    expect(page.get_by_text("does not compile").first).to_be_visible()
+
+
+def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "zoomed", depths=6)
+    engine.play_until(finished_depth, times=3)
+    page.goto(f"{server.url}/run?run=zoomed")
+    expect(page.locator('tr[data-id="c004"]')).to_be_visible()
+    curve.zoom(page, 0.4, 2.4)
+    before = curve.axis_range(page, "xaxis")
+    assert before[0] > 0
+    assert before[1] < 3
+    curve.chart(page).evaluate("gd => { gd.isTheSame = true }")
+    page.get_by_test_id("stMain").evaluate("main => { main.scrollTop = 150 }")
+    engine.play_until(finished_depth, times=2)
+    expect(page.locator('tr[data-id="c007"]')).to_be_visible()
+    page.wait_for_function(
+        "() => document.querySelector('.figure')._fullData.find(t => t.name === 'kept').x.length >= 3"
+    )
+    assert curve.axis_range(page, "xaxis") == before
+    assert curve.chart(page).evaluate("gd => gd.isTheSame")
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollTop") == 150
+
+
+def test_zoom_survives_a_visit_to_a_kernel(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "visited", depths=5)
+    page.goto(f"{server.url}/run?run=visited")
+    curve.chart(page)
+    curve.zoom(page, 0.6, 3.4)
+    before = curve.axis_range(page, "xaxis")
+    curve.click_point(page, "kept", 1)
+    page.get_by_role("link", name="Square matmul").click()
+    assert curve.axis_range(page, "xaxis") == before
+
+
+def test_an_idle_page_sends_nothing(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "idle", depths=5)
+    frames: list[str | bytes] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
+    page.goto(f"{server.url}/run?run=idle")
+    curve.chart(page)
+    for _ in range(2):
+        with page.expect_response(re.compile("api/pulse")):
+            pass
+    count = len(frames)
+    for _ in range(4):
+        with page.expect_response(re.compile("api/pulse")):
+            pass
+    assert len(frames) == count
+
+
+def test_the_reply_is_seen_while_it_is_written(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "streamed", depths=4)
+    engine.play_until(model_step, times=3)
+    page.goto(f"{server.url}/run?run=streamed")
+    box = page.get_by_label("Reply being written")
+    engine.write("First I will ")
+    expect(box).to_have_text("First I will ")
+    engine.write("widen the tile <b>not bold</b> ✓")
+    expect(box).to_have_text("First I will widen the tile <b>not bold</b> ✓")
+    expect(page.locator(".pipeline .active")).to_be_visible()
+
+
+def test_a_run_whose_engine_dies_becomes_lost(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "dies", depths=4)
+    engine.play_until(model_step, times=2)
+    page.goto(f"{server.url}/run?run=dies")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    engine.die()
+    expect(page.get_by_text("so this run is lost")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume the run")).to_be_visible()
+
+
+@pytest.mark.parametrize("address", ["run?run=deep", "candidate?run=deep&candidate=c002"])
+def test_a_deep_link_works_as_the_first_request(own_server: Callable[..., Server], page: Page, address: str) -> None:
+    server = own_server()
+    samples.write_run(server.runs, "deep", depths=3)
+    page.goto(f"{server.url}/{address}")
+    expect(page.get_by_text("Square matmul").first).to_be_visible()
+    expect(page.get_by_role("link", name="New run")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_an_empty_home_says_how_to_start(own_server: Callable[..., Server], page: Page) -> None:
+    server = own_server()
+    page.goto(server.url)
+    expect(page.get_by_text("No runs yet")).to_be_visible()
+    page.get_by_role("link", name="Start the first run").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+
+
+def test_a_kernel_page_shows_every_tab(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "tabs", depths=5)
+    lines = map(json.loads, folder.journal_file.read_text().splitlines())
+    wrong = next(
+        x["event"]["candidate_id"] for x in lines if x["kind"] == "Checked" and x["event"]["result"]["mismatch"]
+    )
+    page.goto(f"{server.url}/candidate?run=tabs&candidate={wrong}")
+    expect(page.locator("table.diff mark, table.diff td.add").first).to_be_visible()
+    page.get_by_role("tab", name="Source").click()
+    expect(page.get_by_label("Kernel source")).to_contain_text("ModelNew")
+    page.get_by_role("tab", name="Errors").click()
+    expect(page.get_by_role("img", name="Map of wrong elements")).to_be_visible()
+    expect(page.get_by_text("first wrong index")).to_be_visible()
+    page.get_by_role("tab", name="Prompts and replies").click()
+    expect(page.get_by_text("finish reason").first).to_be_visible()
+
+
+def test_a_second_server_on_the_same_home_says_who_has_it(own_server: Callable[..., Server]) -> None:
+    first = own_server()
+    with pytest.raises(AssertionError, match=f"process {first.process.pid}.*already serves"):
+        stop_server(start_server(first.home))

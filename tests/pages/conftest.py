@@ -1,0 +1,49 @@
+"""Pages in process: an index over a home of its own, and a way to open a page as a first request would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.parts import index
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setenv("TILEWRIGHT_WATCH", "poll")  # pages are read on demand here, so nothing need be watched
+    monkeypatch.delenv("TILEWRIGHT_READ_ONLY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "runs").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def open_page(home: Path) -> Iterator[Open]:
+    """Open a page over everything that is on disk by then: `open_page("run", run="r1")`."""
+    opened = index.open_index()
+
+    def show(page: str = "overview", **query: str) -> AppTest:
+        opened.ingest.catch_up()
+        # Every page is run through the routes, as a deep link is; AppTest names pages by file.
+        app = AppTest.from_file(str(ROOT / "pages" / "_main.py"), default_timeout=30)
+        app.query_params.update(query)
+        if page != "overview":
+            app.switch_page(f"{page}.py")
+        return app.run()
+
+    yield show
+    index.close_index()
+
+
+def words(app: AppTest) -> str:
+    """Everything a page says outside of its components."""
+    shown = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
+    return "\n".join(str(element.value) for element in shown)

@@ -1,0 +1,116 @@
+"""Every page renders in every state that data can be in."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from storage import liveness
+from storage.folder import RunFolder
+from tests import samples
+from tests.pages.conftest import Open, words
+
+ENDINGS = ("finished", "stopped", "failed", "waiting", "paused", "running", "new")
+
+
+def test_an_empty_home_says_how_to_start(open_page: Open) -> None:
+    app = open_page()
+    assert not app.exception
+    assert "No runs yet" in words(app)
+    assert "python -m engine" in words(app)
+
+
+def test_the_overview_shows_every_state(home: Path, open_page: Open) -> None:
+    for seed, ending in enumerate(ENDINGS):
+        samples.write_run(home / "runs", f"r-{ending}", seed=seed, depths=4, ending=ending, created_at=time.time())
+    app = open_page()
+    assert not app.exception
+    assert "showing 1–7 of 7 runs" in words(app)
+    assert "4 lost" in words(app)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) -> None:
+    samples.write_run(home / "runs", "r1", depths=4, ending=ending)
+    app = open_page("run", run="r1")
+    assert not app.exception
+    is_over = ending in ("finished", "stopped", "failed")
+    assert ("engine is gone" in words(app)) is not is_over
+    assert app.button(key="resume_run")
+
+
+@pytest.mark.parametrize("ending", ["waiting", "paused", "running", "new"])
+def test_a_run_with_an_engine_can_be_steered(home: Path, open_page: Open, ending: str) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4, ending=ending)
+    liveness.hold(folder)
+    app = open_page("run", run="r1")
+    assert not app.exception
+    assert app.button(key="stop")
+    assert app.button(key="resume" if ending in ("waiting", "paused") else "pause")
+    assert ("Waiting for you" in words(app)) is (ending == "waiting")
+
+
+def test_half_a_run_renders(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4)
+    whole = folder.journal_file.read_bytes()
+    for share in (0.02, 0.1, 0.3, 0.55, 0.8):
+        folder.journal_file.write_bytes(whole[: int(len(whole) * share)])
+        assert not open_page("run", run="r1").exception
+
+
+def test_an_unknown_run_is_said_to_be_unknown(open_page: Open) -> None:
+    for page in ("run", "candidate"):
+        app = open_page(page, run="../../etc", candidate="c001")
+        assert not app.exception
+        assert "There is no run" in words(app)
+        assert "etc" in words(app)
+
+
+def test_a_run_that_is_not_yet_read_is_said_to_be_coming(home: Path, open_page: Open) -> None:
+    app = open_page("run", run="r1")
+    assert "There is no run" in words(app)
+    samples.write_run(home / "elsewhere", "r1", depths=2)
+    (home / "elsewhere" / "r1").rename(home / "runs" / "r1")
+    assert "is being read" in words(app.run()) or not app.exception
+
+
+def test_an_unknown_kernel_is_said_to_be_unknown(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    app = open_page("candidate", run="r1", candidate="c999")
+    assert not app.exception
+    assert "no kernel **c999**" in words(app)
+
+
+def test_every_tab_of_every_kernel_renders(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4)
+    for name in kernels(folder)[:6]:
+        app = open_page("candidate", run="r1", candidate=name)
+        assert not app.exception
+        for tab in ("Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Evidence"):
+            app.session_state["tab"] = tab
+            assert not app.run().exception, (name, tab)
+
+
+def test_a_missing_text_is_said_to_be_missing(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    for blob in folder.blobs.iterdir():
+        blob.unlink()
+    assert not open_page("candidate", run="r1", candidate=kernels(folder)[1]).exception
+
+
+def test_read_only_shows_no_controls(home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2, ending="running")
+    liveness.hold(folder)
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    app = open_page("run", run="r1")
+    assert "read-only" in words(app)
+    assert not app.button
+    assert "read-only" in words(open_page("new_run"))
+
+
+def kernels(folder: RunFolder) -> list[str]:
+    found = map(json.loads, folder.journal_file.read_text().splitlines())
+    return [line["event"]["candidate_id"] for line in found if line["kind"] == "CandidateCreated"]

@@ -1,0 +1,112 @@
+"""The pure parts of pages: wording, the curve, diffs, the reply's tail, and what a page must never import."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pages.parts import code, curve, curve_chart, diff, index, marks, routes, wording
+from storage import queries
+from tests import samples
+from tests.pages.conftest import ROOT
+
+
+@pytest.mark.parametrize(
+    ("value", "noise", "text"),
+    [(None, None, "–"), (3.4149, None, "3.41×"), (3.4149, 0.04, "3.4×"), (0.6, 0.002, "0.60×"), (250.4, None, "250×")],
+)
+def test_a_speedup_has_no_more_digits_than_were_measured(value: float | None, noise: float | None, text: str) -> None:
+    assert wording.speedup(value, noise) == text
+
+
+@pytest.mark.parametrize(("ms", "text"), [(0.0123, "12.3 µs"), (1.777, "1.78 ms"), (1234.5, "1.23 s"), (None, "–")])
+def test_latency_comes_in_the_unit_that_suits_it(ms: float | None, text: str) -> None:
+    assert wording.latency(ms) == text
+
+
+def test_an_unknown_cost_is_not_zero() -> None:
+    assert wording.cost(None) == "unknown"
+    assert wording.cost(0.0) == "$0.00"
+
+
+def test_nothing_judged_is_not_zero_percent() -> None:
+    assert wording.share(0, 0) == "–"
+    assert wording.share(7, 9) == "7 of 9 (78 %)"
+
+
+def test_moments_carry_their_zone() -> None:
+    assert len(wording.moment(1.75e9).split()) == 3
+
+
+def test_markdown_in_a_message_does_not_act() -> None:
+    assert wording.plain("**a** [x](y) $z$\nb") == r"\*\*a\*\* \[x\]\(y\) \$z\$ b"
+
+
+def test_source_lines_keep_their_number_and_their_text() -> None:
+    text = '\n\nimport torch\nsrc = r"""\n#include <x>\nvoid f() { return; }\n"""\n\n'
+    lines = code.lines(text)
+    assert len(lines) == len(text.split("\n"))
+    assert "\n".join("".join(piece for _, piece in line) for line in lines) == text
+
+
+def test_nothing_in_a_kernel_acts_as_markup() -> None:
+    evil = 'x = "</td><script>alert(1)</script>"\n<img src=x onerror=alert(1)>'
+    assert "<script" not in diff.table_rows("a = 1", evil)
+    assert "<img" not in diff.table_rows(evil, "a = 1")
+
+
+def test_a_diff_marks_the_changed_words_and_folds_the_rest() -> None:
+    old = "\n".join(f"line_{i} = {i}" for i in range(40))
+    rows = diff.table_rows(old, old.replace("line_20 = 20", "line_20 = 99"))
+    assert "<mark" in rows
+    assert "unchanged lines" in rows
+    assert diff.changed_lines(old, old.replace("line_20 = 20", "line_20 = 99")) == (1, 1)
+
+
+def test_the_tail_of_a_reply_is_cut_between_characters(tmp_path: Path) -> None:
+    stream = tmp_path / "stream"
+    whole = "grün ✓".encode()
+    stream.write_bytes(whole[:3])
+    assert routes.read_piece(stream, 0) == (0, 2, "gr")
+    stream.write_bytes(whole)
+    assert routes.read_piece(stream, 2) == (2, len(whole), "ün ✓")
+    stream.write_bytes(b"new")
+    assert routes.read_piece(stream, len(whole)) == (0, 3, "new")
+    assert routes.read_piece(tmp_path / "none", 5) == (0, 0, "")
+
+
+def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
+    samples.write_run(home / "runs", "r1", depths=6)
+    opened = index.open_index()
+    opened.ingest.catch_up()
+    run = queries.run(opened.database, "r1")
+    assert run is not None
+    rows = curve_chart.gather(run)
+    drawn = curve.figure(rows, is_log=True, revision="r1")
+    index.close_index()
+    shown = [name for t in drawn["data"] if t.get("name") != "best" for name in t.get("customdata", [])]
+    judged = [a.candidate_id for a in rows.attempts if a.verdict is not None]
+    assert sorted(shown) == sorted(judged)
+    assert all(math.isfinite(x) for t in drawn["data"] for x in t["x"] if x is not None)
+
+
+def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:
+    shapes, notes = marks.reference_lines(80.0, None, top=2.0)
+    assert len(shapes) == 1
+    assert "hardware limit 80.0× ↑" in notes[-1]["text"]
+
+
+def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:
+    look = (
+        "import importlib, pkgutil, sys, app, pages.parts; "
+        "[importlib.import_module(f'pages.parts.{m.name}') for m in pkgutil.iter_modules(pages.parts.__path__)]; "
+        "print([m for m in ('torch', 'openai') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", look], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,68 @@
+"""Texts and check results that synthetic runs are made of."""
+
+from __future__ import annotations
+
+from storage.records import CheckResult, Mismatch, Verdict
+
+IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
+         "double-buffer the pipeline", "larger thread tile", "fuse the epilogue", "reorder the loop nest")  # fmt: skip
+KERNEL = """import torch
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r'''
+#include <cute/tensor.hpp>
+using namespace cute;
+
+template <int BM, int BN, int BK>
+__global__ void kernel(float const* A, float const* B, float* C, int n) {{
+{body}
+}}
+'''
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        return module.run(a, b)
+"""
+DIAGNOSTICS = """kernel.cu(31): warning #177-D: variable "pad" was declared but never referenced
+kernel.cu(34): error: no instance of function template "cute::copy" matches the argument list
+            argument types are: (cute::Tensor<...>, cute::Tensor<...>)
+1 error detected in the compilation of "kernel.cu"."""
+
+RIGHT = CheckResult(
+    Verdict.PASSED,
+    seconds=2.5,
+    trials=("normal", "large", "zeros"),
+    max_error=3e-7,
+    max_abs_error=2e-6,
+    tolerance=1e-4,
+    reference_error=2e-7,
+    precision="fp32-exact",
+    seed=7,
+    evidence={"isolated": "yes"},
+)
+WRONG = CheckResult(
+    Verdict.INCORRECT,
+    seconds=2.5,
+    trials=("normal",),
+    max_error=0.9,
+    max_abs_error=1.9,
+    tolerance=1e-4,
+    reference_error=2e-7,
+    mismatch=Mismatch(
+        index=(0, 96),
+        expected=0.731,
+        actual=0.0,
+        wrong_count=262_144,
+        total_count=1_048_576,
+        max_abs_error=1.9,
+        max_rel_error=1.0,
+        shape=(1024, 1024),
+        heat=tuple(tuple(1.0 if j > 11 else 0.25 * (i == j) for j in range(16)) for i in range(16)),
+        trial="normal",
+    ),
+    message="262144 of 1048576 values are wrong, the first at (0, 96): expected 0.731, got 0",
+    precision="fp32-exact",
+    seed=7,
+    evidence={"isolated": "yes"},
+)
