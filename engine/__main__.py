@@ -25,6 +25,7 @@ from engine.llm import LanguageModel
 from engine.steering import Inbox
 from engine.strategies import Strategy
 from engine.toolchains import Toolchain
+from engine.toolchains.cached import CachedToolchain, Identified
 from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
@@ -124,16 +125,15 @@ def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     from engine.evaluation import evaluate
-    from engine.toolchains.cached import CachedToolchain
 
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     try:
         source = Path(options.candidate).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read candidate {options.candidate}: {error}") from error
-    toolchain: Toolchain = _toolchain(options.toolchain)
+    toolchain = _toolchain(options.toolchain)
     try:
-        judged = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
+        judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
         result = evaluate(judged, task, source, profile=options.profile)
     finally:
         toolchain.close()
@@ -164,7 +164,7 @@ def _model(settings: RunSettings) -> LanguageModel:
     return EndpointModel.from_environment(settings.model)
 
 
-def _toolchain(name: str) -> Toolchain:
+def _toolchain(name: str) -> Identified:
     if name == "cpu":
         from engine.toolchains.cpu import CpuToolchain
 

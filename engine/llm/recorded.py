@@ -43,6 +43,6 @@ class RecordedModel:
         about = "for this kernel" if purpose.source_hash else "for a first kernel"
         used = f"its {known} replies {about} are used up" if known else f"it holds no reply {about}"
         return (
-            f"The run left the recorded path: a {purpose.role} reply is needed and {used}. "
+            f"The run left the recorded path: the next call is to {purpose.role}, and {used}. "
             "Roll back to a kernel of the recording, or start a run with a live model (set OPENAI_API_KEY)."
         )

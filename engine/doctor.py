@@ -1,0 +1,49 @@
+"""What this machine has and lacks, each with what to do about it. Starts no engine and imports no torch."""
+
+from __future__ import annotations
+
+import os
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.llm import endpoint
+from engine.toolchains.host.checks import Checked, checks
+from storage.folder import home
+
+
+def findings() -> list[Checked]:
+    """Everything worth knowing before a run, required things first."""
+    return [*checks(), _home(), _endpoint(), _cuda()]
+
+
+def print_findings(console: Console) -> bool:
+    """Print the report; True when a run with recorded replies can work here."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", "what", "found", "what to do"):
+        table.add_column(heading, overflow="fold")
+    found = findings()
+    for one in found:
+        table.add_row("[green]ok[/]" if one.is_ok else "[yellow]--[/]", one.name, one.detail, one.remedy)
+    console.print(table, highlight=False)
+    return all(one.is_ok for one in found if one.is_required)
+
+
+def _home() -> Checked:
+    folder = home()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    is_writable = os.access(existing, os.W_OK)
+    remedy = "" if is_writable else "set TILEWRIGHT_HOME to a folder that you may write to"
+    return Checked("runs folder", is_writable, str(folder), remedy)
+
+
+def _endpoint() -> Checked:
+    if endpoint.is_configured():
+        where = os.environ.get("OPENAI_BASE_URL") or "OpenAI"
+        return Checked("model endpoint", True, f"{endpoint.configured_model()} at {where}", "")
+    remedy = "set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider or a local server"
+    return Checked("model endpoint", False, "none; recorded replies are used; optional", remedy)
+
+
+def _cuda() -> Checked:
+    return Checked("cuda toolchain", False, "not part of this version; optional", "use the cpu toolchain")

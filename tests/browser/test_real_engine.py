@@ -1,0 +1,145 @@
+"""A whole steered run: a real engine with the real compiler, every control thrown in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine import supervisor
+from storage import events as ev
+from storage import journal
+from storage.folder import RunFolder
+from storage.records import Budget, CommandKind
+from tests.browser import curve
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.test_steering import steering_rows
+from tests.engine.benches import write_recording
+from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
+from tests.engine.test_loop import SIZES
+
+pytestmark = pytest.mark.browser
+SLOW_MS = 90_000
+BRANCH = ("optimise", FIRST, "Optimisation: another way from the first kernel\n" + edits(FIRST, THIRD))
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[Server]:
+    (home / "runs").mkdir()
+    started = start_server(home)
+    yield started
+    stop_server(started)
+
+
+@pytest.fixture
+def run(home: Path) -> Iterator[RunFolder]:
+    recording = write_recording(home / "replies.jsonl", [*REPLIES, BRANCH])
+    settings = supervisor.new_settings(
+        "swish",
+        model="recorded",
+        recording=str(recording),
+        overrides=SIZES,
+        reply_seconds=1.5,
+        budget=Budget(depths=8),
+    )
+    folder = supervisor.start(settings)
+    yield folder
+    supervisor.stop(folder)
+
+
+def told(folder: RunFolder, kind: type) -> list[ev.Event]:
+    return [entry.event for entry in journal.read(folder.journal_file) if isinstance(entry.event, kind)]
+
+
+def is_in_effect(folder: RunFolder, kind: CommandKind, argument: str) -> bool:
+    acknowledged = [a.command for a in told(folder, ev.CommandAcknowledged) if isinstance(a, ev.CommandAcknowledged)]
+    effective = {e.command_id for e in told(folder, ev.CommandEffective) if isinstance(e, ev.CommandEffective)}
+    return any(c.kind is kind and c.argument == argument and c.command_id in effective for c in acknowledged)
+
+
+def choose(page: Page, label: str, value: str) -> None:
+    group = page.get_by_role("radiogroup", name=label).or_(page.get_by_role("group", name=label))
+    group.get_by_text(value, exact=True).click()
+
+
+def expect_newest(page: Page, verb: str, state: str = "in effect") -> None:
+    newest = steering_rows(page).nth(1)
+    expect(newest).to_contain_text(verb, ignore_case=True, timeout=SLOW_MS)
+    expect(newest).to_contain_text(state, timeout=SLOW_MS)
+
+
+def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFolder, page: Page) -> None:
+    page.goto(f"{server.url}/run?run={run.run_id}")
+    page.get_by_role("button", name="Pause").click(timeout=SLOW_MS)
+    expect_newest(page, "pause")
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible(timeout=SLOW_MS)
+    steps_before = len(told(run, ev.StepStarted))
+
+    choose(page, "Collect profiles", "on")
+    expect_newest(page, "collect")
+    choose(page, "Show them to the model", "on")
+    expect_newest(page, "show")
+    page.get_by_label("Hint for the next prompt").fill("mind the tail")
+    page.get_by_role("button", name="Send hint").click()
+    expect_newest(page, "hint", "acknowledged")
+    assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
+
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=2 * SLOW_MS)
+    assert is_in_effect(run, CommandKind.HINT, "mind the tail")
+    optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]
+    assert all(c.is_profile_exposed for c in optimised[:2])
+    assert len(told(run, ev.Profiled)) == 3
+
+    roll_back(page, "kernel 2")
+    expect_newest(page, "roll back")
+    expect(page.locator('tr[data-id="c006"]')).to_contain_text("another way", timeout=SLOW_MS)
+    branched = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
+    assert (branched.base_id, branched.depth) == ("c002", 4)
+    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
+    assert branched.candidate_id in [str(point["id"]) for point in curve.points(page, "kept")]
+
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop the run").click()
+    expect(page.get_by_text("No engine works on this run")).to_be_visible(timeout=SLOW_MS)
+    assert not supervisor.is_alive(run)
+    done = {"pause": "", "collect": "on", "expose": "on", "resume": "", "roll_back": "c002", "stop": ""}
+    for kind, argument in done.items():
+        assert is_in_effect(run, CommandKind(kind), argument), kind
+
+
+def roll_back(page: Page, kernel: str) -> None:
+    page.get_by_role("button", name="Roll back", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("combobox").click()
+    page.get_by_role("option").filter(has_text=kernel).first.click()
+    expect(dialog.locator("table.diff td.del").first).to_be_visible()
+    dialog.get_by_role("button", name=f"Roll back to {kernel}").click()
+
+
+def test_a_killed_server_leaves_the_engine_at_work_and_the_next_one_shows_it(
+    page: Page, home: Path, run: RunFolder
+) -> None:
+    first = start_server_in(home)
+    page.goto(f"{first.url}/run?run={run.run_id}")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
+    page.goto("about:blank")
+    first.process.kill()
+    first.process.wait()
+    assert supervisor.is_alive(run)
+    second = start_server_in(home)
+    try:
+        page.goto(f"{second.url}/run?run={run.run_id}")
+        page.get_by_role("button", name="Pause").click()
+        expect_newest(page, "pause")
+    finally:
+        page.goto("about:blank")
+        stop_server(second)
+    assert supervisor.is_alive(run)
+
+
+def start_server_in(home: Path) -> Server:
+    (home / "runs").mkdir(exist_ok=True)
+    return start_server(home)
