@@ -134,10 +134,8 @@ def _settle(index: int, edit: Edit, lines: Sequence[str]) -> Edit:
     in_range = 1 <= edit.line <= last and edit.end - 1 <= len(lines)
     if edit.old is None:
         if not in_range:
-            raise EditError(
-                f"Edit {index} ({edit.action}) covers lines {edit.line} to {edit.end - 1}, "
-                f"but the source has lines 1 to {len(lines)}."
-            )
+            reach = f"covers lines {edit.line} to {edit.end - 1}" if edit.count else f"is to go before line {edit.line}"
+            raise EditError(f"Edit {index} ({edit.action}) {reach}, but the source has lines 1 to {len(lines)}.")
         return edit
     if in_range and len(edit.old) == edit.count and _same(lines[edit.line - 1 : edit.end - 1], edit.old):
         return edit
