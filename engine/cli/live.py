@@ -50,7 +50,10 @@ class LiveView:
     def _render(self) -> RenderableType:
         history, budget = self._history, self._history.settings.budget
         done = min(max(history.depth - 1, 0), budget.depths)
-        bar = ProgressBar(total=max(budget.depths, 1), completed=done, width=40)
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(
+            ProgressBar(total=max(budget.depths, 1), completed=done, width=40), f"depth {done} of {budget.depths}"
+        )
         return Group(
             _now(history, time.monotonic() - self._started), bar, attempts_table(list(history.attempts.values()))
         )
@@ -67,7 +70,7 @@ def attempts_table(attempts: list[Attempt]) -> Table:
     """Attempts as rows, the latest last."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("kernel", "depth", "from", "verdict", "speed-up", "latency", "what changed"):
-        table.add_column(heading, no_wrap=heading != "what changed")
+        table.add_column(heading, no_wrap=heading != "what changed", min_width=len(heading))
     if len(attempts) > SHOWN_ROWS:
         table.add_row("…", "", "", "", "", "", f"{len(attempts) - SHOWN_ROWS} earlier kernels")
     for attempt in attempts[-SHOWN_ROWS:]:

@@ -23,6 +23,8 @@ from engine.toolchains.host.build import Builder, BuildFailed, Built
 from engine.toolchains.host.flags import FlagRefused
 from engine.toolchains.host.order import OrderRefused
 
+UNLIMITED = 1 << 46
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -67,7 +69,7 @@ class Bench:
         self.weights = "none"
         self.call_seed = _secret()
         self._weight_seed = _secret()
-        limits = dataclasses.replace(case.limits, processor_s=3600)
+        limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
             body = functools.partial(reference.body, case.task_source, self._trusted)

@@ -91,12 +91,12 @@ def body(source: str, shared: Arena, line: Channel) -> None:
     candidate = Candidate(source, shared, line)
     while True:
         question = line.receive()
-        name = question.pop("ask")
+        name, number = question.pop("ask"), question.pop("number")
         try:
             answer = getattr(candidate, name)(**question)
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
             answer = _told(error)
-        line.send(answer)
+        line.send({**answer, "number": number})
 
 
 def _told(error: BaseException) -> dict[str, Any]:

@@ -140,13 +140,14 @@ def body(source: str, shared: Arena, line: Channel) -> None:
     reference: Reference | None = None
     while True:
         question = line.receive()
-        name = question.pop("ask")
+        name, number = question.pop("ask"), question.pop("number")
         try:
             if reference is None:
                 reference = Reference(source, shared)
-            line.send(getattr(reference, name)(**question))
+            answer = getattr(reference, name)(**question)
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
-            line.send({"failed": f"{type(error).__name__}: {error}"})
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        line.send({**answer, "number": number})
 
 
 def _leaves(outputs: Any) -> list[torch.Tensor]:

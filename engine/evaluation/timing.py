@@ -80,6 +80,7 @@ class Timing:
             "leaves"
         ]
         self._master = [tensor.clone() for tensor in self._bench.trusted["inputs"]]
+        self._allowed = self._tolerances()
         own_ns, candidate_ns = self._warm_up()
         burst = BURST if max(own_ns, candidate_ns) < SHORT_NS else 1
         deadline = started + self._bench.case.times.timing_s
@@ -173,12 +174,21 @@ class Timing:
         bench = self._bench
         if failure := mutation_failure(bench, bench.trusted["inputs"], TIMED):
             raise TimedCallFailed(failure)
-        for out, own in zip(bench.shared["own"], bench.trusted["own"], strict=True):
-            dtype = str(own.dtype).removeprefix("torch.")
-            allowed = 2 * tolerance.allowed(dtype, 0.0, bench.summed, bench.case.precision)
+        for out, own, allowed in zip(bench.shared["own"], bench.trusted["own"], self._allowed, strict=True):
             if not comparison.is_close(out, own, allowed):
                 self._compare_closely(out, own, allowed)
         self._checked += 1
+
+    def _tolerances(self) -> list[float]:
+        """Per output. Twice the check's: here the other side is the reference in its own dtype, with an error too."""
+        bench = self._bench
+        bench.ask_reference("answer", leaves=self._leaves, seed=bench.call_seed)
+        allowed: list[float] = []
+        for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):
+            own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
+            dtype = str(own.dtype).removeprefix("torch.")
+            allowed.append(2 * tolerance.allowed(dtype, own_error, bench.summed, bench.case.precision))
+        return allowed
 
     def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
         answer = own.double()

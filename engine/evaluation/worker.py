@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import signal
 import time
@@ -88,13 +89,17 @@ class Worker:
         """
         if self._line.has_surplus:
             raise self._end(Ending.MISBEHAVED, "it wrote to the judge without being asked")
+        number = secrets.randbits(62)
         try:
-            self._line.send(question)
-            return self._wait(time.monotonic() + limit_s, limit_s)
+            self._line.send({**question, "number": number})
+            answer = self._wait(time.monotonic() + limit_s, limit_s)
         except ChannelClosed:
             raise self._end(Ending.DIED, "") from None
         except BadLine as error:
             raise self._end(Ending.MISBEHAVED, str(error)) from error
+        if answer.pop("number", None) != number:
+            raise self._end(Ending.MISBEHAVED, "it wrote to the judge without being asked")
+        return answer
 
     def stop(self) -> None:
         """Halt every thread of the worker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -190,7 +191,7 @@ def _mismatch_report(index: int, edit: Edit, old: Sequence[str], lines: Sequence
 
 def _refuse_overlaps(edits: Sequence[Edit]) -> None:
     spans = sorted((e for e in edits if e.count), key=lambda e: e.line)
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in itertools.pairwise(spans):
         if after.line < before.end:
             raise EditError(f"Two edits both change line {after.line}; merge them into one.")
     for insert in (e for e in edits if not e.count):

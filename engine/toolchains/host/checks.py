@@ -17,9 +17,10 @@ class Checked(NamedTuple):
     """One line of the report; `remedy` is empty when all is well."""
 
     name: str
-    ok: bool
+    is_ok: bool
     detail: str
     remedy: str
+    is_required: bool = False
 
 
 def checks() -> list[Checked]:
@@ -39,9 +40,9 @@ def checks() -> list[Checked]:
 
 def _required(name: str, find: Callable[[], str], remedy: str) -> Checked:
     try:
-        return Checked(name, True, find(), "")
+        return Checked(name, True, find(), "", is_required=True)
     except ToolchainError as error:
-        return Checked(name, False, str(error), remedy)
+        return Checked(name, False, str(error), remedy, is_required=True)
 
 
 def _optional(name: str, remedy: str) -> Checked:

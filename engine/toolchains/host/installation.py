@@ -24,7 +24,7 @@ INSTALL_HEADERS = (
 )
 INSTALL_COMPILER = "install a C++20 compiler: apt install g++ (version 11 or later), or set CXX"
 INSTALL_NINJA = "pip install ninja"
-INSTALL_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+INSTALL_TORCH = "pip install torch==2.13.0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,21 +45,31 @@ TILED_LOOP = """  for (int t = 0; t < size(X) / 1024; ++t) {
   }
 """
 
-FAST_LOOP = """  int tiles = size(X) / 4096;
-#pragma omp parallel for schedule(static)
+FAST_EXP = """static inline float fast_exp(float x) {
+  x = x < -87.f ? -87.f : x;
+  x = x > 87.f ? 87.f : x;
+  float n = __builtin_rintf(x * 1.44269504f);
+  float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  int bits = ((int)n + 127) << 23;
+  float scale;
+  __builtin_memcpy(&scale, &bits, 4);
+  return p * scale;
+}
+"""
+
+FAST_LOOP = """  int tiles = (int)x.numel() / 4096;
   for (int t = 0; t < tiles; ++t) {
-    const float* from = &X(t * 4096);
-    float* to = &Y(t * 4096);
+    auto from = local_tile(X, Shape<Int<4096>>{}, make_coord(t));
+    auto to = local_tile(Y, Shape<Int<4096>>{}, make_coord(t));
 #pragma omp simd
-    for (int i = 0; i < 4096; ++i) {
-      float z = from[i] < -80.f ? 80.f : (from[i] > 80.f ? -80.f : -from[i]);
-      float n = __builtin_rintf(z * 1.44269504f), r = z - n * 0.693359375f + n * 2.12194440e-4f;
-      float p = 1.9875691500e-4f;
-      p = p * r + 1.3981999507e-3f; p = p * r + 8.3334519073e-3f; p = p * r + 4.1665795894e-2f;
-      p = p * r + 1.6666665459e-1f; p = p * r + 5.0000001201e-1f; p = p * r * r + r + 1.0f;
-      int bits = ((int)n + 127) << 23; float s; __builtin_memcpy(&s, &bits, 4);
-      to[i] = from[i] / (1.0f + p * s);
-    }
+    for (int i = 0; i < 4096; ++i) to(i) = from(i) / (1.0f + fast_exp(-from(i)));
   }
 """
 
@@ -70,7 +80,7 @@ def swish(loop: str = LOOP, call: str = CALL, load: str = LOAD) -> str:
     for old, new in ((LOOP, loop), (CALL, call), (LOAD, load)):
         assert old in source
         source = source.replace(old, new)
-    return source
+    return source.replace("torch::Tensor swish(", FAST_EXP + "torch::Tensor swish(") if loop == FAST_LOOP else source
 
 
 def forward(*lines: str) -> str:

@@ -68,7 +68,7 @@ def test_an_honest_kernel_compiles_passes_and_is_timed_without_torch_in_this_pro
     assert int(timed.evidence["timed outputs checked"]) == len(timed.candidate_ms)
 
 
-def test_a_vectorised_threaded_kernel_is_measured_faster_than_a_scalar_one(cpu: CpuToolchain) -> None:
+def test_a_vectorised_kernel_is_measured_faster_than_a_scalar_one(cpu: CpuToolchain) -> None:
     task = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 16384})
     slow = cpu.time(task, kernels.SWISH)
     fast_source = kernels.swish(loop=kernels.FAST_LOOP)
@@ -76,7 +76,7 @@ def test_a_vectorised_threaded_kernel_is_measured_faster_than_a_scalar_one(cpu: 
     fast = cpu.time(task, fast_source)
     assert isinstance(slow, TimingResult)
     assert isinstance(fast, TimingResult)
-    assert fast.latency_ms < 0.7 * slow.latency_ms
+    assert min(fast.candidate_ms) < 0.7 * min(slow.candidate_ms)
 
 
 def test_a_matrix_product_gets_a_tolerance_that_grows_with_its_depth_and_a_limit_with_operations(
@@ -193,9 +193,9 @@ def test_missing_headers_are_named_with_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(ToolchainError, match="apt install"):
         installation.find_compiler()
     report = {line.name: line for line in checks()}
-    assert not report["compiler"].ok
+    assert not report["compiler"].is_ok
     assert "apt install" in report["compiler"].remedy
-    assert report["torch"].ok
+    assert report["torch"].is_ok
 
 
 def test_no_key_of_the_engine_reaches_a_candidate(
