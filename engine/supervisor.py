@@ -28,7 +28,7 @@ from storage.records import Budget, KernelClass, RunSettings, Switch
 ROOT = Path(__file__).resolve().parent.parent
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0
-RECORDED_DEPTHS: Mapping[str, int] = {"square_matmul": 10, "swish": 8, "softmax": 8}
+RECORDED_DEPTHS: Mapping[str, int] = {"square_matmul": 10, "swish": 8, "softmax": 6}
 
 
 def new_settings(

@@ -19,6 +19,7 @@ from tests.browser.test_steering import steering_rows
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
 from tests.engine.test_loop import SIZES
+from tests.engine.test_supervisor import until
 
 pytestmark = pytest.mark.browser
 SLOW_MS = 90_000
@@ -104,7 +105,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text("No engine works on this run")).to_be_visible(timeout=SLOW_MS)
-    assert not supervisor.is_alive(run)
+    until(lambda: not supervisor.is_alive(run), "the engine to be gone")
     done = {"pause": "", "collect": "on", "expose": "on", "resume": "", "roll_back": "c002", "stop": ""}
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
