@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -93,7 +94,8 @@ def work(folder: RunFolder, console: Console) -> int:
     task = tasks.Task(
         settings.task_name, settings.task_source, settings.sizes, history.kernel_class, precision=settings.precision
     )
-    toolchain = _toolchain(settings.toolchain)
+    shutil.rmtree(folder.scratch, ignore_errors=True)
+    toolchain = _toolchain(settings.toolchain, folder.scratch)
     bench = Bench(folder, journal, history, task, _model(settings), toolchain, Blobs(folder.blobs))
     inbox = Inbox(bench)
     bench.interrupt = inbox.interrupt
@@ -104,6 +106,7 @@ def work(folder: RunFolder, console: Console) -> int:
             ended = _journaled(bench, _strategy(settings), inbox)
     finally:
         toolchain.close()
+        shutil.rmtree(folder.scratch, ignore_errors=True)
         journal.close()
         os.close(lock)
     return FAILED if ended.state is RunState.FAILED else OK
@@ -164,11 +167,11 @@ def _model(settings: RunSettings) -> LanguageModel:
     return EndpointModel.from_environment(settings.model)
 
 
-def _toolchain(name: str) -> Identified:
+def _toolchain(name: str, scratch: Path | None = None) -> Identified:
     if name == "cpu":
         from engine.toolchains.cpu import CpuToolchain
 
-        return CpuToolchain()
+        return CpuToolchain(scratch)
     raise ToolchainError(f"toolchain {name!r} is not available here; use cpu")
 
 

@@ -72,6 +72,11 @@ class RunFolder:
         return self.path / "engine.json"
 
     @property
+    def scratch(self) -> Path:
+        """Work space of the toolchain; a killed engine leaves it behind, the next one clears it."""
+        return self.path / "scratch"
+
+    @property
     def log_file(self) -> Path:
         """What the engine printed, for people."""
         return self.path / "engine.log"
