@@ -45,7 +45,7 @@ def nothing_yet() -> None:
         st.subheader(":material/monitoring: No runs yet", text_alignment="center")
         st.markdown(
             f"Nothing has been started under `{folder.home()}`. Start a run here, or from a terminal: "
-            "`python -m engine start square_matmul`",
+            "`python -m engine run square_matmul`",
             text_alignment="center",
         )
         if steering_access.is_allowed():

@@ -12,7 +12,8 @@ from storage.queries import AttemptRow, DepthRow, SteeringMark, StepRow
 from storage.records import Verdict
 
 Trace = dict[str, Any]
-TICKS = [2.0**k for k in range(-10, 15)]
+COARSE = [2.0**k for k in range(-10, 15)]
+FINE = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,12 @@ def figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
         _points("kept", [a for a in timed if a.is_accepted], x_of, "circle", "@blue-color"),
         _points("correct, not kept", [a for a in timed if not a.is_accepted], x_of, "circle-open", "@blue-color"),
         _points("best", [a for a in timed if a.is_best], x_of, "star", "@green-color", size=17),
+        _best_label([a for a in timed if a.is_best], x_of),
         _selection(timed, x_of, rows.selected_id),
         *_failures(rows, x_of),
         *_spacers([a.speedup for a in timed if a.speedup]),
     ]
-    layout = _layout(rows, is_log, revision, max([a.speedup for a in timed if a.speedup], default=1.0))
+    layout = _layout(rows, is_log, revision, [a.speedup for a in timed if a.speedup])
     return {"data": [trace for trace in traces if trace["x"]], "layout": layout}
 
 
@@ -117,6 +119,17 @@ def _best_so_far(depths: Sequence[DepthRow]) -> Trace:
     }  # fmt: skip
 
 
+def _best_label(best: Sequence[AttemptRow], x_of: dict[str, float]) -> Trace:
+    """The number that everybody looks for, beside its point."""
+    return {
+        "type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False, "cliponaxis": False,
+        "x": [x_of[a.candidate_id] for a in best], "y": [a.speedup for a in best],
+        "text": [f"<b>{wording.speedup(a.speedup, a.noise)}</b><br> " for a in best],
+        "textposition": "top center",
+        "textfont": {"size": 14, "color": "@green-text-color"},
+    }  # fmt: skip
+
+
 def _spacers(values: list[float]) -> list[Trace]:
     """Nothing to see: room above and below the points, and the failure lane even while nothing has failed."""
     unseen = {"type": "scatter", "mode": "markers", "opacity": 0, "hoverinfo": "skip", "showlegend": False, "x": [0, 0]}
@@ -163,21 +176,23 @@ def _failures(rows: CurveRows, x_of: dict[str, float]) -> list[Trace]:
     return drawn
 
 
-def _layout(rows: CurveRows, is_log: bool, revision: str, top: float) -> dict[str, Any]:
+def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = max([rows.budget_depths, *(a.depth for a in rows.attempts)])
-    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, top)
+    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, max(values, default=1.0))
     bands = marks.exposure_bands([d.depth for d in rows.depths if d.is_profile_exposed])
     flags, flag_notes = marks.steering_flags(rows.steering)
     grid = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
     small = {"size": 12}
     speed: dict[str, Any] = {"title": {"text": "speed-up over eager baseline", "font": small}, "domain": [0.17, 1.0]}
+    ticks = FINE if max([1.0, *values]) / min([1.0, *values]) < 4 else COARSE
     speed |= {"uirevision": f"{revision}{is_log}", **grid}
     speed |= (
-        {"type": "log", "tickvals": TICKS, "ticktext": [f"{t:g}×" for t in TICKS]} if is_log else {"ticksuffix": "×"}
+        {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]} if is_log else {"ticksuffix": "×"}
     )
     return {
         "uirevision": revision, "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
-        "margin": {"l": 62, "r": 16, "t": 34, "b": 44},
+        "margin": {"l": 62, "r": 16, "t": 54, "b": 44},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": "depth (completed optimisation steps)", "font": small}, "anchor": "y2",

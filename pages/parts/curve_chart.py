@@ -11,7 +11,7 @@ from storage import folder, queries
 from storage.codec import DecodeError
 from storage.queries import AttemptRow, RunRow
 
-HEIGHT = 430
+HEIGHT = 440
 ALL_STEPS = 20_000
 
 

@@ -28,14 +28,15 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         return
     if not errors and evaluation.compile_ok:
         st.success("No errors: it compiles and agrees with the reference in every trial.", icon=":material/check:")
-    _compiler(run_id, candidate, evaluation)
     for error in errors:
-        _mismatch(error)
+        _mismatch(error, candidate.message)
+    _compiler(run_id, candidate, evaluation)
 
 
 def _compiler(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
-    if evaluation.diagnostics:
+    if evaluation.diagnostics or evaluation.remarks or evaluation.log_blob:
         st.markdown("#### Compiler")
+    if evaluation.diagnostics:
         st.code(evaluation.diagnostics, language=None, wrap_lines=True)
     if evaluation.remarks:
         st.markdown("\n".join(f"- {wording.plain(remark)}" for remark in evaluation.remarks))
@@ -45,9 +46,9 @@ def _compiler(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -
             log.code(texts.source(run_id, evaluation.log_blob), language=None, height=420)
 
 
-def _mismatch(error: CorrectnessErrorRow) -> None:
+def _mismatch(error: CorrectnessErrorRow, told: str) -> None:
     st.markdown(f"#### Against the reference :gray[{wording.moment(error.at)}]")
-    if error.message:
+    if error.message != told:
         st.error(wording.plain(error.message), icon=":material/error:")
     if error.total_count is None:
         return

@@ -37,8 +37,14 @@ def draw(run: RunRow) -> str | None:
     is_long = len(found) > SHORT
     is_open = is_long and st.session_state.get("all_kernels", False)
     shown = found[::-1] if is_open or not is_long else found[::-1][:SHORT]
+    numbers = {a.candidate_id: a.number for a in found}
     rows = [
-        table.Row(a.candidate_id, cells(a), f"candidate?run={run.run_id}&candidate={a.candidate_id}") for a in shown
+        table.Row(
+            a.candidate_id,
+            cells(a, numbers.get(a.parent_id or "")),
+            f"candidate?run={run.run_id}&candidate={a.candidate_id}",
+        )
+        for a in shown
     ]
     selected = st.session_state.get(f"looked_at:{run.run_id}", "")
     opened = table.draw("Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected)
@@ -47,13 +53,13 @@ def draw(run: RunRow) -> str | None:
     return opened
 
 
-def cells(a: AttemptRow) -> dict[str, table.Cell]:
+def cells(a: AttemptRow, parent: int | None) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
     badges += [table.pill("kept", "blue")] if a.is_accepted and not a.is_best else []
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     return {
-        "number": table.link(f"kernel {a.number}", f"from {a.parent_id}" if a.parent_id else "", badges=()),
+        "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
         "depth": str(a.depth),
         "what": table.text(a.summary or wording.ORIGIN_NAME[a.origin], note=origin(a), badges=badges),
         "verdict": verdict(a),

@@ -15,6 +15,14 @@ def send(run_id: str, kind: CommandKind, argument: str = "") -> None:
     try:
         commands.send(folder.find_run(run_id).commands_file, kind, argument)
     except (CommandError, FileNotFoundError) as error:
-        st.toast(wording.plain(str(error)), icon=":material/error:")
+        st.session_state["word_back"] = (wording.plain(str(error)), ":material/error:")
     else:
-        st.toast(f"Asked: {wording.COMMAND_NAME[kind]} {wording.plain(argument[:60])}", icon=":material/send:")
+        said = f"Asked: {wording.COMMAND_NAME[kind]} {wording.plain(argument[:60])}"
+        st.session_state["word_back"] = (said, ":material/send:")
+
+
+def give_word_back() -> None:
+    """Show what `send` has to say. Trap: what a callback of a fragment draws replaces the page's first elements."""
+    if found := st.session_state.pop("word_back", None):
+        text, icon = found
+        st.toast(text, icon=icon)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from pages.parts import index, roll_back, steer, steering_access, wording
@@ -14,6 +16,7 @@ HELD = (RunState.PAUSED, RunState.WAITING)
 
 def draw(run: RunRow, state: RunState) -> None:
     """The panel; says why when there is nothing to steer."""
+    steer.give_word_back()
     with st.container(border=True, key="steering"):
         st.markdown("#### Steer")
         if not steering_access.is_allowed():
@@ -28,20 +31,25 @@ def draw(run: RunRow, state: RunState) -> None:
 
 
 def _buttons(run: RunRow, state: RunState) -> None:
-    with st.container(horizontal=True, gap="small"):
+    """Trap: under keys of their own, pause and resume would for a moment both be there and move everything below."""
+    left, right = st.columns(2)
+    with left:
         if state in HELD:
             _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
         else:
             _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
-        if st.button("Stop", icon=":material/stop:", key="stop"):
-            confirm_stop(run)
-        if st.button("Roll back", icon=":material/undo:", key="roll_back", help="go on from an earlier kernel"):
-            roll_back.dialog(run)
+    if right.button("Stop", icon=":material/stop:", key="stop", width="stretch"):
+        confirm_stop(run)
+    if st.button(
+        "Roll back", icon=":material/undo:", key="roll_back", help="go on from an earlier kernel", width="stretch"
+    ):
+        roll_back.dialog(run)
 
 
-def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: str) -> None:
-    kinds = {"primary": "primary", "secondary": "secondary"}
-    st.button(label, icon=icon, key=kind.value, type=kinds[look], on_click=steer.send, args=(run.run_id, kind))  # type: ignore[arg-type]
+def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
+    st.button(
+        label, icon=icon, key="hold", type=look, width="stretch", on_click=steer.send, args=(run.run_id, kind)
+    )  # fmt: skip
 
 
 def _switches(run: RunRow) -> None:
@@ -55,7 +63,9 @@ def _switches(run: RunRow) -> None:
         last = f"{key}:in_force"
         if st.session_state.get(last) != value:  # somebody, perhaps elsewhere, has changed it
             st.session_state[last] = value
-            st.session_state[key] = value.value
+            # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
+            if st.session_state.get(key) != value:
+                st.session_state[key] = value.value
         st.segmented_control(
             label, [s.value for s in Switch], key=key, required=True, help=help_text, width="stretch",
             on_change=_send_switch, args=(run.run_id, kind, key),

@@ -20,27 +20,29 @@ function drawPipeline(list, active) {
   }))
 }
 
-function watch(parentElement, data, setTriggerValue) {
-  let isAsking = false, patience = 0
-  return setInterval(async () => {
-    // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click.
-    if (isAsking || document.hidden || document.querySelector('[role="dialog"]')) return
-    isAsking = true
-    try {
-      const query = `runs=${encodeURIComponent(data.runs)}${data.overview ? "&overview" : ""}`
-      const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
-      const { version } = await answer.json()
-      if (answer.ok && version !== data.version && Date.now() > patience) {
-        patience = Date.now() + 3000
-        setTriggerValue("pulse", version)
-      }
-    } catch { /* the server is away for a moment; the page itself says so */ } finally { isAsking = false }
-  }, data.every_ms)
+// Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click.
+const isBusy = box => box.isAsking || document.hidden || document.querySelector('[role="dialog"]')
+
+async function look(box) {
+  if (isBusy(box)) return
+  box.isAsking = true
+  try {
+    const query = `runs=${encodeURIComponent(box.shown.runs)}${box.shown.overview ? "&overview" : ""}`
+    const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
+    const { version } = await answer.json()
+    // The page runs again for this version only once in three seconds, however long it takes.
+    if (answer.ok && version !== box.shown.version && !(version === box.told && Date.now() < box.patience)) {
+      box.told = version
+      box.patience = Date.now() + 3000
+      box.tell(version)
+    }
+  } catch { /* the server is away for a moment; the page itself says so */ } finally { box.isAsking = false }
 }
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const box = parentElement.querySelector(".now")
+  Object.assign(box, { shown: data, tell: version => setTriggerValue("pulse", version) })
   const skew = data.server_now - Date.now() / 1000
   box.hidden = !data.text
   parentElement.querySelector(".text").textContent = data.text
@@ -54,6 +56,6 @@ export default function (component) {
   tick()
   // Trap: this function runs again with new data without the returned one having been called.
   box.timers?.forEach(clearInterval)
-  box.timers = [setInterval(tick, 1000), watch(parentElement, data, setTriggerValue)]
+  box.timers = [setInterval(tick, 1000), setInterval(() => look(box), data.every_ms)]
   return () => box.timers.forEach(clearInterval)
 }

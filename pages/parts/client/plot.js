@@ -66,7 +66,7 @@ async function draw(host, data, current) {
   figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
     displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   })
   if (!isFirst) return
   host.on("plotly_click", event => {

@@ -1,43 +1,46 @@
 // The reply while the model writes it: read in small pieces from the run folder, shown as text, never run or stored.
 const KEEP = 12000
 
+function show(box) {
+  const isEmpty = !box.querySelector("pre").textContent
+  box.classList.toggle("idle", isEmpty || !box.shown.is_writing)
+  const writing = isEmpty ? "Waiting for the model's first words" : "The model is writing"
+  box.querySelector(".title").textContent = box.shown.is_writing ? writing : box.shown.idle
+}
+
+async function read(box) {
+  const { run, step, is_writing } = box.shown
+  if (box.isAsking || !is_writing || document.hidden) return
+  box.isAsking = true
+  try {
+    const query = `run=${encodeURIComponent(run)}&from=${box.read}`
+    const answer = await fetch(new URL(`api/stream?${query}`, document.baseURI))
+    if (answer.ok && step === box.shown.step) append(box, await answer.json())
+  } catch { /* read again at the next tick */ } finally { box.isAsking = false }
+}
+
+function append(box, { start, end, text }) {
+  const body = box.querySelector("pre")
+  const follow = body.scrollHeight - body.scrollTop - body.clientHeight < 40
+  if (start < box.read) body.textContent = ""
+  box.read = end
+  if (text) body.textContent = (body.textContent + text).slice(-KEEP)
+  if (follow) body.scrollTop = body.scrollHeight
+  show(box)
+}
+
 export default function (component) {
   const { data, parentElement } = component
   const box = parentElement.querySelector(".stream")
-  const title = parentElement.querySelector(".title")
-  const body = parentElement.querySelector("pre")
   if (box.dataset.step !== String(data.step)) {
     box.dataset.step = data.step
     box.read = 0
-    body.textContent = ""
+    box.querySelector("pre").textContent = ""
   }
-  let isAsking = false
-  const show = () => {
-    const isEmpty = !body.textContent
-    box.classList.toggle("idle", isEmpty || !data.is_writing)
-    title.textContent = data.is_writing
-      ? (isEmpty ? "Waiting for the model's first words" : "The model is writing")
-      : data.idle
-  }
-  const read = async () => {
-    if (isAsking || !data.is_writing || document.hidden) return
-    isAsking = true
-    try {
-      const query = `run=${encodeURIComponent(data.run)}&from=${box.read}`
-      const answer = await fetch(new URL(`api/stream?${query}`, document.baseURI))
-      if (!answer.ok) return
-      const { start, end, text } = await answer.json()
-      const follow = body.scrollHeight - body.scrollTop - body.clientHeight < 40
-      if (start < box.read) body.textContent = ""
-      box.read = end
-      if (text) body.textContent = (body.textContent + text).slice(-KEEP)
-      if (follow) body.scrollTop = body.scrollHeight
-      show()
-    } catch { /* read again at the next tick */ } finally { isAsking = false }
-  }
-  show()
-  read()
+  box.shown = data  // Trap: a request begun with older data may still be on its way; it must see what holds now.
+  show(box)
+  read(box)
   clearInterval(box.timer)
-  box.timer = setInterval(read, 300)
+  box.timer = setInterval(() => read(box), 300)
   return () => clearInterval(box.timer)
 }
