@@ -22,7 +22,6 @@ from tests.browser.conftest import Server, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth
 
 LINES = 50
-SEES = "text => document.body.innerText.includes(text)"
 
 
 def main() -> None:
@@ -44,13 +43,13 @@ def line_to_screen(server: Server, browser: Browser) -> None:
     """Median and worst time from the write of a journal line to its text in the page."""
     engine = PretendEngine(server.runs, "latency", depths=6)
     engine.play_until(finished_depth, times=3)
-    page = open_page(browser, f"{server.url}/run?run=latency", "c004")
+    page = open_page(browser, f"{server.url}/run?run=latency", "kernel 4")
     waits = []
     for number in range(LINES):
         step = 1000 + number
         engine.emit(ev.StepStarted(step, StepKind.CHECK, 7000 + number, "c001"))
         started = time.perf_counter()
-        page.wait_for_function(SEES, arg=f"{7000 + number}", polling="raf")
+        page.get_by_text(f"{7000 + number}").first.wait_for()
         waits.append(time.perf_counter() - started)
         engine.emit(ev.StepFinished(step, StepKind.CHECK, 0.1, "passed"))
     tell("journal line to screen, median of 50", statistics.median(waits))
@@ -65,7 +64,7 @@ def many_runs(server: Server, browser: Browser) -> None:
         ending = samples.ENDINGS[number % len(samples.ENDINGS)]
         samples.write_run(server.runs, f"many-{number:03d}", seed=number, depths=6, ending=ending)
     page = open_page(browser, server.url, "many-")
-    page.wait_for_function("() => document.body.innerText.includes('of 201')")
+    page.get_by_text("of 201").first.wait_for()
     page.context.close()
     paint(browser, "overview with 201 runs", server.url, "many-")
     page = open_page(browser, server.url, "many-")
@@ -77,9 +76,9 @@ def long_run(server: Server, browser: Browser) -> None:
     """A run of 5,000 iterations, quiet and growing."""
     samples.write_run(server.runs, "long", depths=2600)
     address = f"{server.url}/run?run=long"
-    open_page(browser, address, "c5").context.close()
-    paint(browser, "run of 5,000 iterations", address, "c5")
-    page = open_page(browser, address, "c5")
+    open_page(browser, address, "kernel 5").context.close()
+    paint(browser, "run of 5,000 iterations", address, "kernel 5")
+    page = open_page(browser, address, "kernel 5")
     tick(server, page, "run of 5,000 iterations")
     page.context.close()
 
@@ -87,7 +86,7 @@ def long_run(server: Server, browser: Browser) -> None:
 def open_page(browser: Browser, address: str, text: str) -> Page:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     page.goto(address, wait_until="domcontentloaded")
-    page.wait_for_function(SEES, arg=text, timeout=120_000)
+    page.get_by_text(text).first.wait_for(timeout=120_000)
     return page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.history import History
+from storage.records import REACHED
 
 WARNING_SHARE = 0.8
 AT_THE_LIMIT = 1.05
@@ -55,7 +56,8 @@ def _good_enough(history: History) -> str | None:
         return None
     if budget.target_speedup is not None and best.speedup_interval[0] >= budget.target_speedup:
         return f"target reached: {best.speedup:.3g}x, wanted {budget.target_speedup:g}x"
-    if history.limit and best.latency_ms <= AT_THE_LIMIT * history.limit.limit_ms:
+    is_reached = history.limit is not None and history.limit.device.endswith(REACHED)
+    if history.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * history.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {history.limit.limit_ms:.3g} ms)"
     if budget.stagnation_depths and history.fruitless >= budget.stagnation_depths:
         return f"no improvement over {history.fruitless} depths"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -328,6 +328,9 @@ class ProfileResult:
     missing: tuple[str, ...] = ()
 
 
+REACHED = ", raised to what a kernel reached"
+
+
 @dataclass(frozen=True, slots=True)
 class HardwareLimit:
     """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak."""
@@ -337,6 +340,16 @@ class HardwareLimit:
     peak_gflop_s: float
     min_bytes: int
     min_flop: int
+
+    def raised_to(self, latency_ms: float) -> HardwareLimit:
+        """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""
+        factor = self.limit_ms / latency_ms
+        return replace(
+            self,
+            device=f"{self.device.removesuffix(REACHED)}{REACHED}",
+            bandwidth_gb_s=self.bandwidth_gb_s * factor,
+            peak_gflop_s=self.peak_gflop_s * factor,
+        )
 
     @property
     def limit_ms(self) -> float:

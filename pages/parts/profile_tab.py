@@ -16,6 +16,11 @@ COLUMNS = [
     table.Column("previous", "Before", "right"),
     table.Column("change", "Change", "right"),
 ]
+FUNCTION_COLUMNS = [
+    table.Column("function", "Function"),
+    table.Column("metric", "Metric"),
+    table.Column("value", "Value", "right"),
+]
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -52,20 +57,36 @@ def _headline(run_id: str, profile: ProfileRow, changes: list[MetricChangeRow]) 
 
 
 def _metrics(changes: list[MetricChangeRow]) -> None:
-    for (launch, kernel), group in groupby(changes, key=lambda c: (c.launch, c.kernel)):
+    """One table per launch; functions of the whole call (launch -1 with a name) in one of their own, largest first."""
+    functions = sorted((c for c in changes if c.launch < 0 and c.kernel), key=lambda c: -c.value)
+    rest = [c for c in changes if c.launch >= 0 or not c.kernel]
+    # Trap: a component's key must not contain two underscores in a row, which kernel names do; so tables are numbered.
+    for number, ((launch, kernel), group) in enumerate(groupby(rest, key=lambda c: (c.launch, c.kernel))):
         title = "Whole call" if launch < 0 else f"Launch {launch}: {kernel}"
-        st.markdown(f"###### {wording.plain(title)}")
         rows = [table.Row(c.metric, cells(c)) for c in group]
-        table.draw(f"Profile metrics, {title}", COLUMNS, rows, key=f"metrics:{launch}:{kernel}", is_compact=True)
+        st.markdown(f"###### {wording.plain(title)}")
+        table.draw(f"Profile metrics, {title}", COLUMNS, rows, key=f"metrics:{number}", is_compact=True)
+    if functions:
+        st.markdown("###### Where the time goes")
+        rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions)]
+        table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
+
+
+def function_cells(change: MetricChangeRow) -> dict[str, table.Cell]:
+    """One function of the call as cells."""
+    value = wording.quantity(change.value, change.unit, change.metric.endswith("share"))
+    return {"function": change.kernel, "metric": change.metric.replace("_", " "), "value": value}
 
 
 def cells(change: MetricChangeRow) -> dict[str, table.Cell]:
     """One metric as cells."""
-    unit = f" {change.unit}" if change.unit else ""
+    is_share = change.metric.endswith("share")
     return {
         "metric": change.metric.replace("_", " "),
-        "value": f"{wording.significant(change.value, 4)}{unit}",
-        "previous": wording.NONE if change.previous is None else f"{wording.significant(change.previous, 4)}{unit}",
+        "value": wording.quantity(change.value, change.unit, is_share),
+        "previous": wording.NONE
+        if change.previous is None
+        else wording.quantity(change.previous, change.unit, is_share),
         "change": _change(change),
     }
 

@@ -109,6 +109,20 @@ def latency(ms: float | None) -> str:
     return f"{significant(ms)} ms" if ms >= 1 else f"{significant(ms * 1000)} µs"
 
 
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+def quantity(value: float, unit: str, is_share: bool = False) -> str:
+    """A profiler's value: SI prefixes for base units, percent for shares, whole numbers as such."""
+    if is_share and unit in ("1", ""):
+        return f"{significant(100 * value)} %"
+    if unit in ("s", "B", "B/s", "FLOP/s", "Hz") and value:
+        scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), _PREFIXES[-1])
+        return f"{significant(value / scale)} {prefix}{unit}"
+    number = count(int(value)) if value == int(value) and abs(value) < 1e15 else significant(value)
+    return number if unit in ("1", "") else f"{number} {unit}"
+
+
 def seconds(value: float | None) -> str:
     """A span of time."""
     if value is None:

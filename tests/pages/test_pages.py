@@ -114,3 +114,13 @@ def test_read_only_shows_no_controls(home: Path, open_page: Open, monkeypatch: p
 def kernels(folder: RunFolder) -> list[str]:
     found = map(json.loads, folder.journal_file.read_text().splitlines())
     return [line["event"]["candidate_id"] for line in found if line["kind"] == "CandidateCreated"]
+
+
+def test_a_profile_with_awkward_kernel_names_renders(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=3)
+    text = folder.journal_file.read_text().replace("kernel<128,128,8>", "void __launch__<int __x>")
+    folder.journal_file.write_text(text)
+    for name in kernels(folder):
+        app = open_page("candidate", run="r1", candidate=name)
+        app.session_state["tab"] = "Profile"
+        assert not app.run().exception

@@ -28,6 +28,17 @@ def test_latency_comes_in_the_unit_that_suits_it(ms: float | None, text: str) ->
     assert wording.latency(ms) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "is_share", "text"),
+    [
+        (2.435e10, "FLOP/s", False, "24.4 GFLOP/s"), (0.08826, "s", False, "88.3 ms"), (0.046, "1", True, "4.60 %"),
+        (1281.0, "1", False, "1,281"), (0.0, "s", False, "0 s"), (60.0, "%", False, "60 %"),
+    ],
+)  # fmt: skip
+def test_a_profilers_value_reads_like_a_quantity(value: float, unit: str, is_share: bool, text: str) -> None:
+    assert wording.quantity(value, unit, is_share) == text
+
+
 def test_an_unknown_cost_is_not_zero() -> None:
     assert wording.cost(None) == "unknown"
     assert wording.cost(0.0) == "$0.00"
