@@ -76,9 +76,9 @@ def long_run(server: Server, browser: Browser) -> None:
     """A run of 5,000 iterations, quiet and growing."""
     samples.write_run(server.runs, "long", depths=2600)
     address = f"{server.url}/run?run=long"
-    open_page(browser, address, "kernel 5").context.close()
-    paint(browser, "run of 5,000 iterations", address, "kernel 5")
-    page = open_page(browser, address, "kernel 5")
+    open_page(browser, address, "kernel 48").context.close()
+    paint(browser, "run of 5,000 iterations", address, "kernel 48")
+    page = open_page(browser, address, "kernel 48")
     tick(server, page, "run of 5,000 iterations")
     page.context.close()
 

@@ -176,6 +176,14 @@ def _failures(rows: CurveRows, x_of: dict[str, float]) -> list[Trace]:
     return drawn
 
 
+def tick_step(last: int) -> int:
+    """Depths between two labels, so that about twenty fit: 1, 2 or 5 times a power of ten."""
+    power = 1
+    while last >= 25 * power * 10:
+        power *= 10
+    return next((step * power for step in (1, 2, 5) if last < 25 * step * power), 10 * power)
+
+
 def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = max([rows.budget_depths, *(a.depth for a in rows.attempts)])
     shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, max(values, default=1.0))
@@ -196,7 +204,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": "depth (completed optimisation steps)", "font": small}, "anchor": "y2",
-                  "dtick": 1 if last < 25 else 5, "range": [-0.75, last + 0.5], **grid},
+                  "dtick": tick_step(last), "range": [-0.75, last + 0.5], **grid},
         "yaxis": speed,
         "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, 0.12], "range": [-1, 1],
                    "showticklabels": False, "fixedrange": True, "zeroline": False, "showgrid": False},
