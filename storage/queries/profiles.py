@@ -83,14 +83,23 @@ def metric_changes(db: Database, run_id: str, candidate_id: str) -> list[MetricC
     new = metrics(db, run_id, candidate_id)
     previous_id = profiled_ancestor(db, run_id, candidate_id) if new else None
     old = metrics(db, run_id, previous_id) if previous_id else []
-    before = {(row.launch, row.metric): row.value for row in old}
     return [
         MetricChangeRow(
             n.launch, n.kernel, n.metric, n.unit, n.value, value, previous_id if value is not None else None
         )
         for n in new
-        for value in [before.get((n.launch, n.metric))]
+        for value in [_counterpart(n, new, old)]
     ]
+
+
+def _counterpart(row: MetricRow, new: list[MetricRow], old: list[MetricRow]) -> float | None:
+    """The old value of the same kernel; of a renamed one only where a launch has a single kernel before and after."""
+    there = [o for o in old if (o.launch, o.metric) == (row.launch, row.metric)]
+    same = [o.value for o in there if o.kernel == row.kernel]
+    if same:
+        return same[0]
+    here = [n for n in new if (n.launch, n.metric) == (row.launch, row.metric)]
+    return there[0].value if len(there) == len(here) == 1 else None
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:

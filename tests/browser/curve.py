@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+import time
+
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 _POINTS = """(gd, name) => {
   const found = []
@@ -40,11 +42,21 @@ def axis_range(page: Page, axis: str) -> list[float]:
 
 
 def click_point(page: Page, name: str, number: int = -1) -> str:
-    """Click a point and return the id of its kernel."""
-    point = points(page, name)[number]
-    page.mouse.move(float(str(point["x"])), float(str(point["y"])))
-    page.mouse.click(float(str(point["x"])), float(str(point["y"])))
-    return str(point["id"])
+    """Click a point, open its kernel and return its id.
+
+    A click right after a drag can count as the second of a double click, and a chart that is being redrawn can move
+    away under the mouse: a person would click again, and so does this.
+    """
+    for _ in range(5):
+        point = points(page, name)[number]
+        page.mouse.move(float(str(point["x"])), float(str(point["y"])))
+        page.mouse.click(float(str(point["x"])), float(str(point["y"])))
+        try:
+            page.wait_for_url(f"**candidate={point['id']}*", timeout=4000)
+        except TimeoutError:
+            continue
+        return str(point["id"])
+    raise AssertionError(f"no click on {name} point {number} opened its kernel")
 
 
 def zoom(page: Page, left: float, right: float) -> None:
@@ -59,3 +71,11 @@ def zoom(page: Page, left: float, right: float) -> None:
     page.mouse.move((box[0] + box[1]) / 2, box[2] + 3, steps=4)
     page.mouse.move(box[1], box[2] + 3, steps=4)
     page.mouse.up()
+    deadline = time.monotonic() + 10
+    while not _is_within(axis_range(page, "xaxis"), left, right):
+        assert time.monotonic() < deadline, "the drag did not zoom"
+        page.wait_for_timeout(50)
+
+
+def _is_within(shown: list[float], left: float, right: float) -> bool:
+    return abs(shown[0] - left) < 0.5 and abs(shown[1] - right) < 0.5
