@@ -32,7 +32,7 @@ def form() -> None:
     with st.container(border=True):
         st.markdown("#### Limits")
         budget = budget_form.draw(model, task.name)
-    fields = _method(budget.depths)
+    fields = _method(budget.depths, model)
     if st.button("Start the run", type="primary", icon=":material/play_arrow:", key="start"):
         _start(task, toolchain, model, sizes, fields | {"budget": budget})
 
@@ -55,10 +55,18 @@ def _toolchain() -> str:
     return str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
 
 
-def _method(depths: int) -> dict[str, object]:
+def _method(depths: int, model: str) -> dict[str, object]:
     """The rest, folded away: its defaults are those of the method's authors."""
     with st.expander("Method: base kernel, repairs, profiling", icon=":material/tune:"):
-        policy = st.selectbox("Each depth starts from", list(POLICIES), format_func=POLICIES.__getitem__, key="policy")
+        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
+        first_choice = "latest" if model == "recorded" else "patience"
+        policy = st.selectbox(
+            "Each depth starts from",
+            list(POLICIES),
+            index=list(POLICIES).index(first_choice),
+            format_func=POLICIES.__getitem__,
+            key=f"policy:{first_choice}",
+        )
         left, middle, right = st.columns(3)
         patience = left.number_input("Depths without progress", 1, 20, 2, key="patience", disabled=policy != "patience")
         repairs = middle.number_input("Repairs of one kernel, at most", 0, 20, 5, key="repairs")

@@ -26,7 +26,8 @@ def reference_lines(limit: float | None, target: float | None, top: float) -> tu
             continue
         if 0.5 * top <= value <= 3 * top:
             shapes.append(_line(value, colour, "dashdot"))
-            notes.append(_note(value, f"{name} {wording.speedup(value)}", colour))
+            # At the left, where curves are low: the best kernel and its label stand at the right.
+            notes.append(_note(value, f"{name} {wording.speedup(value)}", colour) | {"x": 0, "xanchor": "left"})
         else:
             notes.append(_edge_note(f"{name} {wording.speedup(value)} {'↑' if value > top else '↓'}", colour))
     return shapes, notes
