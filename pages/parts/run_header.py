@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
 from engine import supervisor
@@ -15,7 +13,7 @@ from storage.records import RunState
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """Title, state, what is run on what; a resume button where no engine lives."""
+    """Title, state, what is run on what; a resume button where work was left."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
         st.subheader(run.title.capitalize(), anchor=False, width="content")
@@ -48,11 +46,10 @@ def _alert(run: RunRow, state: RunState) -> None:
 
 
 def _offer_resume(run: RunRow, state: RunState) -> str:
-    """A button where no engine lives; what went wrong with it, if anything."""
-    if not state.is_finished and state is not RunState.LOST:
+    """A button where an engine left before its work was done; what went wrong with it, if anything."""
+    if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED):
         return ""
-    look: Literal["primary", "secondary"] = "secondary" if state is RunState.FINISHED else "primary"
-    if not st.button("Resume the run", icon=":material/play_arrow:", type=look, key="resume_run"):
+    if not st.button("Resume the run", icon=":material/play_arrow:", type="primary", key="resume_run"):
         return ""
     try:
         with st.spinner("Starting an engine"):

@@ -23,7 +23,8 @@ def draw(run: RunRow, state: RunState) -> None:
             st.caption(":material/lock: This server is read-only: it shows runs and takes no commands.")
             return
         if state.is_finished or state is RunState.LOST:
-            st.caption("No engine works on this run. Resume it to steer it.")
+            over = "The run is finished." if state is RunState.FINISHED else "Resume it to steer it."
+            st.caption(f"No engine works on this run. {over}")
             return
         _buttons(run, state)
         _switches(run)

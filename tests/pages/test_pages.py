@@ -39,7 +39,7 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     assert not app.exception
     is_over = ending in ("finished", "stopped", "failed")
     assert ("engine is gone" in words(app)) is not is_over
-    assert app.button(key="resume_run")
+    assert ("resume_run" in [button.key for button in app.button]) is (ending != "finished")
 
 
 @pytest.mark.parametrize("ending", ["waiting", "paused", "running", "new"])
