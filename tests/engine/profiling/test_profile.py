@@ -44,12 +44,20 @@ def test_a_candidate_that_does_not_run_has_no_profile(cpu: CpuToolchain, small_s
         cpu.profile(small_swish, kernels.swish(loop="  volatile float* p = nullptr; *p = 1.f;\n"))
 
 
-def test_the_machine_is_measured_once(cpu: CpuToolchain, small_swish: Task) -> None:
+def test_a_second_look_at_the_machine_never_lowers_its_limits(cpu: CpuToolchain, small_swish: Task) -> None:
     first, second = cpu.limit(small_swish), cpu.limit(small_swish)
-    assert first == second
+    assert second.peak_gflop_s >= first.peak_gflop_s
+    assert second.bandwidth_gb_s >= first.bandwidth_gb_s
     assert first.min_bytes == 2 * 16 * 4096 * 4
     assert first.min_flop == 0
     assert first.limit_ms > 0
+
+
+def test_a_limit_that_a_kernel_has_beaten_is_raised_to_that_kernel(cpu: CpuToolchain, small_swish: Task) -> None:
+    limit = cpu.limit(small_swish)
+    raised = limit.raised_to(limit.limit_ms / 2).raised_to(limit.limit_ms / 4)
+    assert raised.limit_ms == pytest.approx(limit.limit_ms / 4)
+    assert raised.device.count("raised to what a kernel reached") == 1
 
 
 def test_a_working_set_gets_the_rate_of_the_largest_measured_size_it_covers() -> None:
