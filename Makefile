@@ -32,4 +32,4 @@ setup: .venv/ready-dev
 	touch $@
 
 clean:
-	rm -rf .venv static .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -7,7 +7,7 @@ import os
 from rich.console import Console
 from rich.table import Table
 
-from engine.llm import endpoint
+from engine.llm import environment
 from engine.toolchains.host.checks import Checked, checks
 from storage.folder import home
 
@@ -38,9 +38,9 @@ def _home() -> Checked:
 
 
 def _endpoint() -> Checked:
-    if endpoint.is_configured():
+    if environment.is_configured():
         where = os.environ.get("OPENAI_BASE_URL") or "OpenAI"
-        return Checked("model endpoint", True, f"{endpoint.configured_model()} at {where}", "")
+        return Checked("model endpoint", True, f"{environment.configured_model()} at {where}", "")
     remedy = "set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider or a local server"
     return Checked("model endpoint", False, "none; recorded replies are used; optional", remedy)
 

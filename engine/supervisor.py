@@ -20,6 +20,7 @@ from typing import Any
 
 from engine import tasks
 from engine.errors import EngineError, ModelError
+from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import read_recording, shipped_recording
 from storage import liveness
 from storage.folder import RunFolder, runs_folder
@@ -80,8 +81,7 @@ def demo_settings() -> RunSettings:
 
 def available_models() -> list[str]:
     """Model names that a run can use here, the default first."""
-    configured = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
-    return [os.environ.get("TILEWRIGHT_MODEL") or "gpt-5", "recorded"] if configured else ["recorded"]
+    return [configured_model(), "recorded"] if is_configured() else ["recorded"]
 
 
 def available_toolchains() -> dict[str, str]:

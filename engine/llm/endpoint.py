@@ -12,8 +12,8 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from engine.errors import ModelError
 from engine.llm import Completion, Message, OnText, Purpose
+from engine.llm.environment import configured_model, is_configured
 
-DEFAULT_MODEL = "gpt-5"
 TIMEOUT_S = 900.0
 
 
@@ -79,13 +79,3 @@ class EndpointModel:
             cached_tokens=cached or 0,
             reasoning_tokens=thought or 0,
         )
-
-
-def is_configured() -> bool:
-    """True when the environment names an endpoint."""
-    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
-
-
-def configured_model() -> str:
-    """The model that TILEWRIGHT_MODEL names, or a default."""
-    return os.environ.get("TILEWRIGHT_MODEL") or DEFAULT_MODEL
