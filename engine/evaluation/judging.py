@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,13 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Judging:
-    """Asks one request at a time. The zygote ends with the thread that started it, so start it from the main thread."""
+    """Asks one request at a time, its caller sees to that; only `interrupt` may come from another thread meanwhile.
+
+    The zygote ends with the thread that started it, so start it from the main thread.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
-        self._lock = threading.Lock()
         self._is_closing = False
 
     def ask(self, request: Mapping[str, object], limit_s: float) -> Any:
@@ -38,23 +39,24 @@ class Judging:
             TaskError: the reference cannot be judged against.
             ToolchainError: the evaluation processes cannot do their work.
         """
-        with self._lock:
-            answer = self._answer({**request, "limit_s": limit_s}, limit_s + GRACE_S)
+        answer = self._answer({**request, "limit_s": limit_s}, limit_s + GRACE_S)
         if answer.get("failed") == "task":
             raise TaskError(str(answer.get("message")))
         if "failed" in answer:
             raise ToolchainError(str(answer.get("message")))
         return answer["result"]
 
-    def close(self) -> None:
-        """End the zygote and everything below it; a request in flight in another thread fails at once."""
+    def interrupt(self) -> None:
+        """Let a request in flight fail at once; `close` must follow."""
         self._is_closing = True
         if self._line is not None:
             with suppress(OSError):
                 self._line.shutdown(socket.SHUT_RDWR)
-        with self._lock:
-            self._drop()
-            self._is_closing = False
+
+    def close(self) -> None:
+        """End the zygote and everything below it."""
+        self._drop()
+        self._is_closing = False
 
     def _answer(self, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
         """One retry with a new zygote: something may have killed the old one since the last request."""

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -46,6 +47,7 @@ class CpuToolchain:
         self._times = times or Times()
         self._limits = limits or Limits()
         self._judging = Judging(len(os.sched_getaffinity(0)))
+        self._turn = threading.Lock()
         self._here: Installation | None = None
 
     def __enter__(self) -> CpuToolchain:
@@ -117,10 +119,12 @@ class CpuToolchain:
         return report.result(source, time.monotonic() - started)
 
     def close(self) -> None:
-        """End every child process and remove what they left."""
-        self._judging.close()
-        if self._own_scratch:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+        """End every child process and remove what they left; a request in flight in another thread fails at once."""
+        self._judging.interrupt()
+        with self._turn:
+            self._judging.close()
+            if self._own_scratch:
+                shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _ask(self, act: str, task: Task, source: str) -> Any:
         request = {
@@ -134,8 +138,9 @@ class CpuToolchain:
             "times": asdict(self._times),
             "limits": asdict(self._limits),
         }
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        return self._judging.ask(request, JUDGE_S)
+        with self._turn:
+            self._scratch.mkdir(parents=True, exist_ok=True)
+            return self._judging.ask(request, JUDGE_S)
 
 
 def cache_folder() -> Path:
