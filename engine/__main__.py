@@ -92,7 +92,7 @@ def work(folder: RunFolder, console: Console) -> int:
     _leave_name(folder)
     history = History.of(settings, journal.entries)
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, precision=settings.precision
+        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
     toolchain = _toolchain(settings.toolchain, folder.scratch)

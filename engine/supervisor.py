@@ -68,7 +68,7 @@ def new_settings(
         toolchain=toolchain,
         model=model,
         recording=recording,
-        precision=chosen.precision,
+        policy=chosen.policy,
         created_at=created,
         **fields,
     )

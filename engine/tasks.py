@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from storage import codec
+from storage.codec import DecodeError
+from storage.policy import Policy
 from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parent.parent / "tasks"
@@ -30,7 +33,7 @@ class Task:
     sizes: Mapping[str, Size]
     kernel_class: KernelClass | None = None
     title: str = ""
-    precision: str = "fp32"
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class TaskFile:
     presets: Mapping[str, Mapping[str, Size]]
     kernel_class: KernelClass | None
     title: str
-    precision: str
+    policy: Policy
 
     @property
     def name(self) -> str:
@@ -59,7 +62,7 @@ class TaskFile:
         preset = self.presets.get("cpu" if toolchain == "cpu" else "gpu", {})
         sizes = {**self.constants, **preset, **(overrides or {})}
         return Task(
-            self.name, set_constants(self.text, sizes, self.path), sizes, self.kernel_class, self.title, self.precision
+            self.name, set_constants(self.text, sizes, self.path), sizes, self.kernel_class, self.title, self.policy
         )
 
 
@@ -103,8 +106,8 @@ def read(path: Path) -> TaskFile:
     about = _about(path.with_suffix(".toml"))
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
-    precision = str(about.get("precision", "fp32"))
-    return TaskFile(path, text, _constants(module), about.get("sizes", {}), kernel_class, title, precision)
+    policy = _policy(about.get("policy", {}), path.with_suffix(".toml"))
+    return TaskFile(path, text, _constants(module), about.get("sizes", {}), kernel_class, title, policy)
 
 
 def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "task") -> str:
@@ -173,6 +176,17 @@ def _number(node: ast.expr) -> Size | None:
     except (ArithmeticError, ValueError):
         return None
     return value if type(value) in (int, float) else None
+
+
+def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
+    known = {one.name for one in fields(Policy)}
+    if unknown := sorted(set(plain) - known):
+        raise TaskError(f"{path}: [policy] has no {', '.join(unknown)}. It knows: {', '.join(sorted(known))}.")
+    try:
+        policy: Policy = codec.from_plain(Policy, plain)
+    except DecodeError as error:
+        raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
+    return policy
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from storage.policy import Policy
+from storage.proof import Proof
+
 
 class KernelClass(StrEnum):
     """Chooses the optimisation guide and the default profiling schedule."""
@@ -166,7 +169,7 @@ class RunSettings:
     max_regenerations: int = 2
     expose_from_depth: int | None = None
     collect: Switch = Switch.AUTO
-    precision: str = "fp32"
+    policy: Policy = field(default_factory=Policy)
     recording: str | None = None
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)
@@ -205,6 +208,7 @@ class CompileResult:
     remarks: tuple[str, ...] = ()
     is_cached: bool = False
     verdict: Verdict = Verdict.PASSED
+    proofs: tuple[Proof, ...] = ()
 
     def __post_init__(self) -> None:
         if self.is_ok is not (self.verdict is Verdict.PASSED):
@@ -231,6 +235,7 @@ class CheckResult:
     precision: str = ""
     seed: int | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,7 @@ class TimingResult:
     baseline: str = "eager"
     seconds: float = 0.0
     evidence: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):

@@ -22,6 +22,7 @@ from engine.toolchains.host import order
 from engine.toolchains.host.build import Builder, BuildFailed, Built
 from engine.toolchains.host.flags import FlagRefused
 from engine.toolchains.host.order import OrderRefused
+from storage.policy import Policy
 
 UNLIMITED = 1 << 46
 
@@ -31,7 +32,7 @@ class Case:
     """What is judged: a task, a candidate, where it builds, and the limits."""
 
     task_source: str
-    precision: str
+    policy: Policy
     source: str
     builder: Builder
     times: Times

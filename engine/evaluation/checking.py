@@ -106,7 +106,7 @@ class Check:
             scale = comparison.scale_of(answer)
             own_error = comparison.errors(own, answer, own, scale).relative
             dtype = str(own.dtype).removeprefix("torch.")
-            allowed = tolerance.allowed(dtype, own_error, bench.summed, bench.case.precision)
+            allowed = tolerance.allowed(dtype, own_error, bench.summed, bench.case.policy.precision)
             errors = comparison.errors(out, answer, own, scale)
             found.add(errors, allowed, own_error)
             if not errors.relative <= allowed:

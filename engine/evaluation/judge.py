@@ -24,6 +24,7 @@ from engine.profiling import observing
 from engine.toolchains.host.build import Builder
 from engine.toolchains.host.installation import Installation
 from storage import codec
+from storage.policy import Policy
 from storage.records import CheckResult, CompileResult, TimingResult
 
 
@@ -157,7 +158,7 @@ def _case(request: Mapping[str, Any]) -> Case:
     builder = Builder(Installation(**request["installation"]), Path(request["cache"]), request["times"]["build_s"])
     return Case(
         task_source=request["task_source"],
-        precision=request["precision"],
+        policy=codec.from_plain(Policy, request["policy"]),
         source=request["source"],
         builder=builder,
         times=Times(**request["times"]),

@@ -187,7 +187,7 @@ class Timing:
         for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):
             own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
             dtype = str(own.dtype).removeprefix("torch.")
-            allowed.append(2 * tolerance.allowed(dtype, own_error, bench.summed, bench.case.precision))
+            allowed.append(2 * tolerance.allowed(dtype, own_error, bench.summed, bench.case.policy.precision))
         return allowed
 
     def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:

@@ -76,7 +76,7 @@ class CachedToolchain:
         self._inner.close()
 
     def _file(self, act: str, task: Task, source: str) -> Path:
-        words = [act, self._inner.name, self._inner.fingerprint, task.source, task.precision, source]
+        words = [act, self._inner.name, self._inner.fingerprint, task.source, codec.to_plain(task.policy), source]
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
 

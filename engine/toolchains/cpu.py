@@ -130,7 +130,7 @@ class CpuToolchain:
         request = {
             "act": act,
             "task_source": task.source,
-            "precision": task.precision,
+            "policy": codec.to_plain(task.policy),
             "source": source,
             "installation": asdict(self.here),
             "cache": str(cache_folder()),

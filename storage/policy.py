@@ -1,0 +1,36 @@
+"""What a task allows a candidate to do. Fixed in a run's settings when it starts; knows no file and no check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SpecialValues(StrEnum):
+    """What becomes of a candidate that treats NaN and infinities unlike the reference."""
+
+    REPORTED = "reported"
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one task.
+
+    Attributes:
+        precision: arithmetic the outputs must be as good as: `fp32`, or `tf32` where tensor cores may round.
+        library_operators: PyTorch operators a candidate may leave to the library (`conv2d`); any other computing
+            operator in a forward pass is a library fall-back and refused.
+        imports: Python modules a candidate may import beyond those every candidate may.
+        special_values: whether NaN and infinities decide or are only reported.
+        other_sizes: further sizes, by module-level name, at which a candidate must be right too.
+        suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
+    """
+
+    precision: str = "fp32"
+    library_operators: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    special_values: SpecialValues = SpecialValues.REPORTED
+    other_sizes: tuple[Mapping[str, int | float], ...] = ()
+    suspicious_speedup: float = 10.0
