@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,7 @@ from engine.evaluation import arena, candidate, reference
 from engine.evaluation.arena import Arena
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
+from engine.evaluation.sandbox import Walls
 from engine.evaluation.worker import Worker, WorkerEnded
 from engine.toolchains.host import order
 from engine.toolchains.host.build import Builder, BuildFailed, Built
@@ -37,6 +39,7 @@ class Case:
     builder: Builder
     times: Times
     limits: Limits
+    walls: Walls = field(default_factory=Walls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,23 @@ class Bench:
         self.weights = "none"
         self.call_seed = _secret()
         self._weight_seed = _secret()
-        limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED)
+        limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
             body = functools.partial(reference.body, case.task_source, self._trusted)
-            self.reference = Worker.fork(body, limits, folder, [self._trusted.file])
+            self.reference = Worker.fork(body, limits, folder / "reference", [self._trusted.file])
         body = functools.partial(candidate.body, case.source, self._shared)
-        self.candidate = Worker.fork(body, case.limits, folder, [self._shared.file], self._serve)
+        self._libraries = folder / "libraries"
+        self._libraries.mkdir(exist_ok=True)
+        self.candidate = Worker.fork(
+            body,
+            case.limits,
+            folder / "candidate",
+            [self._shared.file],
+            self._serve,
+            case.walls,
+            readable=(self._libraries,),
+        )
         # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
         # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
         torch.set_num_threads(1)
@@ -178,7 +191,13 @@ class Bench:
             self.failed_build = FailedBuild(str(refusal), str(refusal), is_timeout=False)
             return {"excerpt": str(refusal)}
         self.builds.append(built)
-        return {"library": built.library, "binding": built.binding, "namespace": built.namespace}
+        return {"library": self._shown(built), "binding": built.binding, "namespace": built.namespace}
+
+    def _shown(self, built: Built) -> str:
+        """A copy of the library where the candidate can read it: it sees neither the cache nor others' libraries."""
+        target = self._libraries / f"{len(self.builds)}.so"
+        shutil.copyfile(built.library, target)
+        return str(target.resolve())
 
 
 def _raise_failed(answer: Mapping[str, Any], during: str) -> None:

@@ -52,6 +52,8 @@ def of_death(ended: WorkerEnded, during: str) -> Failure:
         return Failure(Verdict.TIMEOUT, f"{during}: {death.detail}; the process was ended{_printed(death)}")
     if death.ending is Ending.MISBEHAVED:
         return Failure(Verdict.REFUSED, f"{during}: the candidate's process broke the rules: {death.detail}")
+    if death.ending is Ending.MEMORY:
+        return Failure(Verdict.OUT_OF_MEMORY, f"{during}: the process was ended: {death.detail}")
     if _is_memory(death):
         return Failure(Verdict.OUT_OF_MEMORY, f"{during}: the process ran out of memory{_printed(death)}")
     return Failure(Verdict.RUNTIME_ERROR, f"{during}: {_died(death)}{_printed(death)}")

@@ -17,7 +17,7 @@ from engine.evaluation.checking import Check
 from engine.evaluation.failures import Failure
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
-from engine.evaluation.sandbox import LEVEL, OwnFailure
+from engine.evaluation.sandbox import OwnFailure, Walls
 from engine.evaluation.timing import Timing
 from engine.evaluation.worker import WorkerEnded
 from engine.profiling import observing
@@ -28,12 +28,12 @@ from storage.policy import Policy
 from storage.records import CheckResult, CompileResult, TimingResult
 
 
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+def answer(request: Mapping[str, Any], walls: Walls) -> dict[str, Any]:
     """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix="judge.", dir=request["scratch"]))
     try:
-        return {"result": codec.to_plain(ACTS[request["act"]](_case(request), folder))}
+        return {"result": codec.to_plain(ACTS[request["act"]](_case(request, walls), folder))}
     except UnusableTask as error:
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:
@@ -143,7 +143,6 @@ def _guarded(bench: Bench, act: Callable[[], Any]) -> Any:
 def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> CheckResult:
     evidence = {
         "threads": os.environ.get("OMP_NUM_THREADS", "?"),
-        "isolation": LEVEL,
         "weights": bench.weights,
         "build": "cached" if bench.builds and all(one.is_cached for one in bench.builds) else "built here",
     }
@@ -154,8 +153,9 @@ def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> C
     return replace(outcome, evidence={**evidence, **outcome.evidence})
 
 
-def _case(request: Mapping[str, Any]) -> Case:
-    builder = Builder(Installation(**request["installation"]), Path(request["cache"]), request["times"]["build_s"])
+def _case(request: Mapping[str, Any], walls: Walls) -> Case:
+    here = Installation(**request["installation"])
+    builder = Builder(here, Path(request["cache"]), request["times"]["build_s"], walls)
     return Case(
         task_source=request["task_source"],
         policy=codec.from_plain(Policy, request["policy"]),
@@ -163,6 +163,7 @@ def _case(request: Mapping[str, Any]) -> Case:
         builder=builder,
         times=Times(**request["times"]),
         limits=Limits(**request["limits"]),
+        walls=walls,
     )
 
 

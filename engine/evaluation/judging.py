@@ -85,10 +85,13 @@ class Judging:
         theirs.close()
         try:
             ours.settimeout(START_S)
-            messages.receive(ours)
+            told = messages.receive(ours)
         except (LineBroken, OSError) as error:
             self._drop()
             raise ToolchainError(f"the evaluation process did not start: {error}; is torch installed?") from error
+        if "failed" in told:
+            self._drop()
+            raise ToolchainError(str(told["failed"]))
         return ours
 
     def _drop(self) -> None:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 
 GIB = 1 << 30
+MOST_OF_THE_MACHINE = 0.6
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _tree_memory() -> int:
+    return min(12 * GIB, int(_machine_memory() * MOST_OF_THE_MACHINE))
+
+
+def _processes() -> int:
+    """Room for a thread pool or two on every processor, and an end to a fork storm."""
+    return 256 + 4 * (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +36,15 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one candidate worker, in bytes, counts and processor seconds."""
+    """Of one candidate worker, in bytes, counts and processor seconds.
+
+    `tree_memory` bounds the resident memory of the worker and all it starts together, `scratch` what it may write.
+    """
 
     address_space: int = 10 * GIB
+    tree_memory: int = field(default_factory=_tree_memory)
+    scratch: int = GIB
     file_size: int = GIB
     open_files: int = 1024
+    processes: int = field(default_factory=_processes)
     processor_s: int = 1800

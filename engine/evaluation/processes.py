@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,9 +17,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def die_with_parent(parent: int) -> None:
     """End this process when `parent` ends, also when it has ended already."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with(signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def die_with(number: signal.Signals) -> None:
+    """Get this signal when the parent ends, whoever it is."""
+    _prctl(_PR_SET_PDEATHSIG, number)
 
 
 def adopt_orphans() -> None:
@@ -34,6 +40,24 @@ def children(pid: int) -> list[int]:
             with suppress(FileNotFoundError, ProcessLookupError):
                 found += map(int, (task / "children").read_text().split())
     return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below one, as far as it can be seen now."""
+    tree = children(pid)
+    for member in tree:
+        tree += [child for child in children(member) if child not in tree]
+    return tree
+
+
+def resident(pids: Iterable[int]) -> int:
+    """Bytes of memory that these processes hold and share with no file."""
+    pages = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError, ValueError):
+            fields = Path(f"/proc/{pid}/statm").read_text().split()
+            pages += int(fields[1]) - int(fields[2])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def kill_tree(pid: int) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import select
 import signal
 import time
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,9 +18,11 @@ from typing import Any
 from engine.evaluation import channel, processes, sandbox
 from engine.evaluation.channel import BadLine, Channel, ChannelClosed
 from engine.evaluation.limits import Limits
+from engine.evaluation.sandbox import Enclosed, Room, Walls, Wanted
 
 KEPT_OUTPUT = 64 << 10
 FLOOD = 64 << 20
+WATCH_S = 0.2
 
 Body = Callable[[Channel], None]
 Reply = Callable[[Mapping[str, Any]], Mapping[str, object]]
@@ -30,6 +32,7 @@ class Ending(StrEnum):
     """How a worker stopped answering."""
 
     TIMEOUT = "timeout"
+    MEMORY = "memory"
     DIED = "died"
     MISBEHAVED = "misbehaved"
     ENDED = "ended"
@@ -56,9 +59,10 @@ class WorkerEnded(Exception):
 class Worker:
     """A forked child that answers questions. `on_request` serves what the child asks for while it works."""
 
-    def __init__(self, pid: int, line: Channel, output: int, on_request: Reply | None) -> None:
-        self.pid = pid
+    def __init__(self, child: Enclosed, line: Channel, output: int, limits: Limits, on_request: Reply | None) -> None:
+        self._child = child
         self._line = line
+        self._limits = limits
         self._output: int | None = output
         self._on_request = on_request
         self._kept = b""
@@ -67,19 +71,32 @@ class Worker:
 
     @classmethod
     def fork(
-        cls, body: Body, limits: Limits, folder: Path, keep: Iterable[int] = (), on_request: Reply | None = None
+        cls,
+        body: Body,
+        limits: Limits,
+        folder: Path,
+        keep: Iterable[int] = (),
+        on_request: Reply | None = None,
+        walls: Walls | None = None,
+        readable: tuple[Path, ...] = (),
     ) -> Worker:
-        """Start a child that runs `body` inside the sandbox. Must be called before this process uses OpenMP."""
+        """Start a child that runs `body` behind walls (without any: only limits), in `folder` where it has no room.
+
+        Must be called before this process uses OpenMP.
+
+        Raises:
+            OwnFailure: the walls cannot be raised.
+        """
         ours, theirs = channel.pair()
         read_output, write_output = os.pipe()
         os.set_blocking(read_output, False)
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            _run_child(body, theirs, parent, limits, folder, keep, write_output)
+        room = Room(folder.with_name(f"{folder.name}.room"), readable, bytes_writable=limits.scratch)
+        kept = (theirs.read_from, theirs.write_to, *keep)
+        wanted = Wanted(walls or Walls(), room, limits, folder, write_output, kept)
+        child = sandbox.start(wanted, lambda: _answer_until_closed(body, theirs))
         theirs.close()
         os.close(write_output)
-        return cls(pid, ours, read_output, on_request)
+        return cls(child, ours, read_output, limits, on_request)
 
     def ask(self, question: Mapping[str, object], limit_s: float) -> dict[str, Any]:
         """The answer to one question.
@@ -102,12 +119,26 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """Halt every thread of the worker."""
-        os.kill(self.pid, signal.SIGSTOP)
+        """Halt every thread of the worker and everything it started, the worker itself first and at once."""
+        inner = self.inner_pid
+        _signal(inner, signal.SIGSTOP)
+        for pid in self._child.members():
+            if pid != inner:
+                _signal(pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it run again."""
-        os.kill(self.pid, signal.SIGCONT)
+        """Let them run again."""
+        for pid in self._child.members():
+            _signal(pid, signal.SIGCONT)
+
+    @functools.cached_property
+    def inner_pid(self) -> int:
+        """Process number of the worker itself, as this process sees it."""
+        return self._child.inner_pid
+
+    def members(self) -> list[int]:
+        """The worker and everything it started."""
+        return self._child.members()
 
     @property
     def output(self) -> str:
@@ -126,7 +157,9 @@ class Worker:
             if left <= 0:
                 raise self._end(Ending.TIMEOUT, f"no answer within {limit_s:.0f} s")
             watched = [self._line.read_from, *([] if self._output is None else [self._output])]
-            ready, _, _ = select.select(watched, [], [], left)
+            ready, _, _ = select.select(watched, [], [], min(left, WATCH_S))
+            if not ready:
+                self._watch()
             self._drain()
             if self._line.read_from in ready:
                 self._line.fill()
@@ -136,6 +169,14 @@ class Worker:
                 paused = time.monotonic()
                 self._line.send(self._serve(message["request"]))
                 deadline += time.monotonic() - paused
+
+    def _watch(self) -> None:
+        """A worker that works for long is looked at: its limits bind each process, these all of them together."""
+        members = self._child.members()
+        if len(members) > self._limits.processes:
+            raise self._end(Ending.MISBEHAVED, f"it started more than {self._limits.processes} processes")
+        if processes.resident(members) > self._limits.tree_memory:
+            raise self._end(Ending.MEMORY, f"more than {self._limits.tree_memory / 2**30:.0f} GiB in all its processes")
 
     def _serve(self, request: Any) -> Mapping[str, object]:
         if self._on_request is None or not isinstance(request, dict):
@@ -168,30 +209,17 @@ class Worker:
     def _reap(self, ending: Ending) -> int:
         """A worker that closed its pipe is about to die by its own doing: its real status is worth a moment."""
         grace = time.monotonic() + (1.0 if ending is Ending.DIED else 0.0)
-        while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            if time.monotonic() >= grace:
-                processes.kill_tree(self.pid)
-                _, status = os.waitpid(self.pid, 0)
-                return os.waitstatus_to_exitcode(status)
+        while not self._child.is_over() and time.monotonic() < grace:
             time.sleep(0.002)
+        self._child.kill()
+        return self._child.status
 
 
-def _run_child(
-    body: Body, line: Channel, parent: int, limits: Limits, folder: Path, keep: Iterable[int], output: int
-) -> None:
-    """Never returns: a forked child must not run its parent's code or exit handlers."""
-    status = 1
-    try:
-        processes.die_with_parent(parent)
-        sandbox.enclose(limits, {line.read_from, line.write_to, *keep}, output, folder)
+def _answer_until_closed(body: Body, line: Channel) -> None:
+    with suppress(ChannelClosed):
         body(line)
-        status = 0
-    except ChannelClosed:
-        status = 0
-    except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)

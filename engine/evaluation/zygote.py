@@ -23,6 +23,8 @@ import torch.utils.flop_counter
 
 from engine.evaluation import judge, messages, processes
 from engine.evaluation.messages import LineBroken
+from engine.evaluation.sandbox import OwnFailure, Walls
+from engine.evaluation.sandbox.probe import probe
 
 WITHOUT_REFERENCE = ("compile", "prepare")
 MAX_ANSWER = 256 << 20
@@ -33,16 +35,21 @@ def main(engine: int, line: socket.socket) -> None:
     processes.die_with_parent(engine)
     processes.adopt_orphans()
     with suppress(LineBroken, BrokenPipeError, ConnectionResetError):
+        try:
+            walls = probe()
+        except OwnFailure as error:
+            messages.send(line, {"failed": str(error)})
+            return
         messages.send(line, {"ready": torch.__version__})
         while True:
-            answer = _judged(messages.receive(line), line)
+            answer = _judged(messages.receive(line), line, walls)
             processes.end_descendants()
             if answer is None:
                 return
             messages.send(line, answer)
 
 
-def _judged(request: Mapping[str, Any], line: socket.socket) -> dict[str, Any] | None:
+def _judged(request: Mapping[str, Any], line: socket.socket, walls: Walls) -> dict[str, Any] | None:
     """A judge's answer; None when the engine went away meanwhile."""
     if request["act"] not in WITHOUT_REFERENCE:
         # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
@@ -52,7 +59,7 @@ def _judged(request: Mapping[str, Any], line: socket.socket) -> dict[str, Any] |
     if pid == 0:
         os.close(read_from)
         line.close()
-        _be_judge(request, write_to)
+        _be_judge(request, walls, write_to)
     os.close(write_to)
     try:
         return _collected(read_from, line, time.monotonic() + float(request["limit_s"]))
@@ -61,12 +68,12 @@ def _judged(request: Mapping[str, Any], line: socket.socket) -> dict[str, Any] |
         processes.kill_tree(pid)
 
 
-def _be_judge(request: Mapping[str, Any], write_to: int) -> None:
+def _be_judge(request: Mapping[str, Any], walls: Walls, write_to: int) -> None:
     """Never returns."""
     parent = os.getppid()
     try:
         processes.die_with_parent(parent)
-        text = json.dumps(judge.answer(request)).encode()
+        text = json.dumps(judge.answer(request, walls)).encode()
     except BaseException:  # noqa: BLE001 - whatever broke must reach the engine as text; this process ends here
         text = json.dumps({"failed": "toolchain", "message": f"the judge broke:\n{traceback.format_exc()}"}).encode()
     with os.fdopen(write_to, "wb") as file:

@@ -8,10 +8,11 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from engine.evaluation import lease, sandbox
+from engine.evaluation.sandbox import Walls
 from engine.toolchains.host import diagnostics, flags, recipe, remarks
 from engine.toolchains.host.installation import Installation
 from engine.toolchains.host.order import Order
@@ -49,6 +50,7 @@ class Builder:
     here: Installation
     cache: Path
     limit_s: float = 300.0
+    walls: Walls = field(default_factory=Walls)
 
     def build(self, wanted: Order, module_text: str) -> Built:
         """The library of an order: light header first, the stock one where the light one does not reach.
@@ -92,8 +94,10 @@ class Builder:
         (work / "build.ninja").write_text(plan.ninja)
         # g++ quotes the lines that #line points to from the file of that name.
         (work / recipe.CANDIDATE_FILE).write_text(module_text)
-        done = sandbox.run([self.here.ninja, "-v"], cwd=work, limit_s=self.limit_s)
+        done = sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.walls, self._readable())
         log = done.output[:MAX_LOG]
+        if done.is_memory:
+            raise BuildFailed("the compiler used more memory than a build may", log)
         if done.is_timeout:
             raise BuildFailed(f"the build took longer than {self.limit_s:.0f} s and was ended", log, is_timeout=True)
         if done.status != 0:
@@ -106,6 +110,13 @@ class Builder:
             (work / name).unlink(missing_ok=True)
         _publish(work, home)
         return built
+
+    def _readable(self) -> tuple[Path, ...]:
+        """What a build reads beyond the system and Python's own packages."""
+        here = self.here
+        folders = (here.compiler, here.torch, here.cutlass_include, here.cuda_include, here.python_include)
+        (self.cache / "headers").mkdir(parents=True, exist_ok=True)
+        return (*map(Path, folders), recipe.SHIM, self.cache / "headers")
 
     def _find(self, plan: Recipe) -> Built | None:
         home = self.cache / "libraries" / plan.key[:32]

@@ -1,0 +1,49 @@
+"""What evaluation processes see of the engine's environment, and words for how they died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+
+PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TILEWRIGHT_HOME",
+    "TILEWRIGHT_ISOLATION",
+    "TILEWRIGHT_CUTLASS_INCLUDE",
+    "TILEWRIGHT_CUDA_INCLUDE",
+    "CXX",
+)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """What evaluation processes see. No key of the engine's own environment gets through.
+
+    The malloc settings keep freed memory mapped: fresh 64 MB outputs would otherwise be paid for in page faults, which
+    dominate short kernels and would be measured instead of them.
+    """
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {
+        **kept,
+        "HOME": tempfile.gettempdir(),
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": str(threads),
+        "OPENBLAS_NUM_THREADS": "1",
+        "MALLOC_MMAP_MAX_": "0",
+        "MALLOC_TRIM_THRESHOLD_": "100000000000",
+        "MALLOC_TOP_PAD_": "268435456",
+    }
+
+
+def describe_signal(number: int) -> str:
+    """`SIGSEGV (segmentation fault)`, or the bare number."""
+    try:
+        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,127 @@
+"""A file system of its own for one child: what it needs, read-only, and small memory-backed folders to write in.
+
+The rest of the disk, home folders and runs with it, is not there. Vanishes with the last process inside.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.evaluation.sandbox import kernel
+
+SYSTEM = tuple(
+    Path(word)
+    for word in (
+        "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys", "/etc/alternatives", "/etc/ld.so.cache",
+        "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+    )
+)  # fmt: skip
+DEVICES = ("null", "zero", "full", "random", "urandom")
+LISTED = ("cpuinfo", "meminfo", "stat", "loadavg", "filesystems", "self", "sys/vm", "sys/kernel/osrelease")
+SCRATCH = Path("/tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one child may see.
+
+    Attributes:
+        mount_point: an empty folder of ours; the room is mounted there before it becomes the root.
+        readable: trees beyond the system's and Python's own; they appear under their own paths.
+        writable: trees that the child may change.
+        bytes_writable: size of each memory-backed folder (scratch, /dev/shm).
+    """
+
+    mount_point: Path
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    bytes_writable: int = 1 << 30
+
+    @property
+    def visible(self) -> list[Path]:
+        """Every tree to read, resolved, parents before children, none inside another."""
+        return _outermost([*SYSTEM, *python_trees(), *self.readable])
+
+
+def python_trees() -> list[Path]:
+    """Where this interpreter and its packages live."""
+    return [Path(sys.prefix), Path(sys.base_prefix), *(Path(word) for word in sys.path if "site-packages" in word)]
+
+
+def build(room: Room, owner: int) -> None:
+    """Mount the room and enter it. Needs a mount namespace, and to be the first process of a pid namespace."""
+    root = room.mount_point
+    kernel.mount("none", Path("/"), None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tilewright", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=0755")
+    size = f"size={room.bytes_writable},nr_inodes=65536,mode=0700,uid={owner},gid={owner}"
+    for folder in (SCRATCH, Path("/dev/shm")):
+        _mount_new(root, folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+    for path in room.visible:
+        _show(root, path, kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV)
+    for path in room.writable:
+        _show(root, path, kernel.ATTR_NOSUID | kernel.ATTR_NODEV)
+    for name in DEVICES:
+        _bind(root, Path("/dev") / name)
+    _mount_new(root, Path("/proc"), "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, None)
+    kernel.set_mount(root, kernel.ATTR_RDONLY, recursive=False)
+    kernel.enter_root(root)
+
+
+def readable_in(room: Room, is_entered: bool) -> list[Path]:
+    """What an allow-list of files must hold: the whole room, or its trees where there is no room."""
+    if is_entered:
+        return [Path("/")]
+    system = [path for path in SYSTEM if path.exists()]
+    return [*system, *python_trees(), *room.readable, Path("/dev/urandom"), *(Path("/proc") / name for name in LISTED)]
+
+
+def writable_in(room: Room, scratch: Path, is_entered: bool) -> list[Path]:
+    """The same for writing."""
+    folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
+    return [*folders, *room.writable, Path("/dev/null"), Path("/dev/zero"), Path("/dev/full")]
+
+
+def _show(root: Path, path: Path, attributes: int) -> None:
+    """Bind a tree under its own path; a symbolic link of the system (`/lib` to `usr/lib`) stays one."""
+    if path.is_symlink() and path in SYSTEM:
+        _inside(root, path).symlink_to(path.readlink())
+        return
+    if _bind(root, path):
+        kernel.set_mount(_inside(root, path), attributes, recursive=True)
+
+
+def _bind(root: Path, path: Path) -> bool:
+    if not path.exists():
+        return False
+    target = _inside(root, path)
+    if path.is_dir():
+        target.mkdir(mode=0o755, parents=True, exist_ok=True)
+    else:
+        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        target.touch(mode=0o644)
+    kernel.mount(str(path), target, None, kernel.MS_BIND | kernel.MS_REC)
+    return True
+
+
+def _mount_new(root: Path, folder: Path, kind: str, flags: int, data: str | None) -> None:
+    target = _inside(root, folder)
+    target.mkdir(mode=0o755, parents=True, exist_ok=True)
+    kernel.mount(kind, target, kind, flags, data)
+
+
+def _inside(root: Path, path: Path) -> Path:
+    return root / path.relative_to("/")
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Without those that another one shows already; system links are kept as they are."""
+    found: list[Path] = []
+    wanted = [path if path in SYSTEM else Path(os.path.realpath(path)) for path in paths]
+    for path in sorted(set(wanted), key=lambda one: (len(one.parts), str(one))):
+        if path.is_symlink() or not any(path.is_relative_to(other) for other in found if not other.is_symlink()):
+            found.append(path)
+    return found

@@ -1,0 +1,89 @@
+"""Which walls stand between a child and this machine, in one record that travels with every evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from storage.proof import Group, Proof, Standing
+
+LIMITS = "limits on time, memory, processes, files and output"
+ENVIRONMENT = "environment without keys"
+FILES = "own file system"
+PROCESSES = "own process tree"
+NETWORK = "no network"
+USER = "own user, no privileges"
+CALLS = "system call filter"
+NAMES = (LIMITS, ENVIRONMENT, FILES, PROCESSES, NETWORK, USER, CALLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """What this system lets us raise. `missing` says why, by wall, where something is not to be had.
+
+    Attributes:
+        has_room: mount, process, network and IPC namespaces of its own.
+        needs_user_namespace: they are made without privilege.
+        has_own_user: the child runs under a user number that owns nothing here.
+        landlock: version of Landlock, 0 for none.
+        has_seccomp: system calls are filtered.
+    """
+
+    has_room: bool = False
+    needs_user_namespace: bool = False
+    has_own_user: bool = False
+    landlock: int = 0
+    has_seccomp: bool = False
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        """True when nothing of the host's can be read beyond the toolchain, written, signalled, traced or called."""
+        return self.has_room and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
+
+    def proofs(self) -> tuple[Proof, ...]:
+        """One per wall, for the record of an evaluation."""
+        return tuple(
+            Proof(Group.ISOLATION, name, Standing.HELD if stands else Standing.ABSENT, detail)
+            for name, stands, detail in self.described()
+        )
+
+    def described(self) -> Iterator[tuple[str, bool, str]]:
+        """Name, whether it stands, and what it is made of or why it is missing."""
+        yield LIMITS, True, "resource limits; the whole tree is watched and ended at its limit"
+        yield ENVIRONMENT, True, "an allow-list; the engine's keys are not in it"
+        yield FILES, self.has_room or self.landlock > 0, self._files()
+        yield PROCESSES, self.has_room or self.landlock >= 6 or self.has_seccomp, self._processes()
+        yield NETWORK, self.has_room or self.has_seccomp, self._network()
+        yield USER, self.has_own_user or self.needs_user_namespace, self._user()
+        yield CALLS, self.has_seccomp, self.missing.get(CALLS, "seccomp: tracing, sockets, mounts, namespaces refused")
+
+    def _files(self) -> str:
+        parts = []
+        if self.has_room:
+            parts.append("mount namespace: toolchain and Python read-only, 1 GiB of scratch in memory")
+        if self.landlock:
+            parts.append(f"Landlock {self.landlock}")
+        return "; ".join([*parts, *self._why(FILES)])
+
+    def _processes(self) -> str:
+        if self.has_room:
+            return "process namespace: no other process exists for it"
+        if self.landlock >= 6:
+            return "Landlock keeps signals inside"
+        return "; ".join(["signals to itself only" if self.has_seccomp else "signals reach this user's processes"])
+
+    def _network(self) -> str:
+        if self.has_room:
+            return "network namespace without devices" + (", sockets refused" if self.has_seccomp else "")
+        return "sockets refused" if self.has_seccomp else "; ".join(["open", *self._why(NETWORK)])
+
+    def _user(self) -> str:
+        if self.has_own_user:
+            return "a user number of its own, no capability, no new privileges"
+        if self.needs_user_namespace:
+            return "this user inside a user namespace, no capability, no new privileges"
+        return "; ".join(["the engine's own user", *self._why(USER)])
+
+    def _why(self, name: str) -> list[str]:
+        return [self.missing[name]] if name in self.missing else []
