@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 
 from rich.console import Console
 from rich.table import Table
 
+from engine.evaluation.sandbox import Walls
 from engine.llm import environment
 from engine.toolchains.host.checks import Checked, checks
+from storage import codec
 from storage.folder import home
+
+ALLOW_NAMESPACES = (
+    "a kernel 5.13 or later (6.12 for every wall) with user namespaces allowed: on Ubuntu `sysctl "
+    "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
+    "seccomp=unconfined; TILEWRIGHT_ISOLATION=full refuses to judge without them"
+)
 
 
 def findings() -> list[Checked]:
     """Everything worth knowing before a run, required things first."""
-    return [*checks(), _home(), _endpoint(), _cuda()]
+    return [*checks(), *_walls(), _home(), _endpoint(), _cuda()]
 
 
 def print_findings(console: Console) -> bool:
@@ -27,6 +38,18 @@ def print_findings(console: Console) -> bool:
         table.add_row("[green]ok[/]" if one.is_ok else "[yellow]--[/]", one.name, one.detail, one.remedy)
     console.print(table, highlight=False)
     return all(one.is_ok for one in found if one.is_required)
+
+
+def _walls() -> list[Checked]:
+    """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
+    tried = subprocess.run([sys.executable, "-m", "engine.evaluation.sandbox.probe"], capture_output=True, text=True)
+    if tried.returncode != 0:
+        return [Checked("isolation", False, tried.stderr.strip().splitlines()[-1], ALLOW_NAMESPACES, is_required=True)]
+    walls: Walls = codec.from_plain(Walls, json.loads(tried.stdout))
+    return [
+        Checked(f"isolation: {name}", stands, detail, "" if stands else ALLOW_NAMESPACES)
+        for name, stands, detail in walls.described()
+    ]
 
 
 def _home() -> Checked:

@@ -49,17 +49,20 @@ def compile_candidate(case: Case, folder: Path) -> CompileResult:
     with Bench(case, folder, with_reference=False) as bench:
         failure = _import(bench)
         seconds = time.monotonic() - started
-        built = bench.builds
+        built, proofs = bench.builds, case.walls.proofs()
         log = "\n".join(one.log for one in built)
         if failure:
             log = bench.failed_build.log if bench.failed_build else log
-            return CompileResult(False, seconds, failure.message, log or failure.message, verdict=failure.verdict)
+            return CompileResult(
+                False, seconds, failure.message, log or failure.message, verdict=failure.verdict, proofs=proofs
+            )
         return CompileResult(
             True,
             seconds,
             log=log,
             remarks=tuple(remark for one in built for remark in one.remarks),
             is_cached=bool(built) and all(one.is_cached for one in built),
+            proofs=proofs,
         )
 
 
@@ -149,8 +152,9 @@ def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> C
     if printed := failures.printed(bench.candidate.output)[:500].strip():
         evidence["printed"] = printed
     if isinstance(outcome, Failure):
-        return CheckResult(outcome.verdict, seconds, message=outcome.message, evidence=evidence)
-    return replace(outcome, evidence={**evidence, **outcome.evidence})
+        outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
+    proofs = (*outcome.proofs, *bench.case.walls.proofs())
+    return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=proofs)
 
 
 def _case(request: Mapping[str, Any], walls: Walls) -> Case:

@@ -18,6 +18,7 @@ from engine.evaluation.sandbox import kernel, landlock
 from engine.evaluation.sandbox.enclosure import OwnFailure, Wanted, start
 from engine.evaluation.sandbox.room import Room
 from engine.evaluation.sandbox.walls import CALLS, FILES, NETWORK, PROCESSES, USER, Walls
+from storage import codec
 
 DEMANDED = "TILEWRIGHT_ISOLATION"
 
@@ -123,6 +124,15 @@ def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
     print(json.dumps(found), flush=True)
 
 
+def main() -> None:
+    """Print the walls as one line of JSON; for callers with threads of their own, who must not fork."""
+    print(json.dumps(codec.to_plain(probe())))
+
+
 def _origins(*names: str) -> list[Path]:
     specs = [importlib.util.find_spec(name) for name in names]
     return [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]
+
+
+if __name__ == "__main__":
+    main()

@@ -43,7 +43,7 @@ class Room:
 
     @property
     def visible(self) -> list[Path]:
-        """Every tree to read, resolved, parents before children, none inside another."""
+        """Every tree to read, parents before children, none inside another."""
         return _outermost([*SYSTEM, *python_trees(), *self.readable])
 
 
@@ -62,7 +62,7 @@ def build(room: Room, owner: int) -> None:
         _mount_new(root, folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
     for path in room.visible:
         _show(root, path, kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV)
-    for path in room.writable:
+    for path in _outermost(room.writable):
         _show(root, path, kernel.ATTR_NOSUID | kernel.ATTR_NODEV)
     for name in DEVICES:
         _bind(root, Path("/dev") / name)
@@ -87,7 +87,7 @@ def writable_in(room: Room, scratch: Path, is_entered: bool) -> list[Path]:
 
 def _show(root: Path, path: Path, attributes: int) -> None:
     """Bind a tree under its own path; a symbolic link of the system (`/lib` to `usr/lib`) stays one."""
-    if path.is_symlink() and path in SYSTEM:
+    if _is_link(path):
         _inside(root, path).symlink_to(path.readlink())
         return
     if _bind(root, path):
@@ -113,15 +113,19 @@ def _mount_new(root: Path, folder: Path, kind: str, flags: int, data: str | None
     kernel.mount(kind, target, kind, flags, data)
 
 
+def _is_link(path: Path) -> bool:
+    return path in SYSTEM and path.is_symlink()
+
+
 def _inside(root: Path, path: Path) -> Path:
     return root / path.relative_to("/")
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Without those that another one shows already; system links are kept as they are."""
+    """Without those that another one shows already; a path through symbolic links is shown under both its names."""
     found: list[Path] = []
-    wanted = [path if path in SYSTEM else Path(os.path.realpath(path)) for path in paths]
-    for path in sorted(set(wanted), key=lambda one: (len(one.parts), str(one))):
-        if path.is_symlink() or not any(path.is_relative_to(other) for other in found if not other.is_symlink()):
+    wanted = {path for named in paths for path in (named, Path(os.path.realpath(named)))}
+    for path in sorted(wanted, key=lambda one: (len(one.parts), str(one))):
+        if path in SYSTEM or not any(path.is_relative_to(other) for other in found if not _is_link(other)):
             found.append(path)
     return found

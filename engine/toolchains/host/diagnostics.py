@@ -14,6 +14,8 @@ _HEAD = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$"
 )
 _LINK = re.compile(r"undefined reference|multiple definition|cannot find -l|ld returned|relocation")
+_BUILD_LINE = re.compile(r"^(\[\d+/\d+\] |FAILED: |ninja: |\S*(g\+\+|clang\+\+)\S* -std=)")
+_PATH = re.compile(r"/\S+/(?=[\w.]+\.s:)")
 _OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\])$")
 _GAP = re.compile(
     r"is not a member of .(torch|at|c10)\b|.class torch::Tensor. has no member|.(at|c10|py). has not been declared"
@@ -47,7 +49,8 @@ def excerpt(log: str) -> str:
     lines = [line for block in errors for line in _shown(block)]
     lines += [_cut(line) for line in log.split("\n") if _LINK.search(line) and not lines]
     if not lines:
-        lines = [_cut(line) for line in log.strip().split("\n")[-MAX_LINES:]]
+        said = [line for line in log.strip().split("\n") if not _BUILD_LINE.match(line)]
+        lines = [_cut(_PATH.sub("", line)) for line in said[-MAX_LINES:]]
     if len(lines) > MAX_LINES:
         lines = [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} more lines"]
     return "\n".join(lines)
