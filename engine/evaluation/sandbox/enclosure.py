@@ -12,6 +12,7 @@ import os
 import resource
 import select
 import signal
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -205,7 +206,7 @@ def _confine(wanted: Wanted, user: int, tell: int) -> None:
     _close(_opened(), keep=[0, 1, 2, tell, *wanted.keep])
     os.setsid()
     scratch = room.SCRATCH if walls.has_room else wanted.scratch
-    os.environ["HOME"] = os.environ["TMPDIR"] = str(scratch)
+    os.environ["HOME"] = os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
     for kind, value in _values(wanted).items():
         _, hard = resource.getrlimit(kind)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
