@@ -27,12 +27,22 @@ class Standing(StrEnum):
     BROKEN = "broken"
     ABSENT = "absent"
 
+    @property
+    def severity(self) -> int:
+        """Larger is worse. A wall that stood in one stage and could not be made in another did not stand throughout."""
+        return (Standing.HELD, Standing.ABSENT, Standing.FLAGGED, Standing.BROKEN).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One check. `check` is its short name, the same in every result; `detail` holds the figures and units."""
+    """One check. `check` is its short name, the same in every result; `detail` holds the figures and units.
+
+    Where a check compares two numbers, `value` is what was measured and `limit` what it must not exceed, in one unit.
+    """
 
     group: Group
     check: str
     standing: Standing
     detail: str = ""
+    value: float | None = None
+    limit: float | None = None
