@@ -8,15 +8,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events
+from storage import events, headline
 from storage.codec import DecodeError
 from storage.journal import Entry
 from storage.records import Command, RunSettings, RunState, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed
-
-_LINE_LENGTH = 240
 
 
 def rows_of_settings(settings: RunSettings) -> Rows:
@@ -142,15 +140,16 @@ def _(event: events.DiagnosisWritten) -> Rows:
 def _(event: events.Compiled) -> Rows:
     result = event.result
     row = _fields(result) | {"log_blob": event.log_blob, "detail": result.diagnostics}
-    yield "evaluations", _stage(event, "compile") | row | {"message": _compiler_line(result.diagnostics)}
+    row |= {"message": headline.of_build(result)}
+    yield "evaluations", _stage(event, "compile") | row
     yield from _proofs(event, "compile")
 
 
 @project.register(events.Checked)
 def _(event: events.Checked) -> Rows:
     result = event.result
-    row = _stage(event, "check") | _fields(result) | {"detail": result.message, "message": _line(result.message)}
-    yield "evaluations", row
+    row = _fields(result) | {"detail": result.message, "message": headline.of_check(result)}
+    yield "evaluations", _stage(event, "check") | row
     if result.verdict is not Verdict.PASSED:
         yield "correctness_errors", _mismatch(event)
     yield from _proofs(event, "check")
@@ -234,15 +233,3 @@ def _mismatch(event: events.Checked) -> dict[str, Any]:
     if wrong is None:
         return row | {"trial": "", "first_index": [], "shape": [], "heat": []}
     return row | _fields(wrong) | {"first_index": wrong.index}
-
-
-def _line(text: str) -> str:
-    """The first line that says something, cut for one row of a table."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return first if len(first) <= _LINE_LENGTH else first[: _LINE_LENGTH - 1] + "…"
-
-
-def _compiler_line(diagnostics: str) -> str:
-    """The first error among warnings and notes."""
-    errors = [line for line in diagnostics.splitlines() if "error" in line.lower()]
-    return _line(errors[0] if errors else diagnostics)

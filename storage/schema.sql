@@ -138,7 +138,7 @@ CREATE VIEW standings AS
 SELECT run_id, candidate_id, seq, number, stage, check_group, check_name, standing, detail, value, allowed FROM proofs
 QUALIFY seq = max(seq) OVER (PARTITION BY run_id, candidate_id, stage, check_group, check_name)
 UNION ALL
-SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent', 'flagged', unnest(flags), NULL, NULL
+SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent kept', 'flagged', unnest(flags), NULL, NULL
 FROM candidates;
 
 -- The best correct candidate, as the engine settled it.

@@ -6,21 +6,20 @@ from dataclasses import replace
 
 from storage.proof import Group, Proof, Standing
 
+_RULES = ("own kernel used", "reference not reused", "current stream only", "no processes left", "machinery untouched",
+          "precision kept", "no files, network, environment", "no hidden code", "no result cache")  # fmt: skip
 SCREENED = (
-    Proof(Group.SCREENING, "library calls", Standing.HELD, "no computing operator of PyTorch in forward or below it"),
-    Proof(Group.SCREENING, "imports", Standing.HELD, "torch, torch.utils.cpp_extension"),
-    Proof(Group.SCREENING, "evaluator in sight", Standing.HELD, "names no frame, clock, process or garbage collector"),
-    Proof(Group.SCREENING, "included headers", Standing.HELD, "cute/tensor.hpp, torch/extension.h, vector"),
-    Proof(Group.SCREENING, "library symbols", Standing.HELD, "214 undefined symbols, all of libc, libstdc++ and torch"),
-)
-REFUSED = (
+    Proof(Group.SCREENING, "no library fall-back", Standing.HELD),
+    *(Proof(Group.SCREENING, rule, Standing.HELD) for rule in _RULES),
     Proof(
-        Group.SCREENING, "library calls", Standing.BROKEN,
-        "line 31: forward calls torch.nn.functional.scaled_dot_product_attention on its own inputs; this task allows "
-        "no library operator, so the kernel would only stand beside the answer",
+        Group.SCREENING, "outside functions", Standing.HELD, "214 undefined symbols, all of libc, libstdc++ and torch"
     ),
-    *SCREENED[1:4],
-)  # fmt: skip
+)
+FALL_BACK = (
+    "line 31: forward calls torch.nn.functional.scaled_dot_product_attention, which computes the task; write the "
+    "computation into your own kernel"
+)
+REFUSED = (replace(SCREENED[0], standing=Standing.BROKEN, detail=FALL_BACK), *SCREENED[1:10])
 WALLS = (
     Proof(Group.ISOLATION, "network", Standing.HELD, "a namespace of its own without any interface but a closed lo"),
     Proof(
@@ -50,17 +49,20 @@ DISAGREED = (
     ),
 )  # fmt: skip
 TIMED = (
-    Proof(Group.TIMING, "fresh contents", Standing.HELD, "240 timed calls, no two with the same inputs"),
-    Proof(Group.TIMING, "timed outputs", Standing.HELD, "all 240 agree with the reference", 8.1e-6, 1e-4),
-    Proof(Group.TIMING, "two clocks", Standing.HELD, "the worker's and the judge's differ by 11 µs, 40 µs allowed"),
-    Proof(Group.TIMING, "other side stopped", Standing.HELD, "0.3 ms of processor time while the baseline ran"),
+    Proof(
+        Group.TIMING, "clock", Standing.HELD, "the judge's clock decides; the worker's differs by 11 µs, 40 µs allowed"
+    ),
+    Proof(Group.TIMING, "outputs of timed calls", Standing.HELD, "all 240 agree with the reference", 8.1e-6, 1e-4),
+    Proof(Group.TIMING, "fresh inputs", Standing.HELD, "240 timed calls, no two with the same contents"),
+    Proof(Group.TIMING, "idle threads", Standing.HELD, "0.3 ms of processor time while the baseline ran"),
+    Proof(Group.TIMING, "noise", Standing.HELD, "reference against itself 1.001 (0.996 to 1.005, 20 turns)"),
     Proof(Group.TIMING, "locked clocks", Standing.ABSENT, "a virtual machine does not let its clocks be locked"),
 )
 SUSPICIOUS = (
-    *TIMED[:4],
-    replace(
-        TIMED[4], check="quiet machine", standing=Standing.FLAGGED,
-        detail="other processes took 38 % of the processors before the first pair; measure again before you rely on it",
+    *TIMED[:5],
+    Proof(
+        Group.TIMING, "machine", Standing.FLAGGED,
+        "waiting for a processor: candidate 38 % of its time, reference 36 %; load 3.10",
     ),
 )  # fmt: skip
 LOST_STRUCTURE = "this repair removed the CuTe structure: 9 layouts and 4 copies became plain loops"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.records import CheckResult, CompileResult, Mismatch, Verdict
-from tests.sample_proofs import AGREED, DISAGREED, REFUSED, SCREENED, WALLS
+from tests.sample_proofs import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
          "double-buffer the pipeline", "larger thread tile", "fuse the epilogue", "reorder the loop nest")  # fmt: skip
@@ -35,7 +35,11 @@ BUILT = CompileResult(
 )
 BROKEN = CompileResult(False, 11.5, DIAGNOSTICS, verdict=Verdict.COMPILE_ERROR, proofs=(*SCREENED[:4], *WALLS))
 TURNED_AWAY = CompileResult(
-    False, 0.1, f"refused by screening: {REFUSED[0].detail}", verdict=Verdict.REFUSED, proofs=REFUSED
+    False,
+    0.1,
+    f"The candidate was refused before it ran, by what its text does:\n- {FALL_BACK}",
+    verdict=Verdict.REFUSED,
+    proofs=REFUSED,
 )
 RIGHT = CheckResult(
     Verdict.PASSED,

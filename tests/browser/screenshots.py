@@ -83,7 +83,7 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield kernel("source", run.run_id, best, "Source")
     yield kernel("profile", run.run_id, best, "Profile")
     yield kernel("prompts", run.run_id, best, "Prompts and replies")
-    yield kernel("evidence", run.run_id, best, "Evidence")
+    yield kernel("trust", run.run_id, best, "Trust")
     for name, found in (("wrong-result", wrong), ("compile-error", broken)):
         if found:
             yield kernel(name, run.run_id, found, "Errors")
