@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
-from storage.proof import Standing
-from storage.queries import ProofRow
+from storage.proof import Proof, Standing, counted
 from storage.records import Verdict
 
 
@@ -21,11 +20,11 @@ class Trust:
     rest: str = ""
 
 
-def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[ProofRow]) -> Trust:
+def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) -> Trust:
     """What stands behind a verdict, all checks together."""
     if not proofs:
         return _unrecorded(verdict)
-    told = counts(proofs)
+    told = counted(proofs)
     broken = _named(proofs, Standing.BROKEN)
     match verdict:
         case None:
@@ -43,26 +42,12 @@ def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[ProofRow])
             return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{told}.")
 
 
-def counts(proofs: Sequence[ProofRow]) -> str:
-    """ "34 checks held, 1 flagged, 2 could not be made here"; kinds that there are none of are left out."""
-    words = {
-        Standing.HELD: "held",
-        Standing.FLAGGED: "flagged",
-        Standing.BROKEN: "broken",
-        Standing.ABSENT: "could not be made here",
-    }
-    number = {kind: sum(row.standing is kind for row in proofs) for kind in words}
-    first, *others = [f"{number[kind]} {word}" for kind, word in words.items() if number[kind]]
-    amount, _, word = first.partition(" ")
-    return ", ".join([f"{amount} {'check' if amount == '1' else 'checks'} {word}", *others])
-
-
-def _named(proofs: Sequence[ProofRow], standing: Standing) -> str:
+def _named(proofs: Sequence[Proof], standing: Standing) -> str:
     names = dict.fromkeys(row.check for row in proofs if row.standing is standing)
     return ", ".join(f"“{name}”" for name in names)
 
 
-def _rejected(verdict: Verdict, proofs: Sequence[ProofRow]) -> str:
+def _rejected(verdict: Verdict, proofs: Sequence[Proof]) -> str:
     groups = dict.fromkeys(str(row.group) for row in proofs if row.standing is Standing.BROKEN)
     if verdict is Verdict.REFUSED:
         return f"Refused{' by ' if groups else ''}{' and '.join(groups)}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import wording
-from storage.proof import Group, Standing
-from storage.queries import EvaluationRow, ProofRow, TimingSamples
+from storage.proof import Group, Proof, Standing
+from storage.queries import EvaluationRow, TimingSamples
 
 ROW_PX = 24
 FLOOR = 1e-3
@@ -31,12 +31,12 @@ class Measured:
         return math.inf if math.isnan(self.error) else self.error / self.allowed
 
 
-def measured(proofs: Sequence[ProofRow], evaluation: EvaluationRow | None) -> list[Measured]:
+def measured(proofs: Sequence[Proof], evaluation: EvaluationRow | None) -> list[Measured]:
     """The errors that a candidate's checks of correctness have in figures; else the largest alone."""
     found = [
-        Measured(row.check, row.value, row.allowed, row.standing is Standing.BROKEN)
+        Measured(row.check, row.value, row.limit, row.standing is Standing.BROKEN)
         for row in proofs
-        if row.group is Group.CORRECTNESS and row.value is not None and row.allowed is not None and row.allowed > 0
+        if row.group is Group.CORRECTNESS and row.value is not None and row.limit is not None and row.limit > 0
     ]
     if found or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
         return found

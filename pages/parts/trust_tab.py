@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.parts import index, plot, table, trust, trust_facts, trust_figures, wording
 from storage import queries
-from storage.proof import Group, Standing
-from storage.queries import CandidateRow, EvaluationRow, ProofRow
+from storage.proof import Group, StagedProof, Standing, counted
+from storage.queries import CandidateRow, EvaluationRow
 from storage.records import Verdict
 
 COLUMNS = [
@@ -48,12 +48,12 @@ def _overall(found: trust.Trust) -> None:
 
 
 def _group(
-    group: Group, run_id: str, candidate: CandidateRow, evaluation: EvaluationRow | None, proofs: Sequence[ProofRow]
+    group: Group, run_id: str, candidate: CandidateRow, evaluation: EvaluationRow | None, proofs: Sequence[StagedProof]
 ) -> None:
     mine = [row for row in proofs if row.group is group]
     facts = trust_facts.OF_GROUP[group](evaluation) if evaluation else []
     heading, name = wording.GROUP_NAME[group], candidate.candidate_id
-    st.markdown(f"#### {heading} :gray[{wording.plain(trust.counts(mine)) if mine else ''}]")
+    st.markdown(f"#### {heading} :gray[{wording.plain(counted(mine)) if mine else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
     if mine:
         rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(mine)]
@@ -69,7 +69,7 @@ def _group(
         table.draw(f"Figures: {heading}", FACTS, rows, key=f"facts:{group}:{name}", is_compact=True)
 
 
-def cells(row: ProofRow) -> dict[str, table.Cell]:
+def cells(row: StagedProof) -> dict[str, table.Cell]:
     """One check as cells. Where it was made is told when that matters."""
     made = f"while {' and '.join(STAGE_NAME.get(stage, stage) for stage in row.stages)}"
     note = made if row.standing is not Standing.HELD and len(row.stages) > 1 else ""

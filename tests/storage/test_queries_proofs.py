@@ -52,7 +52,7 @@ def test_a_check_made_in_several_stages_is_one_row_that_names_them(db: Database,
         ("two clocks", Standing.FLAGGED, ["time"]),
     ]
     row = queries.proofs(db, "sample", "c001")[1]
-    assert (row.group, row.detail, row.value, row.allowed) == (Group.TIMING, "90 µs apart", 90.0, 40.0)
+    assert (row.group, row.detail, row.value, row.limit) == (Group.TIMING, "90 µs apart", 90.0, 40.0)
 
 
 def test_a_check_stands_where_it_stood_worst(db: Database, root: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_flag_on_the_edit_itself_is_a_flagged_check(sample: Database) -> None:
         assert isinstance(event, ev.CandidateCreated)
         found = [row for row in queries.proofs(sample, "sample", event.candidate_id) if row.check == "intent kept"]
         assert [(row.group, row.standing, row.detail, row.stages) for row in found] == [
-            (Group.SCREENING, Standing.FLAGGED, LOST_STRUCTURE, ["write"])
+            (Group.SCREENING, Standing.FLAGGED, LOST_STRUCTURE, ("write",))
         ]
         assert queries.standing_counts(sample, "sample")[event.candidate_id].flagged == 1
 
