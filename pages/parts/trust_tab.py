@@ -18,6 +18,7 @@ COLUMNS = [
     table.Column("detail", "Detail", "wide"),
 ]
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
+DETAIL_LENGTH = 2_000
 STAGE_NAME = {"write": "writing", "compile": "building", "check": "checking", "time": "timing"}
 PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
 
@@ -78,7 +79,7 @@ def cells(row: StagedProof) -> dict[str, table.Cell]:
         "standing": table.pill(
             wording.STANDING_NAME[row.standing], wording.STANDING_TONE[row.standing], str(row.standing)
         ),
-        "detail": table.text(row.detail, note=note),
+        "detail": table.text(row.detail[:DETAIL_LENGTH], note=note),
     }
 
 
