@@ -60,7 +60,7 @@ def _group(
         rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(mine)]
         table.draw(f"Checks: {heading}", COLUMNS, rows, key=f"proofs:{group}:{name}", is_compact=True, is_folding=True)
     elif not facts or proofs:
-        st.markdown(f":gray[{wording.plain(missing(group, candidate))}]")
+        st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
         _errors(run_id, candidate, trust_figures.measured(mine, evaluation))
     if group is Group.TIMING:
@@ -83,13 +83,13 @@ def cells(row: StagedProof) -> dict[str, table.Cell]:
     }
 
 
-def missing(group: Group, candidate: CandidateRow) -> str:
+def missing(group: Group, verdict: Verdict | None, evaluation: EvaluationRow | None) -> str:
     """Why a group has no checks."""
-    if candidate.verdict is None:
+    if verdict is None:
         return "Not reached yet."
     if group is Group.TIMING:
-        return "Not timed yet." if candidate.verdict is Verdict.PASSED else "Not timed: only a correct kernel is."
-    if candidate.verdict in (Verdict.COMPILE_ERROR, Verdict.REFUSED) and group is not Group.SCREENING:
+        return "Not timed yet." if verdict is Verdict.PASSED else "Not timed: only a correct kernel is."
+    if group is not Group.SCREENING and (evaluation is None or evaluation.check_verdict is None):
         return "Not reached: the kernel was not run."
     return "No check of this kind was recorded."
 

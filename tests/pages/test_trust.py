@@ -74,6 +74,24 @@ def test_a_check_of_several_stages_says_where_it_did_not_hold() -> None:
     assert trust_tab.cells(held)["detail"]["note"] == ""  # type: ignore[index]
 
 
+def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    refused: dict[str, object] = {
+        "verdict": "refused",
+        "message": "spoke without being asked",
+        "proofs": [],
+        "mismatch": None,
+    }
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "Checked":
+            line["event"]["result"] |= refused
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["kind"] != "Timed"))
+    shown = trust_of(open_page, "c001")
+    assert "Refused" in shown
+    assert "the kernel was not run" not in shown
+
+
 @pytest.mark.parametrize("error", [0.0, 1e-300, 1e-9, 1e-6, 1e-5, 3.0, 1e300, math.inf, math.nan])
 def test_any_error_has_its_place_in_the_picture(error: float) -> None:
     found = [Measured("wide", error, 1e-6, is_wrong=not error <= 1e-6), Measured("own", 2e-7, 1e-6, is_wrong=False)]
