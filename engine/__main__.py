@@ -17,7 +17,7 @@ from rich.console import Console
 
 from engine import loop, supervisor, tasks
 from engine.bench import Bench
-from engine.cli import arguments, verbs
+from engine.cli import arguments, judgement, verbs
 from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
@@ -143,7 +143,7 @@ def evaluate_file(options: Namespace) -> int:
     if options.json:
         print(json.dumps(result))
     else:
-        Console().print_json(json.dumps(result))
+        judgement.print_judgement(Console(), result)
     return OK
 
 

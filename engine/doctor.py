@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from engine.evaluation.sandbox import Walls
@@ -25,31 +27,37 @@ ALLOW_NAMESPACES = (
 
 def findings() -> list[Checked]:
     """Everything worth knowing before a run, required things first."""
-    return [*checks(), *_walls(), _home(), _endpoint(), _cuda()]
+    return [*checks(), _home(), _endpoint(), _cuda()]
 
 
-def print_findings(console: Console) -> bool:
-    """Print the report; True when a run with recorded replies can work here."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("", "what", "found", "what to do"):
-        table.add_column(heading, overflow="fold")
-    found = findings()
-    for one in found:
-        table.add_row("[green]ok[/]" if one.is_ok else "[yellow]--[/]", one.name, one.detail, one.remedy)
-    console.print(table, highlight=False)
-    return all(one.is_ok for one in found if one.is_required)
-
-
-def _walls() -> list[Checked]:
+def walls() -> list[Checked]:
     """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
     tried = subprocess.run([sys.executable, "-m", "engine.evaluation.sandbox.probe"], capture_output=True, text=True)
     if tried.returncode != 0:
         return [Checked("isolation", False, tried.stderr.strip().splitlines()[-1], ALLOW_NAMESPACES, is_required=True)]
-    walls: Walls = codec.from_plain(Walls, json.loads(tried.stdout))
+    found: Walls = codec.from_plain(Walls, json.loads(tried.stdout))
     return [
-        Checked(f"isolation: {name}", stands, detail, "" if stands else ALLOW_NAMESPACES)
-        for name, stands, detail in walls.described()
+        Checked(name, stands, detail, "" if stands else ALLOW_NAMESPACES) for name, stands, detail in found.described()
     ]
+
+
+def print_findings(console: Console) -> bool:
+    """Print the report, walls in a section of their own; True when a run with recorded replies can work here."""
+    found, standing = findings(), walls()
+    _print(console, "what", found)
+    console.print()
+    _print(console, "wall around a candidate", standing)
+    return all(one.is_ok for one in (*found, *standing) if one.is_required)
+
+
+def _print(console: Console, subject: str, found: Sequence[Checked]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", subject, "found", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        mark = "[green]ok[/]" if one.is_ok else "[yellow]--[/]"
+        table.add_row(mark, *map(escape, (one.name, one.detail, one.remedy)))
+    console.print(table, highlight=False)
 
 
 def _home() -> Checked:

@@ -10,7 +10,6 @@ from pages.parts import (
     candidate_header,
     diff_tab,
     errors_tab,
-    evidence_tab,
     index,
     missing,
     now,
@@ -19,12 +18,14 @@ from pages.parts import (
     pulse,
     repair_tab,
     source_tab,
+    trust_tab,
 )
 from storage import queries
 from storage.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
+wanted_tab = st.query_params.get("tab", "")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,
@@ -33,7 +34,7 @@ TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Errors": errors_tab.draw,
     "Profile": profile_tab.draw,
     "Prompts and replies": prompts_tab.draw,
-    "Evidence": evidence_tab.draw,
+    "Trust": trust_tab.draw,
 }
 
 
@@ -53,6 +54,8 @@ def live() -> None:
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     candidate_header.draw(run, candidate)
+    if wanted_tab in TABS:
+        st.session_state.setdefault("tab", wanted_tab)
     tabs = st.tabs(list(TABS), key="tab", on_change="rerun")
     for tab, fill in zip(tabs, TABS.values(), strict=True):
         if tab.open:

@@ -46,9 +46,11 @@ def live() -> None:
         steering_panel.draw(run, state)
         command_list.draw(run)
         step_feed.draw(run)
-    if chosen := clicked or opened:
+    chosen, _, tab = (clicked or opened or "").partition("#")
+    if chosen:
         st.session_state[f"looked_at:{run_id}"] = chosen
-        st.switch_page("candidate.py", query_params={"run": run_id, "candidate": chosen})
+        target = {"run": run_id, "candidate": chosen} | ({"tab": tab} if tab else {})
+        st.switch_page("candidate.py", query_params=target)
 
 
 live()

@@ -8,14 +8,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events
+from storage import events, headline
 from storage.codec import DecodeError
 from storage.journal import Entry
 from storage.records import Command, RunSettings, RunState, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
-
-_LINE_LENGTH = 240
+_Judged = events.Compiled | events.Checked | events.Timed
 
 
 def rows_of_settings(settings: RunSettings) -> Rows:
@@ -30,8 +29,8 @@ def rows_of_settings(settings: RunSettings) -> Rows:
 
 def rows_of_command(run_id: str, seq: int, command: Command) -> Rows:
     """A line of commands.jsonl; `seq` is its line number."""
-    asked = _command(command)
-    yield "commands", storable({"run_id": run_id, "seq": seq, "time": command.asked_at, "phase": "asked"} | asked)
+    head = {"run_id": run_id, "seq": seq, "time": command.asked_at, "phase": "asked"}
+    yield "commands", storable(head | _fields(command))
 
 
 def rows_of_entry(run_id: str, entry: Entry, line: str) -> Rows:
@@ -141,16 +140,19 @@ def _(event: events.DiagnosisWritten) -> Rows:
 def _(event: events.Compiled) -> Rows:
     result = event.result
     row = _fields(result) | {"log_blob": event.log_blob, "detail": result.diagnostics}
-    yield "evaluations", _stage(event, "compile") | row | {"message": _compiler_line(result.diagnostics)}
+    row |= {"message": headline.of_build(result)}
+    yield "evaluations", _stage(event, "compile") | row
+    yield from _proofs(event, "compile")
 
 
 @project.register(events.Checked)
 def _(event: events.Checked) -> Rows:
     result = event.result
-    row = _stage(event, "check") | _fields(result) | {"detail": result.message, "message": _line(result.message)}
-    yield "evaluations", row
+    row = _fields(result) | {"detail": result.message, "message": headline.of_check(result)}
+    yield "evaluations", _stage(event, "check") | row
     if result.verdict is not Verdict.PASSED:
         yield "correctness_errors", _mismatch(event)
+    yield from _proofs(event, "check")
 
 
 @project.register(events.Timed)
@@ -161,6 +163,7 @@ def _(event: events.Timed) -> Rows:
     derived |= {"latency_ms": result.latency_ms, "baseline_latency_ms": result.baseline_latency_ms}
     row = _stage(event, "time") | _fields(result) | derived
     yield "evaluations", row | {"verdict": Verdict.PASSED, "message": ""}
+    yield from _proofs(event, "time")
 
 
 @project.register(events.Profiled)
@@ -186,7 +189,7 @@ def _(event: events.DepthFinished) -> Rows:
 
 @project.register(events.CommandAcknowledged)
 def _(event: events.CommandAcknowledged) -> Rows:
-    yield "commands", _command(event.command) | {"phase": "acknowledged", "step": event.step}
+    yield "commands", _fields(event.command) | {"phase": "acknowledged", "step": event.step}
 
 
 @project.register(events.CommandEffective)
@@ -214,14 +217,14 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _stage(
-    event: events.Compiled | events.Checked | events.Timed | events.Profiled | events.ProfileFailed, stage: str
-) -> dict[str, Any]:
+def _stage(event: _Judged | events.Profiled | events.ProfileFailed, stage: str) -> dict[str, Any]:
     return {"step": event.step, "candidate_id": event.candidate_id, "stage": stage}
 
 
-def _command(command: Command) -> dict[str, Any]:
-    return _fields(command)
+def _proofs(event: _Judged, stage: str) -> Rows:
+    for number, proof in enumerate(event.result.proofs):
+        row = {"candidate_id": event.candidate_id, "stage": stage, "number": number, "allowed": proof.limit}
+        yield "proofs", row | _fields(proof) | {"check_group": proof.group, "check_name": proof.check}
 
 
 def _mismatch(event: events.Checked) -> dict[str, Any]:
@@ -230,15 +233,3 @@ def _mismatch(event: events.Checked) -> dict[str, Any]:
     if wrong is None:
         return row | {"trial": "", "first_index": [], "shape": [], "heat": []}
     return row | _fields(wrong) | {"first_index": wrong.index}
-
-
-def _line(text: str) -> str:
-    """The first line that says something, cut for one row of a table."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return first if len(first) <= _LINE_LENGTH else first[: _LINE_LENGTH - 1] + "…"
-
-
-def _compiler_line(diagnostics: str) -> str:
-    """The first error among warnings and notes."""
-    errors = [line for line in diagnostics.splitlines() if "error" in line.lower()]
-    return _line(errors[0] if errors else diagnostics)

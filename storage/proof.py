@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -27,12 +28,66 @@ class Standing(StrEnum):
     BROKEN = "broken"
     ABSENT = "absent"
 
+    @property
+    def severity(self) -> int:
+        """Larger is worse. A wall that stood in one stage and could not be made in another did not stand throughout."""
+        return (Standing.HELD, Standing.ABSENT, Standing.FLAGGED, Standing.BROKEN).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One check. `check` is its short name, the same in every result; `detail` holds the figures and units."""
+    """One check. `check` is its short name, the same in every result; `detail` holds the figures and units.
+
+    Where a check compares two numbers, `value` is what was measured and `limit` what it must not exceed, in one unit.
+    """
 
     group: Group
     check: str
     standing: Standing
     detail: str = ""
+    value: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedProof(Proof):
+    """One check of one candidate and the stages it was made in: write, compile, check, time."""
+
+    stages: tuple[str, ...] = ()
+
+
+def standing(found: Iterable[StagedProof]) -> list[StagedProof]:
+    """One proof per check, by group, the worst first. A check made in several stages shows where it stood worst.
+
+    Several of one check in one stage are several findings and all stay.
+    """
+    by_check: dict[tuple[Group, str], list[StagedProof]] = {}
+    for proof in found:
+        by_check.setdefault((proof.group, proof.check), []).append(proof)
+    groups = list(Group)
+    kept = (proof for same in by_check.values() for proof in _worst_stage(same))
+    return sorted(kept, key=lambda proof: (groups.index(proof.group), -proof.standing.severity))
+
+
+def _worst_stage(same: Sequence[StagedProof]) -> list[StagedProof]:
+    stages = tuple(dict.fromkeys(stage for proof in same for stage in proof.stages))
+    worst = max(reversed(same), key=lambda proof: proof.standing.severity)
+    return [replace(proof, stages=stages) for proof in same if proof.stages == worst.stages]
+
+
+_WORDS = {
+    Standing.HELD: "held",
+    Standing.FLAGGED: "flagged",
+    Standing.BROKEN: "broken",
+    Standing.ABSENT: "could not be made here",
+}
+
+
+def counted(proofs: Sequence[Proof]) -> str:
+    """ "34 checks held, 1 flagged, 2 could not be made here"; kinds that there are none of are left out."""
+    number = {kind: sum(proof.standing is kind for proof in proofs) for kind in _WORDS}
+    told = [(number[kind], word) for kind, word in _WORDS.items() if number[kind]]
+    if not told:
+        return "no check was made"
+    (first, word), *others = told
+    return ", ".join([f"{first} {'check' if first == 1 else 'checks'} {word}", *(f"{n} {w}" for n, w in others)])

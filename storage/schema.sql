@@ -3,7 +3,7 @@
 -- `seq` is the line's number in its journal, `time` its time in seconds since the epoch. No keys and no indexes: byte
 -- offsets make reading exact. Mappings are JSON text.
 --
--- Version 1. The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals:
+-- Version 2. The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals:
 -- raise the version when projection.py writes something else into the same columns.
 
 CREATE TABLE runs (
@@ -30,7 +30,8 @@ CREATE TABLE steps (
 
 CREATE TABLE candidates (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, parent_id VARCHAR, base_id VARCHAR,
-    depth BIGINT, generation BIGINT, repair BIGINT, origin VARCHAR, source_blob VARCHAR, summary VARCHAR
+    depth BIGINT, generation BIGINT, repair BIGINT, origin VARCHAR, source_blob VARCHAR, summary VARCHAR,
+    flags VARCHAR[]
 );
 
 CREATE TABLE diffs (
@@ -56,6 +57,13 @@ CREATE TABLE evaluations (
     precision VARCHAR, seed BIGINT,
     speedup DOUBLE, speedup_low DOUBLE, speedup_high DOUBLE, noise DOUBLE, latency_ms DOUBLE,
     baseline_latency_ms DOUBLE, baseline VARCHAR, candidate_ms DOUBLE[], baseline_ms DOUBLE[]
+);
+
+-- One row per check that stands behind an evaluation, in the order they were made. value is what was measured, allowed
+-- what it is compared with; both are NULL where a check compares no numbers.
+CREATE TABLE proofs (
+    run_id VARCHAR, seq BIGINT, number BIGINT, candidate_id VARCHAR, stage VARCHAR, check_group VARCHAR,
+    check_name VARCHAR, standing VARCHAR, detail VARCHAR, value DOUBLE, allowed DOUBLE
 );
 
 CREATE TABLE correctness_errors (
@@ -123,6 +131,15 @@ SELECT v.run_id, v.candidate_id, e.seq, e.speedup, e.speedup_low, e.speedup_high
     e.baseline_latency_ms, e.baseline
 FROM verdicts v JOIN evaluations e ON e.run_id = v.run_id AND e.seq = v.timing_seq
 WHERE v.verdict = 'passed';
+
+-- What stands: of each check the last word of each stage, and what was noted about a candidate's own edit. A timing that
+-- finds a wrong result ends as a check, which must not hide what the check before it had shown.
+CREATE VIEW standings AS
+SELECT run_id, candidate_id, seq, number, stage, check_group, check_name, standing, detail, value, allowed FROM proofs
+QUALIFY seq = max(seq) OVER (PARTITION BY run_id, candidate_id, stage, check_group, check_name)
+UNION ALL
+SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent kept', 'flagged', unnest(flags), NULL, NULL
+FROM candidates;
 
 -- The best correct candidate, as the engine settled it.
 CREATE VIEW incumbents AS

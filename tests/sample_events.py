@@ -24,7 +24,8 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
-from tests.sample_results import DIAGNOSTICS, IDEAS, KERNEL, RIGHT, WRONG
+from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS, TIMED
+from tests.sample_results import BROKEN, BUILT, IDEAS, KERNEL, RIGHT, TURNED_AWAY, WRONG
 
 
 class Script:
@@ -104,30 +105,31 @@ class Script:
             ev.CandidateCreated(
                 self.step, name, parent, self.base, self.depth, 0, repair, origin, self.keep(source),
                 self.keep("\n".join(lines) + "\n") if parent else None, added, removed, idea,
+                (LOST_STRUCTURE,) if repair == 2 and self.depth % 8 == 1 else (),
             )
         )  # fmt: skip
         self.finish(kind, 6.0, "created")
         return name
 
     def judge(self, name: str, repair: int) -> Verdict:
-        fails_to_build = self.depth % 4 == 1 and repair == 0
         is_wrong = (self.depth % 4 == 1 and repair == 1) or self.depth % 7 == 6
+        built = self.build(repair)
         self.begin(StepKind.COMPILE, name)
-        log = self.keep(DIAGNOSTICS if fails_to_build else "ptxas info: Used 96 registers, 34816 bytes smem")
-        verdict = Verdict.COMPILE_ERROR if fails_to_build else Verdict.PASSED
-        remarks = () if fails_to_build else ("96 registers", "34816 bytes of shared memory", "no spills")
-        built = CompileResult(
-            not fails_to_build, 11.5, DIAGNOSTICS if fails_to_build else "", "", remarks, verdict=verdict
-        )
+        log = self.keep(built.diagnostics or "ptxas info: Used 96 registers, 34816 bytes smem")
         self.emit(ev.Compiled(self.step, name, built, log), 2.0)
-        self.finish(StepKind.COMPILE, 11.5, verdict)
-        if fails_to_build:
-            return verdict
+        self.finish(StepKind.COMPILE, built.seconds, built.verdict)
+        if not built.is_ok:
+            return built.verdict
         self.begin(StepKind.CHECK, name)
         checked = WRONG if is_wrong else RIGHT
         self.emit(ev.Checked(self.step, name, checked), 1.0)
         self.finish(StepKind.CHECK, checked.seconds, checked.verdict)
         return checked.verdict
+
+    def build(self, repair: int) -> CompileResult:
+        if self.depth % 8 == 7 and repair == 0:
+            return TURNED_AWAY
+        return BROKEN if self.depth % 4 == 1 and repair == 0 else BUILT
 
     def measure(self, name: str) -> None:
         self.begin(StepKind.TIME, name)
@@ -136,7 +138,7 @@ class Script:
         pairs = [self.random.gauss(1.0, 0.01) for _ in range(20)]
         timed = TimingResult(
             tuple(2.0 / speedup * p for p in pairs), tuple(2.0 * p * self.random.gauss(1.0, 0.005) for p in pairs),
-            "eager", 3.0, {"clock": "locked"},
+            "eager", 3.0, {"clock": "locked"}, SUSPICIOUS if self.depth % 5 == 3 else TIMED,
         )  # fmt: skip
         self.emit(ev.Timed(self.step, name, timed), 3.0)
         self.finish(StepKind.TIME, 3.0, "passed")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from storage.records import CheckResult, Mismatch, Verdict
+from storage.records import CheckResult, CompileResult, Mismatch, Verdict
+from tests.sample_proofs import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
          "double-buffer the pipeline", "larger thread tile", "fuse the epilogue", "reorder the loop nest")  # fmt: skip
@@ -29,6 +30,17 @@ kernel.cu(34): error: no instance of function template "cute::copy" matches the 
             argument types are: (cute::Tensor<...>, cute::Tensor<...>)
 1 error detected in the compilation of "kernel.cu"."""
 
+BUILT = CompileResult(
+    True, 11.5, remarks=("96 registers", "34816 bytes of shared memory", "no spills"), proofs=(*SCREENED, *WALLS)
+)
+BROKEN = CompileResult(False, 11.5, DIAGNOSTICS, verdict=Verdict.COMPILE_ERROR, proofs=(*SCREENED[:4], *WALLS))
+TURNED_AWAY = CompileResult(
+    False,
+    0.1,
+    f"The candidate was refused before it ran, by what its text does:\n- {FALL_BACK}",
+    verdict=Verdict.REFUSED,
+    proofs=REFUSED,
+)
 RIGHT = CheckResult(
     Verdict.PASSED,
     seconds=2.5,
@@ -40,6 +52,7 @@ RIGHT = CheckResult(
     precision="fp32-exact",
     seed=7,
     evidence={"isolated": "yes"},
+    proofs=(*WALLS, *AGREED),
 )
 WRONG = CheckResult(
     Verdict.INCORRECT,
@@ -65,4 +78,5 @@ WRONG = CheckResult(
     precision="fp32-exact",
     seed=7,
     evidence={"isolated": "yes"},
+    proofs=(*WALLS, *DISAGREED),
 )

@@ -15,7 +15,7 @@ EXAMPLES = """\
 examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
-  python -m engine evaluate swish my_kernel.py --json judge one file outside a run
+  python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...
   python -m engine show RUN                           what a run did, depth by depth
 

@@ -8,12 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from engine.cli.judgement import printable
 from engine.cli.live import attempts_table
 from engine.errors import EngineError
-from engine.history import History
+from engine.history import Attempt, History
 from storage import codec, journal, liveness
 from storage.blobs import Blobs
 from storage.folder import RunFolder, all_runs
+from storage.proof import StagedProof, Standing, standing
 from storage.records import RunState
 
 
@@ -63,10 +65,28 @@ def details(folder: RunFolder) -> dict[str, Any]:
             "speedup_interval": list(a.timed.speedup_interval) if a.timed else None,
             "latency_ms": a.timed.latency_ms if a.timed else None,
             "summary": a.created.summary,
+            "flags": list(a.created.flags),
+            "flagged": _checks(a, Standing.FLAGGED),
+            "broken": _checks(a, Standing.BROKEN),
         }
         for a in history.attempts.values()
     ]
     return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(history.depths)}
+
+
+def proofs_of(attempt: Attempt) -> list[StagedProof]:
+    """Every check made of a kernel, one per check, by group, the worst first."""
+    stages = {"compile": attempt.compiled, "check": attempt.checked, "time": attempt.timed}
+    made = {stage: result.proofs for stage, result in stages.items() if result is not None}
+    return standing(
+        StagedProof(p.group, p.check, p.standing, p.detail, p.value, p.limit, stages=(stage,))
+        for stage, proofs in made.items()
+        for p in proofs
+    )
+
+
+def _checks(attempt: Attempt, wanted: Standing) -> list[str]:
+    return [f"{p.check}: {p.detail}" for p in proofs_of(attempt) if p.standing is wanted]
 
 
 def print_list(console: Console) -> None:
@@ -88,6 +108,9 @@ def print_run(console: Console, folder: RunFolder) -> None:
     history, row = load(folder), summary(folder)
     console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
     console.print(attempts_table(list(history.attempts.values())))
+    for attempt in history.attempts.values():
+        for told in (*attempt.created.flags, *_checks(attempt, Standing.FLAGGED)):
+            console.print(f"{attempt.candidate_id}: flagged: {printable(told)}", highlight=False, markup=False)
     if history.best and history.best.timed:
         low, high = history.best.timed.speedup_interval
         console.print(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_TAIL = '''
+_TAIL = """
 
 import os as _os
 
@@ -18,7 +18,7 @@ class ModelNew(Model):
 
     def forward(self, *inputs):
         return self._compiled(*inputs)
-'''
+"""
 
 
 def source(task_source: str) -> str:

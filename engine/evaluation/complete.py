@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import ProfileUnavailable
@@ -27,6 +28,7 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     failed = timed if isinstance(timed, CheckResult) else None
     answer = _verdict(built, failed or checked)
     answer |= _correctness(checked) | _speed(timed if isinstance(timed, TimingResult) else None)
+    answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
     answer["profile"] = _profile(toolchain, task, source) if profile and answer["verdict"] == Verdict.PASSED else None
     return answer
 
@@ -71,6 +73,12 @@ def _speed(timed: TimingResult | None) -> dict[str, Any]:
         "pairs": len(timed.candidate_ms),
         "timing_evidence": dict(timed.evidence),
     }
+
+
+def _proofs(results: Mapping[str, CompileResult | CheckResult | TimingResult | None]) -> list[dict[str, Any]]:
+    """Every check made, in order, with the stage it was made in."""
+    made = {stage: result.proofs for stage, result in results.items() if result is not None}
+    return [{"stage": stage, **codec.to_plain(proof)} for stage, proofs in made.items() for proof in proofs]
 
 
 def _profile(toolchain: Toolchain, task: Task, source: str) -> dict[str, Any]:

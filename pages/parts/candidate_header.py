@@ -9,12 +9,7 @@ from storage import queries
 from storage.queries import CandidateRow, RunRow
 from storage.records import Verdict
 
-COLOUR: dict[Verdict, wording.Tone] = {
-    Verdict.PASSED: "green",
-    Verdict.COMPILE_ERROR: "orange",
-    Verdict.INCORRECT: "red",
-    Verdict.RUNTIME_ERROR: "red",
-}
+ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
@@ -29,6 +24,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         )
         st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
         _badges(candidate)
+        _flags(run, candidate)
         st.caption(
             f"`{candidate.candidate_id}` · depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
             width="content",
@@ -45,14 +41,28 @@ def _badges(candidate: CandidateRow) -> None:
     if candidate.verdict is None:
         st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
     else:
-        icon = ":material/check:" if candidate.verdict is Verdict.PASSED else ":material/close:"
-        st.badge(wording.VERDICT_NAME[candidate.verdict], color=COLOUR.get(candidate.verdict, "violet"), icon=icon)
+        icon = ICON.get(candidate.verdict, ":material/close:")
+        st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
     if candidate.is_best:
         st.badge("best", color="green", icon=":material/star:")
     elif candidate.is_accepted:
         st.badge("kept", color="blue")
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
+
+
+def _flags(run: RunRow, candidate: CandidateRow) -> None:
+    """What a person should look at, and the way there."""
+    count = queries.standing_counts(index.current(), run.run_id).get(candidate.candidate_id)
+    if count and count.flagged:
+        st.button(
+            f":orange-badge[:material/flag: {count.flagged} flagged]", key="flagged", type="tertiary",
+            help="a person should look at this: opens Trust", on_click=_open_trust, width="content",
+        )  # fmt: skip
+
+
+def _open_trust() -> None:
+    st.session_state["tab"] = "Trust"
 
 
 def _neighbours(run: RunRow, candidate: CandidateRow) -> None:

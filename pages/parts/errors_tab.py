@@ -7,6 +7,7 @@ import streamlit as st
 from pages.parts import client, index, table, texts, wording
 from storage import queries
 from storage.queries import CandidateRow, CorrectnessErrorRow, EvaluationRow
+from storage.records import Verdict
 
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
 
@@ -35,7 +36,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 
 def _compiler(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
     if evaluation.diagnostics or evaluation.remarks or evaluation.log_blob:
-        st.markdown("#### Compiler")
+        is_refused = evaluation.compile_verdict is Verdict.REFUSED
+        st.markdown("#### Refused, in the words that the model is told" if is_refused else "#### Compiler")
     if evaluation.diagnostics:
         st.code(evaluation.diagnostics, language=None, wrap_lines=True)
     if evaluation.remarks:

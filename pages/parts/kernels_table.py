@@ -6,10 +6,11 @@ import streamlit as st
 
 from pages.parts import index, table, wording
 from storage import queries
-from storage.queries import AttemptRow, RunRow
+from storage.queries import AttemptRow, RunRow, StandingCount
 from storage.records import Verdict
 
 SHORT = 12
+REASON_LENGTH = 110
 COLUMNS = [
     table.Column("number", "Kernel"),
     table.Column("depth", "Depth", "right"),
@@ -19,16 +20,10 @@ COLUMNS = [
     table.Column("latency", "Latency", "right", "median of the timed calls"),
     table.Column("lines", "Lines", "right", "added and removed against its parent"),
 ]
-TONE = {
-    Verdict.PASSED: "green",
-    Verdict.COMPILE_ERROR: "orange",
-    Verdict.INCORRECT: "red",
-    Verdict.RUNTIME_ERROR: "red",
-}
 
 
 def draw(run: RunRow) -> str | None:
-    """Draw the table; the id of the kernel opened just now, if any."""
+    """Draw the table; the id of the kernel opened just now, if any, with `#Trust` after it when its flags were."""
     found = queries.attempts(index.current(), run.run_id)
     st.markdown(f"#### Kernels :gray[{len(found):,}]")
     if not found:
@@ -38,12 +33,9 @@ def draw(run: RunRow) -> str | None:
     is_open = is_long and st.session_state.get("all_kernels", False)
     shown = found[::-1] if is_open or not is_long else found[::-1][:SHORT]
     numbers = {a.candidate_id: a.number for a in found}
+    flags = queries.standing_counts(index.current(), run.run_id)
     rows = [
-        table.Row(
-            a.candidate_id,
-            cells(a, numbers.get(a.parent_id or "")),
-            f"candidate?run={run.run_id}&candidate={a.candidate_id}",
-        )
+        table.Row(a.candidate_id, cells(a, numbers.get(a.parent_id or ""), flags.get(a.candidate_id)), address(a))
         for a in shown
     ]
     selected = st.session_state.get(f"looked_at:{run.run_id}", "")
@@ -53,11 +45,19 @@ def draw(run: RunRow) -> str | None:
     return opened
 
 
-def cells(a: AttemptRow, parent: int | None) -> dict[str, table.Cell]:
+def address(a: AttemptRow) -> str:
+    """Deep link of a kernel."""
+    return f"candidate?run={a.run_id}&candidate={a.candidate_id}"
+
+
+def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
     badges += [table.pill("kept", "blue")] if a.is_accepted and not a.is_best else []
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
+    if count and count.flagged:
+        opens, href = f"{a.candidate_id}#Trust", f"{address(a)}&tab=Trust"
+        badges.append(table.badge(f"{count.flagged} flagged", "orange", "flagged", opens, href))
     return {
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
         "depth": str(a.depth),
@@ -76,11 +76,12 @@ def origin(a: AttemptRow) -> str:
 
 
 def verdict(a: AttemptRow) -> table.Cell:
-    """The verdict as a coloured word, with the message behind it."""
+    """The verdict as a coloured word, with the message behind it; a refusal says why at once."""
     if a.verdict is None:
         return table.pill("not judged yet", "gray")
-    icon = "finished" if a.verdict is Verdict.PASSED else "failed"
-    return table.pill(wording.VERDICT_NAME[a.verdict], TONE.get(a.verdict, "violet"), icon, a.message)
+    icon = {Verdict.PASSED: "held", Verdict.REFUSED: "refused"}.get(a.verdict, "broken")
+    reason = wording.cut(a.message, REASON_LENGTH) if a.verdict is Verdict.REFUSED else ""
+    return table.pill(wording.VERDICT_NAME[a.verdict], wording.VERDICT_TONE[a.verdict], icon, a.message, reason)
 
 
 def speedup(a: AttemptRow) -> table.Cell:

@@ -14,7 +14,8 @@ Cell = dict[str, Any] | str | None
 
 _table = st.components.v2.component(
     "tilewright_table",
-    html='<div class="scroll">\n<table><caption></caption><thead></thead><tbody></tbody></table></div>',
+    html='<div class="scroll">\n<table role="table"><caption></caption><thead role="rowgroup"></thead>'
+    '<tbody role="rowgroup"></tbody></table></div>',
     css=client.read("table.css"),
     js=client.read("table.js"),
 )
@@ -54,6 +55,11 @@ def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "")
     return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "title": title, "note": note}
 
 
+def badge(value: str, tone: str, icon: str, opens: str, href: str) -> Cell:
+    """A pill that opens something of its own; `opens` is what `draw` returns then, `href` the deep link behind it."""
+    return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "opens": opens, "href": href}
+
+
 def bar(value: str, share: float) -> Cell:
     """A progress bar with its text; `share` is 0..1."""
     return {"kind": "bar", "text": value, "share": share}
@@ -70,15 +76,25 @@ def age(since: float | None) -> Cell:
 
 
 def draw(
-    name: str, columns: Sequence[Column], rows: Sequence[Row], key: str, selected: str = "", is_compact: bool = False
+    name: str,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    key: str,
+    selected: str = "",
+    is_compact: bool = False,
+    is_folding: bool = False,
 ) -> str | None:
-    """Draw the table and return the id of the row that was opened just now, if any. `name` is what a reader hears."""
+    """Draw the table and return what was opened just now, if anything: a row's id, or what a badge of it opens.
+
+    `name` is what a reader hears. A folding table puts its columns of align `wide` under the others where it is narrow.
+    """
     plain = {
         "caption": name,
         "columns": [{"key": c.key, "label": c.label, "align": c.align, "help": c.help} for c in columns],
         "rows": [{"id": row.row_id, "href": row.href, "cells": row.cells} for row in rows],
         "selected": selected,
         "is_compact": is_compact,
+        "is_folding": is_folding,
     }
     opened: str | None = _table(data=plain, key=key, on_opened_change=lambda: None).opened
     return opened

@@ -7,6 +7,7 @@ import time
 from datetime import datetime
 from typing import Literal
 
+from storage.proof import Group, Standing
 from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
 
 NONE = "–"
@@ -51,6 +52,39 @@ VERDICT_NAME = {
     Verdict.TIMEOUT: "timed out",
     Verdict.OUT_OF_MEMORY: "out of memory",
     Verdict.REFUSED: "refused",
+}
+VERDICT_TONE: dict[Verdict, Tone] = {
+    Verdict.PASSED: "green",
+    Verdict.COMPILE_ERROR: "orange",
+    Verdict.INCORRECT: "red",
+    Verdict.RUNTIME_ERROR: "red",
+    Verdict.TIMEOUT: "violet",
+    Verdict.OUT_OF_MEMORY: "violet",
+    Verdict.REFUSED: "violet",
+}
+GROUP_NAME = {
+    Group.SCREENING: "Screening",
+    Group.ISOLATION: "Isolation",
+    Group.CORRECTNESS: "Correctness",
+    Group.TIMING: "Timing",
+}
+GROUP_ABOUT = {
+    Group.SCREENING: "What was read before anything ran: its source, its edit, the library built from it",
+    Group.ISOLATION: "What the process that ran it could reach",
+    Group.CORRECTNESS: "Its answers against float64, on inputs it could not foresee",
+    Group.TIMING: "How its latency was measured, call by call, against the baseline",
+}
+STANDING_NAME = {
+    Standing.HELD: "held",
+    Standing.FLAGGED: "flagged",
+    Standing.BROKEN: "broken",
+    Standing.ABSENT: "not made",
+}
+STANDING_TONE: dict[Standing, Tone] = {
+    Standing.HELD: "green",
+    Standing.FLAGGED: "orange",
+    Standing.BROKEN: "red",
+    Standing.ABSENT: "gray",
 }
 ORIGIN_NAME = {
     Origin.SYNTHESIS: "written from scratch",
@@ -167,6 +201,12 @@ def moment(at: float | None) -> str:
 def clock(at: float) -> str:
     """The time of day."""
     return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def cut(text: str, length: int) -> str:
+    """One line of at most so many characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else f"{flat[: length - 1]}…"
 
 
 def plain(text: str) -> str:

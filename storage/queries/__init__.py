@@ -38,6 +38,9 @@ from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import profile as profile
 from storage.queries.profiles import profiled_ancestor as profiled_ancestor
+from storage.queries.proofs import StandingCount as StandingCount
+from storage.queries.proofs import proofs as proofs
+from storage.queries.proofs import standing_counts as standing_counts
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import limit as limit

@@ -83,15 +83,18 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield kernel("source", run.run_id, best, "Source")
     yield kernel("profile", run.run_id, best, "Profile")
     yield kernel("prompts", run.run_id, best, "Prompts and replies")
-    yield kernel("evidence", run.run_id, best, "Evidence")
+    yield kernel("trust", run.run_id, best, "Trust", height=1900)
+    refused = next((a for a in reversed(attempts) if a.verdict is Verdict.REFUSED), None)
+    if refused:
+        yield kernel("refused", run.run_id, refused, "Trust")
     for name, found in (("wrong-result", wrong), ("compile-error", broken)):
         if found:
             yield kernel(name, run.run_id, found, "Errors")
             yield kernel(f"{name}-patch", run.run_id, found, "Diagnosis and patch")
 
 
-def kernel(name: str, run_id: str, found: AttemptRow, tab: str) -> Shot:
-    return Shot(name, f"candidate?run={run_id}&candidate={found.candidate_id}", f"Kernel {found.number}", 960, tab)
+def kernel(name: str, run_id: str, found: AttemptRow, tab: str, height: int = 960) -> Shot:
+    return Shot(name, f"candidate?run={run_id}&candidate={found.candidate_id}", f"Kernel {found.number}", height, tab)
 
 
 def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path) -> None:

@@ -16,6 +16,13 @@ from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
 
+TRUST = {
+    "Screening": "outside functions",
+    "Isolation": "system calls",
+    "Correctness": "trial: wide",
+    "Timing": "outputs of timed calls",
+}
+
 
 def test_the_overview_lists_runs_and_opens_one(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "listed", depths=5)
@@ -156,6 +163,39 @@ def test_a_kernel_page_shows_every_tab(page: Page, server: Server) -> None:
     expect(page.get_by_text("first wrong index")).to_be_visible()
     page.get_by_role("tab", name="Prompts and replies").click()
     expect(page.get_by_text("finish reason").first).to_be_visible()
+
+
+def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "trusted", depths=4)
+    page.goto(f"{server.url}/run?run=trusted")
+    page.locator('tr[data-id="c004"]').get_by_role("link", name="1 flagged").click()
+    expect(page).to_have_url(re.compile("candidate=c004&tab=Trust"))
+    expect(page.get_by_text("Accepted: 30 checks held, 1 flagged, 3 could not be made here.")).to_be_visible()
+    for group, check in TRUST.items():
+        expect(page.get_by_role("heading", name=group)).to_be_visible()
+        row = page.get_by_role("table", name=f"Checks: {group}").get_by_role("row").filter(has_text=check)
+        expect(row).to_contain_text(re.compile("held|flagged"))
+    expect(page.get_by_role("img", name=re.compile("Errors of 7 checks"))).to_be_visible()
+    page.get_by_role("tab", name="Source").click()
+    expect(page.get_by_label("Kernel source")).to_be_visible()
+    page.get_by_role("button", name="1 flagged").click()
+    expect(page.get_by_text("this repair removed the CuTe structure")).to_be_visible()
+
+
+def test_the_checks_of_a_kernel_fit_a_narrow_screen(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "narrow", depths=4)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/candidate?run=narrow&candidate=c006&tab=Trust")
+    expect(page.get_by_role("table", name="Figures: Timing")).to_be_visible()
+    for group, check in TRUST.items():
+        checks = page.get_by_role("table", name=f"Checks: {group}")
+        assert checks.evaluate("table => table.parentElement.scrollWidth - table.parentElement.clientWidth") == 0
+        cells = checks.get_by_role("row").filter(has_text=check).get_by_role("cell")
+        name, detail = cells.first.bounding_box(), cells.last.bounding_box()
+        assert name
+        assert detail
+        assert detail["y"] >= name["y"] + name["height"], "the detail stands below its check"
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
 
 def test_a_second_server_on_the_same_home_says_who_has_it(own_server: Callable[..., Server]) -> None:

@@ -59,6 +59,8 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert result["latency_ms"] > 0
     assert result["baseline_latency_ms"] > 0
     assert result["max_error"] < 8e-6
+    assert isinstance(result["proofs"], list)
+    assert tilewright("evaluate", "swish", str(exported), *SET).stdout.startswith("passed, ")
 
 
 def test_a_wrong_kernel_is_a_verdict_not_a_failure(home: Path) -> None:

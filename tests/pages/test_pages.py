@@ -89,7 +89,7 @@ def test_every_tab_of_every_kernel_renders(home: Path, open_page: Open) -> None:
     for name in kernels(folder)[:6]:
         app = open_page("candidate", run="r1", candidate=name)
         assert not app.exception
-        for tab in ("Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Evidence"):
+        for tab in ("Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"):
             app.session_state["tab"] = tab
             assert not app.run().exception, (name, tab)
 

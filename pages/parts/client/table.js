@@ -8,6 +8,11 @@ const ICONS = {
   finished: "M9.2 16.6 4.8 12.2 3.4 13.6l5.8 5.8L21 7.6l-1.4-1.4z",
   stopped: "M6 6h12v12H6z",
   failed: "M18.4 7 17 5.6l-5 5-5-5L5.6 7l5 5-5 5L7 18.4l5-5 5 5 1.4-1.4-5-5z",
+  held: "M9.2 16.6 4.8 12.2 3.4 13.6l5.8 5.8L21 7.6l-1.4-1.4z",
+  flagged: "M6 3v18h2v-7h5l1 2h6V6h-6l-1-3z",
+  broken: "M18.4 7 17 5.6l-5 5-5-5L5.6 7l5 5-5 5L7 18.4l5-5 5 5 1.4-1.4-5-5z",
+  absent: "M5 10.8h14v2.6H5z",
+  refused: "M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zM6 10.5h12v3H6z",
   lost: "M12 3 1.8 20.5h20.4zm1 14.5h-2v-2h2zm0-3.5h-2V9.5h2z",
 }
 
@@ -15,6 +20,12 @@ function make(tag, className, text) {
   const node = document.createElement(tag)
   if (className) node.className = className
   if (text !== undefined && text !== null) node.textContent = text
+  return node
+}
+
+// Roles are named because a folded row is no longer laid out as a table row, and would no longer be read as one.
+function as(role, node) {
+  node.setAttribute("role", role)
   return node
 }
 
@@ -26,8 +37,19 @@ function vector(viewBox, className) {
   return node
 }
 
-function pill(cell) {
-  const node = make("span", `pill ${cell.tone || "gray"}`)
+function follow(link, href, go) {
+  link.href = href
+  link.onclick = event => {
+    event.stopPropagation()
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    go()
+  }
+}
+
+function pill(cell, open) {
+  const node = make(cell.opens ? "a" : "span", `pill ${cell.tone || "gray"}`)
+  if (cell.opens) follow(node, cell.href, () => open(cell.opens))
   if (ICONS[cell.icon]) {
     const icon = vector("0 0 24 24", "icon")
     const path = document.createElementNS(SVG, "path")
@@ -91,26 +113,20 @@ function fillCell(td, cell, row, open) {
   if (cell.title) td.title = cell.title
   if (cell.link) {
     const link = make("a", "name", cell.text)
-    link.href = row.href
-    link.onclick = event => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return event.stopPropagation()
-      event.preventDefault()
-      event.stopPropagation()
-      open(row.id)
-    }
+    follow(link, row.href, () => open(row.id))
     td.append(link)
-  } else if (KINDS[cell.kind]) td.append(KINDS[cell.kind](cell))
+  } else if (KINDS[cell.kind]) td.append(KINDS[cell.kind](cell, open))
   else td.append(make("span", cell.tone ? `tone-${cell.tone}` : "", cell.text))
-  for (const badge of cell.badges || []) td.append(pill(badge))
+  for (const badge of cell.badges || []) td.append(pill(badge, open))
   if (cell.note) td.append(make("div", "note", cell.note))
 }
 
 function buildRow(row, columns, selected, open) {
-  const tr = make("tr", row.id === selected ? "selected" : "")
+  const tr = as("row", make("tr", row.id === selected ? "selected" : ""))
   tr.dataset.id = row.id
   if (row.id === selected) tr.setAttribute("aria-current", "true")
   for (const column of columns) {
-    const td = make("td", column.align || "")
+    const td = as("cell", make("td", column.align || ""))
     fillCell(td, row.cells[column.key], row, open)
     tr.append(td)
   }
@@ -124,13 +140,14 @@ export default function (component) {
   const table = parentElement.querySelector("table")
   const wanted = JSON.stringify(data)
   table.classList.toggle("compact", data.is_compact)
+  table.classList.toggle("folding", data.is_folding)
   if (table.dataset.drawn !== wanted) {
     table.dataset.drawn = wanted
     const open = id => setTriggerValue("opened", id)
     const focused = parentElement.activeElement?.closest?.("tr")?.dataset.id
-    const head = make("tr")
+    const head = as("row", make("tr"))
     for (const column of data.columns) {
-      const th = make("th", column.align || "", column.label)
+      const th = as("columnheader", make("th", column.align || "", column.label))
       th.scope = "col"
       if (column.help) th.title = column.help
       head.append(th)

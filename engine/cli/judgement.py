@@ -1,0 +1,57 @@
+"""One evaluation outside a run, as a terminal shows it: verdict, speed, every check. Knows no toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from storage import codec
+from storage.proof import StagedProof, Standing, counted, standing
+
+STYLE = {Standing.HELD: "green", Standing.FLAGGED: "yellow", Standing.BROKEN: "red", Standing.ABSENT: "dim"}
+
+
+def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
+    """The answer of `engine.evaluation.evaluate`: what came of it first, then what it stands on."""
+    console.print(f"[bold]{answer['verdict']}[/]{escape(_speed(answer))}", highlight=False)
+    if answer["message"]:
+        console.print(escape(printable(answer["message"].strip())), highlight=False)
+    if answer["max_error"] is not None:
+        console.print(f"error {answer['max_error']:.3g} of {answer['tolerance']:.3g} allowed", highlight=False)
+    proofs = standing(codec.from_plain(StagedProof, proof | {"stages": [proof["stage"]]}) for proof in answer["proofs"])
+    if proofs:
+        console.print(checks_table(proofs), highlight=False)
+    console.print(counted(proofs), highlight=False)
+    if answer["profile"]:
+        summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
+        console.print(escape(printable(summary)), highlight=False)
+
+
+def checks_table(proofs: list[StagedProof]) -> Table:
+    """One row per check."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("group", "check", "standing", "detail"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("group", "standing"))
+    for proof in proofs:
+        word = f"[{STYLE[proof.standing]}]{proof.standing}[/]"
+        table.add_row(str(proof.group), escape(printable(proof.check)), word, escape(printable(proof.detail)))
+    return table
+
+
+def printable(text: str) -> str:
+    """Text that may hold a candidate's own words, with nothing in it that a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+
+
+def _speed(answer: Mapping[str, Any]) -> str:
+    if answer["speedup"] is None:
+        return ""
+    low, high = answer["speedup_interval"]
+    return (
+        f", {answer['speedup']:.3g}x {answer['baseline']} ({low:.3g} to {high:.3g}), {answer['latency_ms']:.4g} ms "
+        f"against {answer['baseline_latency_ms']:.4g} ms"
+    )

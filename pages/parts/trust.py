@@ -1,0 +1,63 @@
+"""How far a kernel can be trusted, in one sentence. Pure: knows rows of the index, not how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pages.parts import wording
+from storage.proof import Proof, Standing, counted
+from storage.records import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The overall standing. `tone` is green (accepted), orange (look at it), red (not accepted),
+    blue (not judged yet) or gray (nothing recorded)."""
+
+    tone: wording.Tone
+    sentence: str
+    rest: str = ""
+
+
+def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) -> Trust:
+    """What stands behind a verdict, all checks together."""
+    if not proofs:
+        return _unrecorded(verdict)
+    told = counted(proofs)
+    broken = _named(proofs, Standing.BROKEN)
+    match verdict:
+        case None:
+            return Trust("blue", f"Not judged yet: {told} so far.")
+        case Verdict.PASSED if broken:
+            return Trust("red", f"Accepted, although {broken} did not hold.", f"{told}.")
+        case Verdict.PASSED:
+            word = "Accepted" if is_timed else "Correct, not timed yet"
+            flagged = _named(proofs, Standing.FLAGGED)
+            return Trust("orange" if flagged else "green", f"{word}: {told}.", f"Look at {flagged}." if flagged else "")
+        case Verdict.COMPILE_ERROR:
+            return Trust("red", "Does not compile, so no answer was compared and nothing was timed.", f"{told}.")
+        case _:
+            why = f": {broken} did not hold" if broken else ""
+            return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{told}.")
+
+
+def _named(proofs: Sequence[Proof], standing: Standing) -> str:
+    names = dict.fromkeys(row.check for row in proofs if row.standing is standing)
+    return ", ".join(f"“{name}”" for name in names)
+
+
+def _rejected(verdict: Verdict, proofs: Sequence[Proof]) -> str:
+    groups = dict.fromkeys(str(row.group) for row in proofs if row.standing is Standing.BROKEN)
+    if verdict is Verdict.REFUSED:
+        return f"Refused{' by ' if groups else ''}{' and '.join(groups)}"
+    return f"Not accepted, {wording.VERDICT_NAME[verdict]}"
+
+
+def _unrecorded(verdict: Verdict | None) -> Trust:
+    older = "It was judged before checks were recorded one by one; what is known stands below."
+    if verdict is None:
+        return Trust("blue", "Not judged yet.")
+    if verdict is Verdict.PASSED:
+        return Trust("gray", "Accepted.", older)
+    return Trust("red", f"{_rejected(verdict, ())}.", older)

@@ -1,0 +1,73 @@
+"""The figures behind a verdict that are no checks: build, seed, tolerance, samples. Pure, from rows of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pages.parts import wording
+from storage.proof import Group
+from storage.queries import EvaluationRow
+
+Facts = list[tuple[str, str]]
+
+_OF_THE_PROCESS = ("isolation", "isolated", "threads", "printed")
+
+
+def screening(e: EvaluationRow) -> Facts:
+    """The build."""
+    cached = " (cached)" if e.compile_is_cached else ""
+    return [] if e.compile_seconds is None else [("build", f"{wording.seconds(e.compile_seconds)}{cached}")]
+
+
+def isolation(e: EvaluationRow) -> Facts:
+    """What is known of the process that ran it."""
+    return _named({name: value for name, value in e.evidence.items() if name in _OF_THE_PROCESS})
+
+
+def correctness(e: EvaluationRow) -> Facts:
+    """The comparison; nothing before it was made."""
+    if e.check_verdict is None:
+        return []
+    found = [
+        ("verdict", wording.VERDICT_NAME[e.verdict] if e.verdict else "not judged yet"),
+        ("check", wording.seconds(e.check_seconds)),
+        ("largest error", _number(e.max_error)),
+        ("tolerance", _number(e.tolerance)),
+        ("reference's own error", _number(e.reference_error)),
+        ("largest absolute error", _number(e.max_abs_error)),
+        ("precision", e.precision or wording.NONE),
+        ("seed", wording.NONE if e.seed is None else str(e.seed)),
+        ("trials", ", ".join(e.trials) or wording.NONE),
+    ]
+    return found + _named({name: value for name, value in e.evidence.items() if name not in _OF_THE_PROCESS})
+
+
+def timing(e: EvaluationRow) -> Facts:
+    """The pairs; nothing before they were taken."""
+    if not e.sample_count:
+        return []
+    found = [
+        ("speed-up", f"{wording.speedup(e.speedup, e.noise)} ({wording.plus_minus(e.noise)})"),
+        ("95 % interval", wording.interval(e.low, e.high)),
+        ("kernel, median", wording.latency(e.latency_ms)),
+        (f"{e.baseline or 'baseline'}, median", wording.latency(e.baseline_latency_ms)),
+        ("pairs", f"{e.sample_count:,}"),
+        ("took", wording.seconds(e.timing_seconds)),
+    ]
+    return found + _named(e.timing_evidence)
+
+
+OF_GROUP: Mapping[Group, Callable[[EvaluationRow], Facts]] = {
+    Group.SCREENING: screening,
+    Group.ISOLATION: isolation,
+    Group.CORRECTNESS: correctness,
+    Group.TIMING: timing,
+}
+
+
+def _named(evidence: Mapping[str, str]) -> Facts:
+    return [(name.replace("_", " "), value) for name, value in evidence.items()]
+
+
+def _number(value: float | None) -> str:
+    return wording.NONE if value is None else f"{value:.3g}"

@@ -1,0 +1,119 @@
+"""What the command line says about the checks behind a verdict."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from engine import doctor
+from engine.cli import report
+from engine.cli.judgement import print_judgement
+from engine.evaluation import evaluate
+from engine.evaluation.sandbox import walls
+from engine.tasks import Task
+from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
+from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS
+from tests.sample_results import BUILT, RIGHT, TURNED_AWAY, WRONG
+from tests.samples import REFERENCE, write_run
+
+TASK = Task("square_matmul", REFERENCE, {}, KernelClass.MATMUL)
+TIMED = TimingResult((1.0, 1.1), (2.0, 2.1), proofs=SUSPICIOUS)
+
+
+class GivenResults:
+    """A toolchain for one source, whose results are known."""
+
+    name = "given"
+
+    def __init__(
+        self, built: CompileResult = BUILT, checked: CheckResult = RIGHT, timed: TimingResult | CheckResult = TIMED
+    ) -> None:
+        self._built, self._checked, self._timed = built, checked, timed
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        return self._built
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        return self._checked
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        return self._timed
+
+    def profile(self, task: Task, source: str) -> ProfileResult:
+        return ProfileResult("k", (), "memory", "Memory-bound.")
+
+    def limit(self, task: Task) -> HardwareLimit:
+        return HardwareLimit("d", 1.0, 1.0, 1, 1)
+
+    def close(self) -> None:
+        pass
+
+
+def printed(toolchain: GivenResults, profile: bool = False) -> str:
+    out = io.StringIO()
+    print_judgement(Console(file=out, width=200), evaluate(toolchain, TASK, "source", profile))
+    return out.getvalue()
+
+
+def test_an_answer_holds_the_checks_of_every_stage() -> None:
+    answer = evaluate(GivenResults(), TASK, "source")
+    stages = [proof["stage"] for proof in answer["proofs"]]
+    assert [stages.count(s) for s in ("compile", "check", "time")] == [
+        len(BUILT.proofs), len(RIGHT.proofs), len(SUSPICIOUS)
+    ]  # fmt: skip
+    assert json.loads(json.dumps(answer)) == answer
+    assert {"group", "check", "standing", "detail", "value", "limit", "stage"} == set(answer["proofs"][0])
+
+
+def test_the_checks_of_a_timing_that_finds_a_wrong_result_are_kept_too() -> None:
+    answer = evaluate(GivenResults(timed=WRONG), TASK, "source")
+    assert answer["verdict"] == "incorrect"
+    assert [proof["stage"] for proof in answer["proofs"]][-1] == "time"
+
+
+def test_a_judgement_is_printed_with_one_row_per_check() -> None:
+    told = printed(GivenResults(), profile=True)
+    assert told.startswith("passed, 1.95x eager (1.91 to 2), 1.05 ms against 2.05 ms")
+    rows = [line.split() for line in told.splitlines()]
+    assert [row[2] for row in rows if row[:2] == ["isolation", "network"]] == ["held"]
+    assert [row[2:5] for row in rows if row[:2] == ["timing", "machine"]] == [["flagged", "waiting", "for"]]
+    assert "30 checks held, 1 flagged, 2 could not be made here" in told
+    assert told.rstrip().endswith("Memory-bound.")
+
+
+def test_a_refusal_is_printed_with_its_reason_first() -> None:
+    told = printed(GivenResults(TURNED_AWAY))
+    assert told.startswith("refused\nThe candidate was refused before it ran")
+    assert "9 checks held, 1 broken" in told
+    rows = [line for line in told.splitlines() if line.startswith("screening")]
+    assert "broken" in rows[0]
+
+
+def test_a_candidates_words_cannot_act_on_the_terminal() -> None:
+    evil = CompileResult(False, 1.0, "\x1b[2J\x1b]0;owned\x07[red]gone[/nothing]", verdict=TURNED_AWAY.verdict)
+    told = printed(GivenResults(evil))
+    assert "\x1b" not in told
+    assert "\x07" not in told
+    assert "[red]gone[/nothing]" in told
+
+
+def test_a_run_shows_what_is_flagged_and_broken(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, depths=8)
+    rows = {row["candidate"]: row for row in report.details(folder)["attempts"]}
+    assert rows["c004"]["flags"] == [LOST_STRUCTURE]
+    assert [len(row["flagged"]) for row in rows.values()].count(1) >= 1
+    refused = next(row for row in rows.values() if row["verdict"] == "refused")
+    assert refused["broken"][0].startswith("no library fall-back: line 31")
+    out = io.StringIO()
+    report.print_run(Console(file=out, width=200), folder)
+    assert f"c004: flagged: {LOST_STRUCTURE}" in out.getvalue()
+
+
+def test_doctor_names_each_wall_and_what_to_do_where_one_is_missing() -> None:
+    out = io.StringIO()
+    doctor.print_findings(Console(file=out, width=400))
+    assert all(name in out.getvalue() for name in walls.NAMES)
+    assert all(("namespaces" in one.remedy) is not one.is_ok for one in doctor.walls())

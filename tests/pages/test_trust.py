@@ -1,0 +1,175 @@
+"""The Trust tab: one sentence, four groups, two pictures, in every state that a kernel's checks can be in."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from pages.parts import trust, trust_figures, trust_tab, wording
+from pages.parts.trust_figures import Measured
+from storage.folder import RunFolder
+from storage.proof import Group, StagedProof, Standing, counted
+from storage.records import Verdict
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+def proof(check: str, standing: Standing = Standing.HELD, group: Group = Group.CORRECTNESS) -> StagedProof:
+    return StagedProof(group, check, standing, "", stages=("check",))
+
+
+HELD, FLAGGED = proof("same again"), proof("clock", Standing.FLAGGED, Group.TIMING)
+ABSENT = proof("network", Standing.ABSENT, Group.ISOLATION)
+BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_timed", "proofs", "tone", "sentence"),
+    [
+        (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Accepted: 2 checks held, 1 could not be made here."),
+        (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Accepted: 1 check held, 1 flagged. Look at “clock”."),
+        (Verdict.PASSED, False, [HELD], "green", "Correct, not timed yet: 1 check held."),
+        (Verdict.PASSED, True, [HELD, BROKEN], "red", "Accepted, although “no library fall-back” did not hold."),
+        (Verdict.REFUSED, False, [BROKEN], "red", "Refused by screening: “no library fall-back” did not hold."),
+        (Verdict.REFUSED, False, [HELD], "red", "Refused. 1 check held."),
+        (Verdict.INCORRECT, False, [HELD, proof("wide", Standing.BROKEN)], "red", "Not accepted, wrong result: “wide”"),
+        (Verdict.TIMEOUT, False, [HELD], "red", "Not accepted, timed out. 1 check held."),
+        (Verdict.COMPILE_ERROR, False, [HELD], "red", "Does not compile, so no answer was compared"),
+        (None, False, [HELD], "blue", "Not judged yet: 1 check held so far."),
+        (None, False, [], "blue", "Not judged yet."),
+        (Verdict.PASSED, True, [], "gray", "Accepted. It was judged before checks were recorded"),
+        (Verdict.REFUSED, False, [], "red", "Refused. It was judged before"),
+    ],
+)
+def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
+    verdict: Verdict | None, is_timed: bool, proofs: list[StagedProof], tone: str, sentence: str
+) -> None:
+    found = trust.overall(verdict, is_timed, proofs)
+    assert found.tone == tone
+    assert f"{found.sentence} {found.rest}".startswith(sentence)
+
+
+def test_checks_are_counted_by_how_they_stand() -> None:
+    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == (
+        "2 checks held, 1 flagged, 1 broken, 1 could not be made here"
+    )
+    assert counted([FLAGGED]) == "1 check flagged"
+    assert counted([]) == "no check was made"
+
+
+def test_every_standing_group_and_verdict_has_its_words() -> None:
+    assert set(wording.STANDING_NAME) == set(wording.STANDING_TONE) == set(Standing)
+    assert set(wording.GROUP_NAME) == set(wording.GROUP_ABOUT) == set(Group)
+    assert set(wording.VERDICT_NAME) == set(wording.VERDICT_TONE) == set(Verdict)
+    assert len(set(wording.STANDING_NAME.values())) == len(set(wording.STANDING_TONE.values())) == len(Standing)
+
+
+def test_a_check_of_several_stages_says_where_it_did_not_hold() -> None:
+    flagged = StagedProof(Group.ISOLATION, "network", Standing.FLAGGED, "open", stages=("compile", "check"))
+    assert trust_tab.cells(flagged)["detail"]["note"] == "while building and checking"  # type: ignore[index]
+    held = StagedProof(Group.ISOLATION, "network", Standing.HELD, "closed", stages=("compile", "check"))
+    assert trust_tab.cells(held)["detail"]["note"] == ""  # type: ignore[index]
+
+
+def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    refused: dict[str, object] = {
+        "verdict": "refused",
+        "message": "spoke without being asked",
+        "proofs": [],
+        "mismatch": None,
+    }
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "Checked":
+            line["event"]["result"] |= refused
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["kind"] != "Timed"))
+    shown = trust_of(open_page, "c001")
+    assert "Refused" in shown
+    assert "the kernel was not run" not in shown
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-300, 1e-9, 1e-6, 1e-5, 3.0, 1e300, math.inf, math.nan])
+def test_any_error_has_its_place_in_the_picture(error: float) -> None:
+    found = [Measured("wide", error, 1e-6, is_wrong=not error <= 1e-6), Measured("own", 2e-7, 1e-6, is_wrong=False)]
+    drawn = trust_figures.errors(found)
+    json.loads(json.dumps(drawn), parse_constant=lambda name: pytest.fail(f"{name} cannot be sent to a browser"))
+    low, high = (10**edge for edge in drawn["layout"]["xaxis"]["range"])
+    (place, own), ticks = drawn["data"][0]["x"], drawn["layout"]["xaxis"]["tickvals"]
+    assert low <= place <= high
+    assert low < own < 1 < high
+    assert (place > 1) is (not error <= 1e-6)
+    assert 2 <= len(ticks) <= 9
+
+
+def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
+    limits = StagedProof(Group.CORRECTNESS, "own 1", Standing.HELD, "", 1e-7, 1e-5)
+    assert [one.name for one in trust_figures.measured([limits, HELD], None)] == ["own 1"]
+    assert trust_figures.measured([HELD], None) == []
+
+
+def first_of(folder: RunFolder, kind: str, field: str, value: object) -> str:
+    lines = map(json.loads, folder.journal_file.read_text().splitlines())
+    found = next(e for e in (x["event"] for x in lines if x["kind"] == kind) if e.get("result", e)[field] == value)
+    return str(found["candidate_id"])
+
+
+def trust_of(open_page: Open, candidate: str) -> str:
+    app = open_page("candidate", run="r1", candidate=candidate, tab="Trust")
+    assert not app.exception
+    return words(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "said"),
+    [
+        ("Checked", "verdict", "passed", "checks held"),
+        ("Checked", "verdict", "incorrect", "Not accepted, wrong result"),
+        ("Compiled", "verdict", "compile_error", "Does not compile"),
+        ("Compiled", "verdict", "refused", "Refused by screening"),
+    ],
+)
+def test_the_tab_has_four_groups_whatever_became_of_the_kernel(
+    home: Path, open_page: Open, kind: str, field: str, value: str, said: str
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=9)
+    shown = trust_of(open_page, first_of(folder, kind, field, value))
+    assert said in shown
+    assert [name for name in wording.GROUP_NAME.values() if f"#### {name}" not in shown] == []
+    assert ("Not timed" in shown) is (value != "passed")
+    assert ("the kernel was not run" in shown) is (kind == "Compiled")
+
+
+def test_a_result_of_an_older_engine_says_that_its_checks_were_not_recorded(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    samples.forget_proofs(folder)
+    assert "before checks were recorded one by one" in trust_of(open_page, "c001").replace("\\", "")
+
+
+def test_every_moment_of_a_run_has_its_tab(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=1)
+    lines = folder.journal_file.read_bytes().splitlines(keepends=True)
+    kinds = [json.loads(line)["kind"] for line in lines]
+    expected = {
+        "CandidateCreated": "Not judged yet.",
+        "Compiled": "Not judged yet: ",
+        "Checked": "Correct, not timed yet: ",
+        "Timed": "Accepted: ",
+    }
+    for kind, said in expected.items():
+        folder.journal_file.write_bytes(b"".join(lines[: kinds.index(kind) + 1]))
+        assert said in trust_of(open_page, "c001").replace("\\", ""), kind
+
+
+def test_a_flag_leads_to_the_tab(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    app = open_page("candidate", run="r1", candidate="c004")
+    assert "Accepted" not in words(app)
+    assert "1 flagged" in app.button(key="flagged").label
+    app.button(key="flagged").click().run()
+    assert not app.exception
+    assert "Look at “intent kept”" in words(app)
+    assert "flagged" not in [b.key for b in open_page("candidate", run="r1", candidate="c001").button]

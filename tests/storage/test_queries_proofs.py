@@ -1,0 +1,144 @@
+"""What stands behind a verdict, as pages ask for it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from storage import events as ev
+from storage import queries
+from storage.database import Database, index_file, open_database
+from storage.ingest import Ingest
+from storage.proof import Group, Proof, Standing
+from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+from tests.sample_proofs import LOST_STRUCTURE, REFUSED
+from tests.samples import forget_proofs, sample_script, sample_settings, write_run
+from tests.storage.growth import created, grow
+from tests.storage.index_dump import dump, rebuilt
+
+HELD = Proof(Group.ISOLATION, "network", Standing.HELD, "closed")
+ABSENT = Proof(Group.ISOLATION, "network", Standing.ABSENT, "no namespaces here")
+FLAGGED = Proof(Group.TIMING, "two clocks", Standing.FLAGGED, "90 µs apart", 90.0, 40.0)
+
+
+def compiled(*proofs: Proof) -> ev.Compiled:
+    return ev.Compiled(2, "c001", CompileResult(True, 1.0, proofs=proofs), None)
+
+
+def checked(*proofs: Proof, verdict: Verdict = Verdict.PASSED) -> ev.Checked:
+    return ev.Checked(3, "c001", CheckResult(verdict, 1.0, proofs=proofs))
+
+
+def timed(*proofs: Proof) -> ev.Timed:
+    return ev.Timed(4, "c001", TimingResult((1.0,), (2.0,), proofs=proofs))
+
+
+def seen(db: Database) -> list[tuple[str, Standing, list[str]]]:
+    return [(row.check, row.standing, list(row.stages)) for row in queries.proofs(db, "sample", "c001")]
+
+
+def test_every_check_of_every_result_is_a_row(sample: Database) -> None:
+    judged = (ev.Compiled, ev.Checked, ev.Timed)
+    results = [e.event.result for e in sample_script(sample_settings("sample")).entries if isinstance(e.event, judged)]
+    with sample.reader() as cursor:
+        ((count,),) = cursor.execute("SELECT count(*) FROM proofs WHERE run_id = 'sample'").fetchall()
+    assert count == sum(len(result.proofs) for result in results) > 100
+
+
+def test_a_check_made_in_several_stages_is_one_row_that_names_them(db: Database, root: Path) -> None:
+    grow(db, root, created(1, "c001"), compiled(HELD), checked(HELD), timed(HELD, FLAGGED))
+    assert seen(db) == [
+        ("network", Standing.HELD, ["compile", "check", "time"]),
+        ("two clocks", Standing.FLAGGED, ["time"]),
+    ]
+    row = queries.proofs(db, "sample", "c001")[1]
+    assert (row.group, row.detail, row.value, row.limit) == (Group.TIMING, "90 µs apart", 90.0, 40.0)
+
+
+def test_a_check_stands_where_it_stood_worst(db: Database, root: Path) -> None:
+    grow(db, root, created(1, "c001"), compiled(ABSENT), checked(HELD))
+    assert seen(db) == [("network", Standing.ABSENT, ["compile", "check"])]
+    grow(db, root, timed(Proof(Group.ISOLATION, "network", Standing.BROKEN, "it spoke")))
+    assert seen(db) == [("network", Standing.BROKEN, ["compile", "check", "time"])]
+    assert queries.proofs(db, "sample", "c001")[0].detail == "it spoke"
+
+
+def test_the_last_word_of_a_stage_counts(db: Database, root: Path) -> None:
+    grow(db, root, created(1, "c001"), compiled(ABSENT), compiled(HELD))
+    assert seen(db) == [("network", Standing.HELD, ["compile"])]
+
+
+def test_a_failed_timing_does_not_hide_what_the_check_had_shown(db: Database, root: Path) -> None:
+    trial = Proof(Group.CORRECTNESS, "trial: wide", Standing.HELD, "", 1e-7, 1e-5)
+    broken = Proof(Group.TIMING, "timed outputs", Standing.BROKEN, "call 17 is wrong")
+    grow(db, root, created(1, "c001"), checked(HELD, trial), checked(HELD, broken, verdict=Verdict.INCORRECT))
+    assert [check for check, _, _ in seen(db)] == ["network", "trial: wide", "timed outputs"]
+
+
+def test_the_worst_of_a_group_comes_first(db: Database, root: Path) -> None:
+    held = Proof(Group.TIMING, "fresh contents", Standing.HELD)
+    broken = Proof(Group.TIMING, "timed outputs", Standing.BROKEN)
+    grow(db, root, created(1, "c001"), timed(held, FLAGGED, broken, HELD))
+    assert [check for check, _, _ in seen(db)] == ["network", "timed outputs", "two clocks", "fresh contents"]
+
+
+def test_two_findings_of_one_check_are_both_shown(db: Database, root: Path) -> None:
+    both = [Proof(Group.SCREENING, "imports", Standing.FLAGGED, name) for name in ("ctypes", "socket")]
+    grow(db, root, created(1, "c001"), compiled(*both))
+    assert [row.detail for row in queries.proofs(db, "sample", "c001")] == ["ctypes", "socket"]
+    assert queries.standing_counts(db, "sample")["c001"].flagged == 2
+
+
+def test_a_flag_on_the_edit_itself_is_a_flagged_check(sample: Database) -> None:
+    flagged = [e.event for e in sample_script(sample_settings("sample")).entries if getattr(e.event, "flags", ())]
+    assert flagged
+    for event in flagged:
+        assert isinstance(event, ev.CandidateCreated)
+        found = [row for row in queries.proofs(sample, "sample", event.candidate_id) if row.check == "intent kept"]
+        assert [(row.group, row.standing, row.detail, row.stages) for row in found] == [
+            (Group.SCREENING, Standing.FLAGGED, LOST_STRUCTURE, ("write",))
+        ]
+        assert queries.standing_counts(sample, "sample")[event.candidate_id].flagged == 1
+
+
+def test_the_counts_are_those_of_the_panel(sample: Database) -> None:
+    counts = queries.standing_counts(sample, "sample")
+    assert {count.broken > 0 for count in counts.values()} == {True, False}
+    for attempt in queries.attempts(sample, "sample"):
+        standings = [row.standing for row in queries.proofs(sample, "sample", attempt.candidate_id)]
+        count = counts.get(attempt.candidate_id, queries.StandingCount(attempt.candidate_id, 0, 0))
+        assert (count.flagged, count.broken) == (
+            standings.count(Standing.FLAGGED),
+            standings.count(Standing.BROKEN),
+        )
+
+
+def test_a_refusal_has_its_reason(sample: Database) -> None:
+    refused = [a for a in queries.attempts(sample, "sample") if a.verdict is Verdict.REFUSED]
+    assert refused
+    assert refused[0].message.startswith("no library fall-back: line 31: forward calls torch.nn.functional.scaled_dot")
+    first = queries.proofs(sample, "sample", refused[0].candidate_id)[0]
+    assert (first.standing, first.detail) == (Standing.BROKEN, REFUSED[0].detail)
+
+
+def test_a_result_of_an_older_engine_has_no_checks(db: Database, root: Path) -> None:
+    folder = write_run(root, depths=2)
+    forget_proofs(folder)
+    Ingest(db, root).catch_up()
+    passed = [a.candidate_id for a in queries.attempts(db, "sample") if a.verdict is Verdict.PASSED]
+    assert queries.problems(db) == []
+    assert queries.proofs(db, "sample", passed[0]) == []
+
+
+def test_an_index_made_from_nothing_has_the_same_checks(home: Path, root: Path) -> None:
+    write_run(root, depths=8)
+    with open_database(index_file(home)) as db:
+        Ingest(db, root).catch_up()
+        grown = dump(db)
+        shown = queries.standing_counts(db, "sample")
+    index_file(home).unlink()
+    assert rebuilt(home, root) == grown
+    shutil.copytree(root, home / "copy" / "runs")
+    assert rebuilt(home / "copy", home / "copy" / "runs")["proofs"] == grown["proofs"] != []
+    with open_database(index_file(home)) as db:
+        assert queries.standing_counts(db, "sample") == shown
