@@ -4,7 +4,8 @@ EngineError
 ├── TaskError             the task file cannot be used as it is
 ├── PromptError           a prompt file and its slots do not agree
 ├── ToolchainError        compiler, headers or workers cannot do their work on this machine
-│   └── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
+│   ├── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
+│   └── BaselineUnavailable  torch.compile cannot be timed here or for this task; the run goes on
 ├── ModelError            the model gave no usable reply
 │   └── OffRecordingError    the recording holds no further reply for this kernel
 ├── BudgetExhausted       the next model call would exceed a limit of the run
@@ -32,6 +33,10 @@ class ToolchainError(EngineError):
 
 class ProfileUnavailable(ToolchainError):
     """No profile could be taken; correctness and timing stand."""
+
+
+class BaselineUnavailable(ToolchainError):
+    """The second baseline could not be timed; speed-ups over eager stand."""
 
 
 class ModelError(EngineError):

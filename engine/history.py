@@ -99,6 +99,7 @@ class History:
     steering: Steering = field(default_factory=Steering)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
+    baseline: ev.BaselineMeasured | None = None
     steps_finished: int = 0
     in_flight: ev.StepStarted | None = None
     commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
@@ -151,6 +152,8 @@ class History:
                 self.state, self.ended = state, event
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit
+            case ev.BaselineMeasured():
+                self.baseline = event
             case ev.ClassProposed(kernel_class=kernel_class):
                 self.kernel_class, self.is_class_known = kernel_class, True
             case ev.BudgetWarned(limit=name):

@@ -44,6 +44,18 @@ class LimitMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineMeasured:
+    """Another baseline, timed against eager in one session: `result` has it in the candidate's place.
+
+    `result` is None where it cannot be had; `failure` says why.
+    """
+
+    name: str
+    result: TimingResult | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepStarted:
     """A move of the loop began. After a crash the same step number starts again."""
 
@@ -256,6 +268,7 @@ Event = (
     RunStarted
     | EngineStarted
     | LimitMeasured
+    | BaselineMeasured
     | StepStarted
     | StepFinished
     | ModelCalled

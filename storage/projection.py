@@ -11,7 +11,7 @@ from typing import Any
 from storage import events, headline
 from storage.codec import DecodeError
 from storage.journal import Entry
-from storage.records import Command, RunSettings, RunState, Verdict
+from storage.records import Command, RunSettings, RunState, TimingResult, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed
@@ -22,6 +22,7 @@ def rows_of_settings(settings: RunSettings) -> Rows:
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
     budget = settings.budget
     row |= {"sizes": dict(settings.sizes), "depths": budget.depths, "target_speedup": budget.target_speedup}
+    row |= {"precision": settings.policy.precision}
     row |= {"max_model_calls": budget.model_calls, "max_tokens": budget.tokens}
     row |= {"max_cost_usd": budget.cost_usd, "max_wall_s": budget.wall_s, "stagnation_depths": budget.stagnation_depths}
     yield "runs", storable(row)
@@ -100,6 +101,11 @@ def _(event: events.LimitMeasured) -> Rows:
     yield "limits", _fields(event.limit)
 
 
+@project.register(events.BaselineMeasured)
+def _(event: events.BaselineMeasured) -> Rows:
+    yield "baselines", {"name": event.name, "failure": event.failure} | (_derived(event.result) if event.result else {})
+
+
 @project.register(events.StepStarted)
 def _(event: events.StepStarted) -> Rows:
     yield "steps", _fields(event) | {"phase": "started"}
@@ -158,10 +164,7 @@ def _(event: events.Checked) -> Rows:
 @project.register(events.Timed)
 def _(event: events.Timed) -> Rows:
     result = event.result
-    low, high = result.speedup_interval
-    derived = {"speedup": result.speedup, "speedup_low": low, "speedup_high": high, "noise": result.noise}
-    derived |= {"latency_ms": result.latency_ms, "baseline_latency_ms": result.baseline_latency_ms}
-    row = _stage(event, "time") | _fields(result) | derived
+    row = _stage(event, "time") | _fields(result) | _derived(result)
     yield "evaluations", row | {"verdict": Verdict.PASSED, "message": ""}
     yield from _proofs(event, "time")
 
@@ -205,6 +208,18 @@ def _(event: events.CommandRefused) -> Rows:
 @project.register(events.BudgetWarned)
 def _(event: events.BudgetWarned) -> Rows:
     yield "warnings", _fields(event) | {"budget": event.limit}
+
+
+def _derived(result: TimingResult) -> dict[str, Any]:
+    low, high = result.speedup_interval
+    return {
+        "speedup": result.speedup,
+        "speedup_low": low,
+        "speedup_high": high,
+        "noise": result.noise,
+        "latency_ms": result.latency_ms,
+        "baseline_latency_ms": result.baseline_latency_ms,
+    }
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -103,6 +103,12 @@ CREATE TABLE commands (
 
 CREATE TABLE classes (run_id VARCHAR, seq BIGINT, time DOUBLE, kernel_class VARCHAR);
 
+-- A further baseline against eager: speedup is eager latency over its own. One that cannot be had has only a failure.
+CREATE TABLE baselines (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, name VARCHAR, speedup DOUBLE, speedup_low DOUBLE, speedup_high DOUBLE,
+    noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE, failure VARCHAR
+);
+
 CREATE TABLE limits (
     run_id VARCHAR, seq BIGINT, time DOUBLE, device VARCHAR, bandwidth_gb_s DOUBLE, peak_gflop_s DOUBLE,
     min_bytes BIGINT, min_flop BIGINT

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.bench import Bench
-from engine.errors import ProfileUnavailable
+from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.history import Attempt
-from storage.events import Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
+from storage.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
 from storage.records import CheckResult, Verdict
+
+COMPILED = "torch.compile"
 
 
 def compile_candidate(bench: Bench, attempt: Attempt) -> str:
@@ -51,8 +53,19 @@ def time_candidate(bench: Bench, attempt: Attempt) -> str:
                 return measured.verdict
             result = measured
         bench.emit(Timed(bench.step, attempt.candidate_id, result))
+    if bench.history.attempts[attempt.candidate_id].timed is not None and bench.history.baseline is None:
+        _measure_baseline(bench)
     _correct_limit(bench, attempt.candidate_id)
     return attempt.verdict or Verdict.PASSED
+
+
+def _measure_baseline(bench: Bench) -> None:
+    """Once per run, when there is a first speed-up to compare with it: compiling takes a while."""
+    try:
+        measured = BaselineMeasured(COMPILED, bench.toolchain.compiled_baseline(bench.task))
+    except BaselineUnavailable as error:
+        measured = BaselineMeasured(COMPILED, None, str(error))
+    bench.emit(measured)
 
 
 def _correct_limit(bench: Bench, candidate_id: str) -> None:

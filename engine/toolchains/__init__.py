@@ -33,6 +33,14 @@ class Toolchain(Protocol):
         """Time candidate and eager reference in alternation; a candidate that fails here yields a CheckResult."""
         ...
 
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        """Time the reference through torch.compile, in the candidate's place, against eager.
+
+        Raises:
+            BaselineUnavailable: it cannot be compiled or is wrong.
+        """
+        ...
+
     def profile(self, task: Task, source: str) -> ProfileResult:
         """Profile a candidate that passed.
 

@@ -64,6 +64,13 @@ class CachedToolchain:
         result = self._inner.time(task, source)
         return _kept(file, result) if isinstance(result, TimingResult) else result
 
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        """As the inner toolchain, or from memory."""
+        file = self._file("compiled baseline", task, "")
+        if (kept := _read(file, TimingResult)) is not None:
+            return replace(kept, evidence={**kept.evidence, "cached": "yes"})
+        return _kept(file, self._inner.compiled_baseline(task))
+
     def profile(self, task: Task, source: str) -> ProfileResult:
         """As the inner toolchain, or from memory."""
         file = self._file("profile", task, source)

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from engine.errors import ProfileUnavailable
-from engine.evaluation import lease
+from engine.errors import BaselineUnavailable, ProfileUnavailable
+from engine.evaluation import compiled, lease
 from engine.evaluation.judging import Judging
 from engine.evaluation.limits import Limits, Times
 from engine.profiling import instructions
@@ -33,6 +33,7 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_file"]
 
 JUDGE_S = 900.0
+AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 
 
 class CpuToolchain:
@@ -102,6 +103,21 @@ class CpuToolchain:
         size = int(needs["min_bytes"])
         return HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
 
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        """The reference through torch.compile, timed in the candidate's place; the first call compiles.
+
+        Raises:
+            BaselineUnavailable: it cannot be compiled or is wrong.
+        """
+        times = replace(self._times, call_s=self._times.reference_s)
+        limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
+        with lease.hold(lease_file()):
+            plain = self._ask("time", task, compiled.source(task.source), times=asdict(times), limits=asdict(limits))
+        if "verdict" in plain:
+            raise BaselineUnavailable(str(plain["message"]))
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return timing
+
     def profile(self, task: Task, source: str) -> ProfileResult:
         """Profile a candidate that passed.
 
@@ -126,7 +142,7 @@ class CpuToolchain:
             if self._own_scratch:
                 shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _ask(self, act: str, task: Task, source: str) -> Any:
+    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
         request = {
             "act": act,
             "task_source": task.source,
@@ -137,6 +153,7 @@ class CpuToolchain:
             "scratch": str(self._scratch),
             "times": asdict(self._times),
             "limits": asdict(self._limits),
+            **changed,
         }
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)

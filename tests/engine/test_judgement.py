@@ -11,6 +11,7 @@ from rich.console import Console
 from engine import doctor
 from engine.cli import report
 from engine.cli.judgement import print_judgement
+from engine.errors import BaselineUnavailable
 from engine.evaluation import evaluate
 from engine.evaluation.sandbox import walls
 from engine.tasks import Task
@@ -44,6 +45,9 @@ class GivenResults:
 
     def profile(self, task: Task, source: str) -> ProfileResult:
         return ProfileResult("k", (), "memory", "Memory-bound.")
+
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        raise BaselineUnavailable("not asked here")
 
     def limit(self, task: Task) -> HardwareLimit:
         return HardwareLimit("d", 1.0, 1.0, 1, 1)

@@ -21,6 +21,10 @@ class Counting:
     verdict: Verdict = Verdict.PASSED
     asked: list[str] = field(default_factory=list)
 
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        self.asked.append("compiled baseline")
+        return TimingResult((2.0, 2.0), (3.0, 4.0))
+
     def limit(self, task: Task) -> HardwareLimit:
         return HardwareLimit("d", 1.0, 1.0, 1, 1)
 
@@ -52,6 +56,8 @@ def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_pat
     assert inner.asked == ["compile", "check", "time", "profile"]
     assert not first[0].is_cached
     assert second[0].is_cached
+    assert [cached.compiled_baseline(TASK).speedup for _ in range(2)] == [1.75, 1.75]
+    assert inner.asked[4:] == ["compiled baseline"]
     assert second[1].evidence["cached"] == "yes"
     assert second[1].max_error == float("inf")
     assert second[2].evidence["cached"] == "yes"
