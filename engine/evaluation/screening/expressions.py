@@ -1,0 +1,331 @@
+"""What an expression of a candidate may stand for. Knows no rule."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from engine.evaluation.screening.calls import Arguments, Calls
+from engine.evaluation.screening.uses import Act
+from engine.evaluation.screening.values import (
+    NOTHING,
+    NUMBER,
+    UNKNOWN,
+    Box,
+    Extension,
+    Instance,
+    Layer,
+    Load,
+    Names,
+    Number,
+    Path,
+    Piece,
+    Tensor,
+    Text,
+    Values,
+    box,
+    elements,
+    join,
+    loads,
+    tensor,
+    texts,
+    union,
+)
+
+TEXT_METHODS = frozenset(
+    """format strip lstrip rstrip replace join lower upper removeprefix removesuffix expandtabs title capitalize
+    swapcase ljust rjust center zfill encode decode translate splitlines split partition format_map substitute
+    safe_substitute""".split()
+)
+
+
+class Expressions(Calls):
+    """Expression by expression."""
+
+    def values(self, node: ast.expr, callee: bool = False, quiet: bool = False) -> Values:
+        """What a node may stand for; quiet: without writing down uses."""
+        if quiet:
+            kept, self.found = self.found, {}
+            try:
+                return self.values(node, callee)
+            finally:
+                self.found = kept
+        handler = self.HANDLERS.get(type(node))
+        if handler is None:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.values(child)
+            return UNKNOWN
+        found: Values = handler(self, node, callee)
+        return found
+
+    def _constant(self, node: ast.Constant, callee: bool) -> Values:
+        if isinstance(node.value, str):
+            return self.text_of(node)
+        is_whole = isinstance(node.value, int) and not isinstance(node.value, bool)
+        return frozenset({Number(node.value)}) if is_whole and abs(node.value) < 1 << 62 else NUMBER  # type: ignore
+
+    def _name(self, node: ast.Name, callee: bool) -> Values:
+        found = self.scope.find(node.id)
+        if found is None:
+            if not hasattr(builtins, node.id):
+                return UNKNOWN
+            if not callee:
+                self.note(Act.LOADED, f"builtins.{node.id}", node)
+            return frozenset({Path(f"builtins.{node.id}")})
+        if not callee:
+            for value in found:
+                if isinstance(value, Path):
+                    self.note(Act.LOADED, value.name, node)
+        return found or UNKNOWN
+
+    def _attribute_node(self, node: ast.Attribute, callee: bool) -> Values:
+        return self.attribute(self.values(node.value, callee=True), node.attr, node, callee)
+
+    def _call_node(self, node: ast.Call, callee: bool) -> Values:
+        plain = [self.values(a.value if isinstance(a, ast.Starred) else a) for a in node.args]
+        named = {k.arg or "**": self.values(k.value) for k in node.keywords}
+        is_loose = any(isinstance(a, ast.Starred) for a in node.args) or "**" in named
+        if is_loose:
+            plain = [union((elements(v), v)) for v in plain]
+            named = {k: elements(v) if k == "**" else v for k, v in named.items()}
+        given = Arguments(plain, named, is_loose)
+        if isinstance(node.func, ast.Attribute):
+            receiver = self.values(node.func.value, callee=True)
+            if node.func.attr in TEXT_METHODS and any(isinstance(v, Text) for v in receiver):
+                return self._text_method(receiver, node, given)
+            if node.func.attr in ("append", "extend", "add", "insert", "setdefault", "update", "register_buffer"):
+                self._grow(node.func, receiver, given, node)
+            if node.func.attr.startswith("register_") or node.func.attr == "add_module":
+                self._register(node.func, receiver, given, node)
+        return self.call(self.values(node.func, callee=True), given, node)
+
+    def _register(self, func: ast.Attribute, receiver: Values, given: Arguments, node: ast.Call) -> None:
+        if "hook" in func.attr:
+            for value in given.at(0, "hook"):
+                self.call(frozenset({value}), Arguments([UNKNOWN, tensor(Load.INPUT), tensor(Load.INPUT)], {}, True), node)
+            self.note(Act.STORED, f"hook.{func.attr}", node)
+            return
+        for name in texts(given.at(0, "name")):
+            values = given.at(1, "tensor") or given.at(1, "param") or given.at(1, "module")
+            held = tensor(Load.WEIGHT) if loads(values) else values
+            self.store_attribute(func.value, receiver, name, held, node)
+
+    def _grow(self, func: ast.Attribute, receiver: Values, given: Arguments, node: ast.Call) -> None:
+        """A container gets new elements."""
+        if not any(isinstance(v, Box) for v in receiver):
+            return
+        new = union((*given.plain, *(elements(v) for v in given.plain if any(isinstance(e, Box) for e in v))))
+        if isinstance(func.value, ast.Name):
+            old = union(elements(frozenset({v})) for v in receiver if isinstance(v, Box))
+            is_ours = func.value.id in self.scope.now and func.value.id not in self.scope.shared
+            home = self.scope if is_ours else self.home_of(func.value.id)
+            self.learn(home.ever, func.value.id, box([union((old, new))]))
+            if is_ours:
+                self.scope.now[func.value.id] = union((receiver, box([union((old, new))])))
+                return
+        elif isinstance(func.value, ast.Attribute):
+            self.store_attribute(func.value, self.values(func.value.value, quiet=True), func.value.attr, box([new]), node)
+        self.keep(ast.unparse(func.value)[:60], new, node)
+
+    def home_of(self, name: str) -> Any:
+        """The scope that defines a name."""
+        scope = self.scope
+        while scope.outer is not None and (scope.is_class or name not in scope.ever):
+            scope = scope.outer
+        return scope
+
+    def _text_method(self, receiver: Values, node: ast.Call, given: Arguments) -> Values:
+        assert isinstance(node.func, ast.Attribute)
+        name = node.func.attr
+        if name == "join" and given.plain:
+            return union(self._joined(receiver, value) for value in given.at(0)) or UNKNOWN
+        if name == "replace" and len(given.plain) >= 2:
+            old, new = texts(given.at(0)), texts(given.at(1))
+            if len(old) == 1 and len(new) == 1:
+                return frozenset(_replaced(v, old[0], new[0]) for v in receiver if isinstance(v, Text))
+        if name in ("strip", "lstrip", "rstrip") and not given.plain:
+            return receiver
+        plain = [v for v in receiver if isinstance(v, Text)]
+        if name == "format" and len(plain) == 1 and plain[0].is_whole and not given.named:
+            return _formatted(plain[0], given.plain)
+        if name in ("lower", "upper") and not given.plain:
+            return frozenset(Text((Piece(getattr(v.text, name)(), None),), v.is_whole) for v in plain)
+        return join([receiver, *given.all, frozenset({Text((), False)})])
+
+    def _joined(self, glue: Values, value: object) -> Values:
+        if not isinstance(value, Box):
+            return join([frozenset({Text((), False)}), glue, UNKNOWN])
+        parts = [part for item in value.items for part in (glue, item)][1:]
+        is_ordered = all(len(item) == 1 for item in value.items)
+        return join(parts if is_ordered else [*parts, frozenset({Text((), False)})])
+
+    def _binary(self, node: ast.BinOp, callee: bool) -> Values:
+        left, right = self.values(node.left), self.values(node.right)
+        if found := [*loads(left), *loads(right)]:
+            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        is_text = any(isinstance(v, Text) for v in (*left, *right))
+        if isinstance(node.op, ast.Add) and is_text:
+            return join([left, right])
+        if isinstance(node.op, ast.Mod | ast.Mult) and is_text:
+            return join([left, right, frozenset({Text((), False)})])
+        if isinstance(node.op, ast.Add) and any(isinstance(v, Box) for v in left):
+            return box([i for v in (*left, *right) if isinstance(v, Box) for i in v.items])
+        if isinstance(node.op, ast.BitOr | ast.Mult) and any(isinstance(v, Box) for v in (*left, *right)):
+            return union((left, right))
+        return NUMBER
+
+    def _unary(self, node: ast.UnaryOp, callee: bool) -> Values:
+        values = self.values(node.operand)
+        if (found := loads(values)) and not isinstance(node.op, ast.Not):
+            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        return NUMBER
+
+    def _compare(self, node: ast.Compare, callee: bool) -> Values:
+        sides = [self.values(side) for side in (node.left, *node.comparators)]
+        is_none = any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
+        is_math = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops)
+        found = [load for side in sides for load in loads(side)]
+        if found and is_math and not is_none:
+            self.note(Act.COMPUTED, type(node.ops[0]).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        return NUMBER
+
+    def _choice(self, node: ast.IfExp | ast.BoolOp, callee: bool) -> Values:
+        if isinstance(node, ast.IfExp):
+            self.values(node.test)
+            return union((self.values(node.body), self.values(node.orelse)))
+        return union([self.values(value) for value in node.values])
+
+    def _container(self, node: ast.List | ast.Tuple | ast.Set, callee: bool) -> Values:
+        items = [self.values(e.value if isinstance(e, ast.Starred) else e) for e in node.elts]
+        return box(elements(i) if isinstance(e, ast.Starred) else i for e, i in zip(node.elts, items, strict=True))
+
+    def _dictionary(self, node: ast.Dict, callee: bool) -> Values:
+        for key in node.keys:
+            if key is not None:
+                self.values(key, callee=True)
+        return box([union([self.values(value) for value in node.values])])
+
+    def _subscript(self, node: ast.Subscript, callee: bool) -> Values:
+        owner, key = self.values(node.value, callee=True), self.values(node.slice)
+        found: list[Values] = []
+        for value in owner:
+            match value:
+                case Names():
+                    found.append(self.from_names(value, key, node, callee))
+                case Box() if len(key) == 1:
+                    place = getattr(next(iter(key)), "value", None)
+                    is_known = isinstance(place, int) and -len(value.items) <= place < len(value.items)
+                    found.append(value.items[place] if is_known and place is not None else value.all)
+                case Path(name="sys.modules"):
+                    self.note(Act.LOADED, "sys.modules", node)
+                    found.append(self.imported(texts(key)))
+                case Path(name=name):
+                    self.note(Act.LOADED, name, node, argument=next(iter(texts(key)), None))
+                    found.append(UNKNOWN)
+                case Text():
+                    found.append(frozenset({Text(value.pieces, False)}))
+                case Tensor() | Extension() | Instance() | Layer() | Number():
+                    found.append(frozenset({value}))
+                case _:
+                    found.append(UNKNOWN)
+        return union(found) or UNKNOWN
+
+    def _joined_string(self, node: ast.JoinedStr, callee: bool) -> Values:
+        parts = []
+        for part in node.values:
+            values = self.values(part.value) if isinstance(part, ast.FormattedValue) else self.values(part)
+            parts.append(values)
+        return join(parts) if parts else frozenset({Text(())})
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, callee: bool) -> Values:
+        for clause in node.generators:
+            self.assign(clause.target, elements(self.values(clause.iter)))
+            for test in clause.ifs:
+                self.values(test)
+        return box([self.values(node.value if isinstance(node, ast.DictComp) else node.elt)])
+
+    def _lambda(self, node: ast.Lambda, callee: bool) -> Values:
+        function = self.function(node)
+        for name, default in _defaults(node.args):
+            self.learn(self.parameters.setdefault(function, {}), name, self.values(default))
+        self.waiting.append(function)
+        return frozenset({function})
+
+    def _walrus(self, node: ast.NamedExpr, callee: bool) -> Values:
+        values = self.values(node.value)
+        self.assign(node.target, values)
+        return values
+
+    def _inner(self, node: Any, callee: bool) -> Values:
+        return self.values(node.value) if node.value is not None else NUMBER
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom, callee: bool) -> Values:
+        values = self.values(node.value) if node.value is not None else NOTHING
+        if self.caller is not None:
+            self.returns[self.caller] = union((self.returns.get(self.caller, NOTHING), box([values])))
+        return UNKNOWN
+
+    def assign(self, target: ast.expr, values: Values) -> None:
+        """Give a target values."""
+        raise NotImplementedError
+
+    HANDLERS: ClassVar[Mapping[type, Callable[..., Values]]] = {
+        ast.Constant: _constant,
+        ast.Name: _name,
+        ast.Attribute: _attribute_node,
+        ast.Call: _call_node,
+        ast.BinOp: _binary,
+        ast.UnaryOp: _unary,
+        ast.Compare: _compare,
+        ast.IfExp: _choice,
+        ast.BoolOp: _choice,
+        ast.List: _container,
+        ast.Tuple: _container,
+        ast.Set: _container,
+        ast.Dict: _dictionary,
+        ast.Subscript: _subscript,
+        ast.JoinedStr: _joined_string,
+        ast.ListComp: _comprehension,
+        ast.SetComp: _comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.DictComp: _comprehension,
+        ast.Lambda: _lambda,
+        ast.NamedExpr: _walrus,
+        ast.Starred: _inner,
+        ast.Await: _inner,
+        ast.FormattedValue: _inner,
+        ast.Yield: _yield,
+        ast.YieldFrom: _yield,
+    }
+
+
+def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """Parameters with their default expressions."""
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
+    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+    return [(argument.arg, default) for argument, default in pairs]
+
+
+def _replaced(text: Text, old: str, new: str) -> Text:
+    """str.replace on each piece; a match across pieces makes it one piece."""
+    whole = text.text
+    if not old or whole.count(old) == sum(piece.text.count(old) for piece in text.pieces):
+        pieces = (Piece(p.text.replace(old, new) if old else p.text, p.line, p.is_stepping) for p in text.pieces)
+        return Text(tuple(pieces), text.is_whole)
+    return Text((Piece(whole.replace(old, new), None),), text.is_whole)
+
+
+def _formatted(text: Text, given: list[Values]) -> Values:
+    """`"{}_{}".format(a, b)` where the fields are plain; else the parts, not whole."""
+    parts = text.text.split("{}")
+    if len(parts) != len(given) + 1 or any("{" in part or "}" in part for part in parts):
+        return join([frozenset({text}), *given, frozenset({Text((), False)})])
+    pieces = [frozenset({Text((Piece(part, None),))}) for part in parts]
+    return join([v for pair in zip(pieces, [*given, NOTHING], strict=True) for v in pair][:-1])
