@@ -1,0 +1,7 @@
+"""Decides from a candidate's text and its built library what it may not do, before anything runs. Runs no candidate."""
+
+from engine.evaluation.screening.finding import Finding, Rule, proofs, verdict_message
+from engine.evaluation.screening.library import imported_symbols, screen_library
+from engine.evaluation.screening.screening import screen
+
+__all__ = ["Finding", "Rule", "imported_symbols", "proofs", "screen", "screen_library", "verdict_message"]
