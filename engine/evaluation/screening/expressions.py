@@ -104,8 +104,10 @@ class Expressions(Calls):
 
     def _register(self, func: ast.Attribute, receiver: Values, given: Arguments, node: ast.Call) -> None:
         if "hook" in func.attr:
-            for value in given.at(0, "hook"):
-                self.call(frozenset({value}), Arguments([UNKNOWN, tensor(Load.INPUT), tensor(Load.INPUT)], {}, True), node)
+            before, self.caller = self.caller, self.outside
+            handed = Arguments([UNKNOWN, tensor(Load.INPUT), tensor(Load.INPUT)], {}, True)
+            self.call(given.at(0, "hook"), handed, node)
+            self.caller = before
             self.note(Act.STORED, f"hook.{func.attr}", node)
             return
         for name in texts(given.at(0, "name")):

@@ -98,14 +98,6 @@ class Reader(Expressions):
         named = [v for v in self.module.ever.get("ModelNew", NOTHING) if isinstance(v, Kind)]
         return named or [kind for node, kind in self.kinds.items() if node.name == "ModelNew"]
 
-    @property
-    def outside(self) -> Function:
-        """Stands for whoever calls the model."""
-        if not hasattr(self, "_outside"):
-            empty = ast.Lambda(args=ast.arguments([], [], None, [], [], None, []), body=ast.Constant(None))
-            self._outside = Function(empty, None)
-        return self._outside
-
     def _enter_model(self) -> None:
         """Somebody makes the model and calls it with tensors."""
         self.caller = self.outside

@@ -23,8 +23,14 @@ from engine.evaluation.screening.values import (
 )
 
 
+NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
+
+
 class State:
-    """Monotone tables: each pass over the file may only add, so the passes come to an end."""
+    """Monotone tables: each pass over the file may only add, so the passes come to an end.
+
+    `outside` stands for whoever calls the model.
+    """
 
     def __init__(self, module: ast.Module) -> None:
         self.reading = Reading()
@@ -43,7 +49,7 @@ class State:
         self.functions: dict[ast.AST, Function] = {}
         self.kinds: dict[ast.ClassDef, Kind] = {}
         self.scopes: dict[ast.AST, Scope] = {}
-        self.made: set[Kind] = set()
+        self.outside = Function(ast.Lambda(NO_ARGUMENTS, ast.Constant(None)), None)
 
     def note(self, act: Act, name: str, node: ast.AST, **more: object) -> None:
         """Write down a use under the function that is being read."""
