@@ -44,7 +44,7 @@ class Attributes(State):
 
     def attribute(self, values: Values, name: str, node: ast.AST, callee: bool = False) -> Values:
         """All that a named attribute of these values may be."""
-        return union(self._attribute(value, name, node, callee) for value in values) or UNKNOWN
+        return union(self._attribute(value, name, node, callee) for value in values) or self.nothing_yet
 
     def _attribute(self, value: Value, name: str, node: ast.AST, callee: bool) -> Values:
         match value:

@@ -46,7 +46,7 @@ CONTAINERS = frozenset(f"builtins.{name}" for name in "list tuple set frozenset 
 NUMBERS = frozenset(
     f"builtins.{name}"
     for name in """int float bool len abs min max round divmod range pow isinstance issubclass hasattr callable id hash
-    all any chr ord print repr bin hex bytes bytearray complex slice""".split()
+    all any ord print complex slice""".split()
 )
 CALLABLE = (Function, Bound, Method, Layer, Instance, Extension)
 QUERIES = operators.LOOKS - {"grad", "storage", "__getitem__"}
@@ -81,7 +81,7 @@ class Calls(Attributes):
 
     def call(self, values: Values, given: Arguments, node: ast.Call | ast.expr) -> Values:
         """What calling these values may return."""
-        return union(self._call(value, given, node) for value in values) or UNKNOWN
+        return union(self._call(value, given, node) for value in values) or self.nothing_yet
 
     def _call(self, value: Value, given: Arguments, node: ast.expr) -> Values:
         match value:
@@ -219,9 +219,7 @@ class Calls(Attributes):
             return union((*given.all, *(elements(v) for v in given.all))) or UNKNOWN
         if name.startswith(("math.", "time.")):
             return NUMBER
-        return join([UNKNOWN]) if name.startswith(("textwrap.", "string.")) and not given.all else (
-            given.at(0) if name.startswith("textwrap.") else UNKNOWN
-        )
+        return given.at(0) if name.startswith(("textwrap.dedent", "textwrap.indent", "string.Template")) else UNKNOWN
 
     def _from_torch(self, name: str, last: str, load: Load | None) -> Values:
         if last in operators.ALLOCATION and name.count(".") == 1:
@@ -313,6 +311,8 @@ class Calls(Attributes):
             self.reading.sources += [text for text in known if text not in self.reading.sources]
             if not known and not (flat <= NUMBER or all(isinstance(v, Box | Number) for v in flat)):
                 self.note(Act.DYNAMIC, "C++ source that is not a string constant", node)
+            elif any(text.is_hidden for text in known) or any(isinstance(value, Unknown) for value in flat):
+                self.note(Act.DYNAMIC, "C++ source with parts that are not string constants", node)
             elif any(not text.is_whole for text in known):
                 self.note(Act.UNCLEAR, "C++ source put together at run time", node)
         return frozenset({Extension()})

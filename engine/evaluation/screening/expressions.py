@@ -41,6 +41,9 @@ TEXT_METHODS = frozenset(
 )
 
 
+SHOWING_METHODS = frozenset("format strip lstrip rstrip replace join format_map substitute safe_substitute".split())
+
+
 class Expressions(Calls):
     """Expression by expression."""
 
@@ -69,6 +72,9 @@ class Expressions(Calls):
 
     def _name(self, node: ast.Name, callee: bool) -> Values:
         found = self.scope.find(node.id)
+        if found is None and node.id in ("__builtins__", "__loader__", "__spec__"):
+            self.note(Act.LOADED, f"builtins.{node.id}", node)
+            return frozenset({Path("builtins")})
         if found is None:
             if not hasattr(builtins, node.id):
                 return UNKNOWN
@@ -79,7 +85,7 @@ class Expressions(Calls):
             for value in found:
                 if isinstance(value, Path):
                     self.note(Act.LOADED, value.name, node)
-        return found or UNKNOWN
+        return found or self.nothing_yet
 
     def _attribute_node(self, node: ast.Attribute, callee: bool) -> Values:
         return self.attribute(self.values(node.value, callee=True), node.attr, node, callee)
@@ -145,8 +151,8 @@ class Expressions(Calls):
         if name == "join" and given.plain:
             return union(self._joined(receiver, value) for value in given.at(0)) or UNKNOWN
         if name == "replace" and len(given.plain) >= 2:
-            old, new = texts(given.at(0)), texts(given.at(1))
-            if len(old) == 1 and len(new) == 1:
+            old, new = texts(given.at(0)), [v for v in given.at(1) if isinstance(v, Text) and not v.is_hidden]
+            if len(old) == 1 and len(new) == len(given.at(1)) == 1:
                 return frozenset(_replaced(v, old[0], new[0]) for v in receiver if isinstance(v, Text))
         if name in ("strip", "lstrip", "rstrip") and not given.plain:
             return receiver
@@ -154,15 +160,14 @@ class Expressions(Calls):
         if name == "format" and len(plain) == 1 and plain[0].is_whole and not given.named:
             return _formatted(plain[0], given.plain)
         if name in ("lower", "upper") and not given.plain:
-            return frozenset(Text((Piece(getattr(v.text, name)(), None),), v.is_whole) for v in plain)
-        return join([receiver, *given.all, frozenset({Text((), False)})])
+            return frozenset(Text((Piece(getattr(v.text, name)(), None),), v.is_whole, v.is_hidden) for v in plain)
+        is_hidden = name not in SHOWING_METHODS
+        return join([receiver, *given.all, frozenset({Text((), False, is_hidden)})])
 
     def _joined(self, glue: Values, value: object) -> Values:
         if not isinstance(value, Box):
-            return join([frozenset({Text((), False)}), glue, UNKNOWN])
-        parts = [part for item in value.items for part in (glue, item)][1:]
-        is_ordered = all(len(item) == 1 for item in value.items)
-        return join(parts if is_ordered else [*parts, frozenset({Text((), False)})])
+            return join([glue, UNKNOWN])
+        return join([part for item in value.items for part in (glue, item)][1:])
 
     def _binary(self, node: ast.BinOp, callee: bool) -> Values:
         left, right = self.values(node.left), self.values(node.right)
@@ -173,7 +178,8 @@ class Expressions(Calls):
         if isinstance(node.op, ast.Add) and is_text:
             return join([left, right])
         if isinstance(node.op, ast.Mod | ast.Mult) and is_text:
-            return join([left, right, frozenset({Text((), False)})])
+            spread = [item for v in right if isinstance(v, Box) for item in v.items]
+            return join([left, *(spread or [right])], is_whole=False)
         if isinstance(node.op, ast.Add) and any(isinstance(v, Box) for v in left):
             return box([i for v in (*left, *right) if isinstance(v, Box) for i in v.items])
         if isinstance(node.op, ast.BitOr | ast.Mult) and any(isinstance(v, Box) for v in (*left, *right)):
@@ -231,12 +237,12 @@ class Expressions(Calls):
                     self.note(Act.LOADED, name, node, argument=next(iter(texts(key)), None))
                     found.append(UNKNOWN)
                 case Text():
-                    found.append(frozenset({Text(value.pieces, False)}))
+                    found.append(frozenset({Text(value.pieces, False, True)}))
                 case Tensor() | Extension() | Instance() | Layer() | Number():
                     found.append(frozenset({value}))
                 case _:
                     found.append(UNKNOWN)
-        return union(found) or UNKNOWN
+        return union(found) or self.nothing_yet
 
     def _joined_string(self, node: ast.JoinedStr, callee: bool) -> Values:
         parts = []
@@ -315,19 +321,20 @@ def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
     return [(argument.arg, default) for argument, default in pairs]
 
 
-def _replaced(text: Text, old: str, new: str) -> Text:
+def _replaced(text: Text, old: str, inserted: Text) -> Text:
     """str.replace on each piece; a match across pieces makes it one piece."""
-    whole = text.text
+    whole, new = text.text, inserted.text
+    is_whole = text.is_whole and inserted.is_whole
     if not old or whole.count(old) == sum(piece.text.count(old) for piece in text.pieces):
         pieces = (Piece(p.text.replace(old, new) if old else p.text, p.line, p.is_stepping) for p in text.pieces)
-        return Text(tuple(pieces), text.is_whole)
-    return Text((Piece(whole.replace(old, new), None),), text.is_whole)
+        return Text(tuple(pieces), is_whole, text.is_hidden)
+    return Text((Piece(whole.replace(old, new), None),), is_whole, text.is_hidden)
 
 
 def _formatted(text: Text, given: list[Values]) -> Values:
     """`"{}_{}".format(a, b)` where the fields are plain; else the parts, not whole."""
     parts = text.text.split("{}")
     if len(parts) != len(given) + 1 or any("{" in part or "}" in part for part in parts):
-        return join([frozenset({text}), *given, frozenset({Text((), False)})])
+        return join([frozenset({text}), *given], is_whole=False)
     pieces = [frozenset({Text((Piece(part, None),))}) for part in parts]
     return join([v for pair in zip(pieces, [*given, NOTHING], strict=True) for v in pair][:-1])

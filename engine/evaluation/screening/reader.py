@@ -32,7 +32,8 @@ from engine.evaluation.screening.values import (
     union,
 )
 
-MAX_PASSES = 8
+MAX_PASSES = 10
+FIRST_PASSES = 3
 ENTRIES = ("forward", "__call__", "__getattr__", "__getattribute__", "_call_impl", "_wrapped_call_impl")
 PLAIN_TYPES = frozenset({"int", "float", "bool", "str", "tuple", "Tuple", "Sequence"})
 
@@ -49,7 +50,9 @@ class Reader(Expressions):
 
     def run(self, module: ast.Module) -> None:
         """Pass over the file until the tables stop growing."""
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
+            # What later lines define is not known in the first passes, which is not the same as unknowable.
+            self.nothing_yet = NOTHING if number < FIRST_PASSES else UNKNOWN
             self.has_grown, self.found = False, {}
             self.reading = Reading()
             self.module.now = {}
@@ -60,7 +63,7 @@ class Reader(Expressions):
                 if (function := self.waiting.pop()) not in done:
                     done.add(function)
                     self._read_function(function)
-            if not self.has_grown:
+            if not self.has_grown and number >= FIRST_PASSES:
                 return
 
     def result(self) -> Reading:
@@ -277,8 +280,7 @@ class Reader(Expressions):
             self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
             self.assign(node.target, tensor(max(found)))
         elif any(isinstance(v, Text) for v in old):
-            open_end = [frozenset({Text((), False)})] if self.branches else []
-            self.assign(node.target, join([old, new, *open_end]))
+            self.assign(node.target, join([old, new], is_whole=not self.branches))
         elif any(isinstance(v, Box) for v in old):
             self.assign(node.target, box([union((elements(old), elements(new)))]))
         else:

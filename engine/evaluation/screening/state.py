@@ -37,6 +37,7 @@ class State:
         self.has_grown = False
         self.module = Scope(module, None)
         self.scope = self.module
+        self.nothing_yet: Values = NOTHING
         self.caller: Function | None = None
         self.branches = 0
         self.waiting: list[Function] = []

@@ -36,10 +36,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A folded string. Not whole: parts that cannot be known stand as `0`."""
+    """A folded string. Not whole: a number in it is not known and stands as `0`. Hidden: text in it is not known."""
 
     pieces: tuple[Piece, ...]
     is_whole: bool = True
+    is_hidden: bool = False
 
     @property
     def text(self) -> str:
@@ -186,7 +187,7 @@ def elements(values: Values) -> Values:
             case Box():
                 found.append(value.all)
             case Text():
-                found.append(frozenset({Text(value.pieces, False)}))
+                found.append(frozenset({Text(value.pieces, False, True)}))
             case Tensor() | Number() | Unknown() | Extension() | Layer():
                 found.append(frozenset({value}))
             case _:
@@ -222,23 +223,23 @@ def texts(values: Values) -> list[str]:
     return sorted(value.text for value in values if isinstance(value, Text) and value.is_whole)
 
 
-def join(parts: Iterable[Values]) -> Values:
-    """Texts put one after the other; what is no single text becomes a placeholder."""
+def join(parts: Iterable[Values], is_whole: bool = True) -> Values:
+    """Texts put one after the other; a number becomes a placeholder, anything else hides what it says."""
     pieces: list[Piece] = []
-    is_whole = True
+    is_hidden = False
     for values in parts:
-        known = [value for value in values if isinstance(value, Text)]
-        if len(known) == len(values) == 1:
-            pieces += known[0].pieces
-            is_whole = is_whole and known[0].is_whole
-        elif known:
-            pieces += [piece for text in known for piece in text.pieces]
-            is_whole = False
-        else:
-            number = next(iter(values)) if len(values) == 1 else None
-            value = number.value if isinstance(number, Number) else None
-            pieces.append(Piece("0" if value is None else str(value), None))
-            is_whole = is_whole and value is not None
+        for value in values:
+            match value:
+                case Text():
+                    pieces += value.pieces
+                    is_whole, is_hidden = is_whole and value.is_whole, is_hidden or value.is_hidden
+                case Number(value=number):
+                    pieces.append(Piece("0" if number is None else str(number), None))
+                    is_whole = is_whole and number is not None
+                case _:
+                    pieces.append(Piece("0", None))
+                    is_whole, is_hidden = False, True
+        is_whole = is_whole and len(values) == 1
     if len(pieces) > 4000 or sum(len(piece.text) for piece in pieces) > MAX_TEXT:
         return UNKNOWN
-    return frozenset({Text(tuple(pieces), is_whole)})
+    return frozenset({Text(tuple(pieces), is_whole, is_hidden)})
