@@ -94,7 +94,10 @@ class ClassProposed:
 
 @dataclass(frozen=True, slots=True)
 class CandidateCreated:
-    """A kernel source exists. Parent: the source it was edited from. Base: the kernel the depth started from."""
+    """A kernel source exists. Parent: the source it was edited from. Base: the kernel the depth started from.
+
+    Flags are sentences about its text that a person should read before trusting the change.
+    """
 
     step: int
     candidate_id: str
@@ -109,6 +112,7 @@ class CandidateCreated:
     lines_added: int
     lines_removed: int
     summary: str
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

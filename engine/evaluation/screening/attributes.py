@@ -29,6 +29,7 @@ from engine.evaluation.screening.values import (
     Tensor,
     Value,
     Values,
+    box,
     loads,
     tensor,
     texts,
@@ -100,7 +101,7 @@ class Attributes(State):
         if name == "__class__":
             return frozenset({kind})
         if name == "__dict__":
-            return frozenset({Box((union(self.attribute_table(kind).values()),))})
+            return box([union(self.attribute_table(kind).values())])
         found = []
         for each in self.member(kind, name):
             if isinstance(each, Function) and self.is_property(each):
@@ -129,7 +130,7 @@ class Attributes(State):
             found = self.member(kind, "forward")
             return frozenset(Bound(f, kind) for f in found if isinstance(f, Function))
         if name == "__dict__":
-            return frozenset({Box((union(self.scopes[kind.node].ever.values()),))})
+            return box([union(self.scopes[kind.node].ever.values())])
         inherited = [frozenset[Value]({Path(f"{base}.{name}")}) for base in self.library_bases(kind)]
         return found or union(inherited) or UNKNOWN
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from engine.evaluation.screening.finding import Rule
+from engine.evaluation.screening.tables import words
 
 LIBRARY_NAMES = re.compile(
     r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|hipblas|rocblas|miopen|dnnl|mkldnn|cblas_|LAPACKE_|mkl_|MKL_"
     r"|xnn_|nnp_|fbgemm|openblas|armpl_|vsl[A-Z]|v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div|Inv)$|blas[sdcz]|ideep)\w*"
     r"|(v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div|Inv))|[sdcz](gemm|gemv|ger|symm|syrk|trmm|trsm|axpy|dot|scal|nrm2|getrf|gesv|potrf)_"
 )
-LIBRARY_HEADERS = re.compile(r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|mkl|cblas|lapack|openblas|oneapi|dnnl|Eigen)", re.I)
+LIBRARY_HEADERS = re.compile(
+    r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|mkl|cblas|lapack|openblas|oneapi|dnnl|Eigen)", re.I
+)
 # Namespaces of PyTorch whose functions compute; the rest of at:: and torch:: is told apart by operators.py.
 COMPUTING_NAMESPACES = re.compile(
     r"^(at::(_ops|native|cpu|cuda::blas|redispatch|functorch|meta|compositeimplicitautograd|compositeexplicitautograd)::"
@@ -53,16 +56,18 @@ OUTSIDE = re.compile(
     r"|setenv|putenv|unsetenv|clearenv|socketpair|getaddrinfo|gethostbyname|sendto|recvfrom|sendmsg|recvmsg|inotify_init"
     r"|fstream|ifstream|ofstream|basic_fstream|filebuf|basic_ifstream|basic_ofstream|process_mrelease"
 )
-OUTSIDE_CALLS = re.compile(r"open|socket|connect|bind|listen|accept|rename|remove|link|pread|pwrite|read|write|send|recv|dup2?|close")
+OUTSIDE_CALLS = re.compile(
+    r"open|socket|connect|bind|listen|accept|rename|remove|link|pread|pwrite|read|write|send|recv|dup2?|close"
+)
 OUTSIDE_HEADERS = re.compile(
     r"(fstream|filesystem|sys/(socket|ptrace|shm|uio|un|inotify|prctl|syscall)\.h|netinet/.*|arpa/.*|netdb\.h|fcntl\.h"
     r"|dlfcn\.h|link\.h|spawn\.h|linux/.*|asm/.*)"
 )
-CLOCKS = frozenset(
+CLOCKS = words(
     """clock_gettime clock_getres gettimeofday time clock timespec_get __clock_gettime clock_nanosleep nanosleep
-    cudaEventElapsedTime cudaEventRecord cudaEventSynchronize cudaDeviceSynchronize cudaStreamSynchronize cudaEventQuery
-    cudaLaunchKernel cudaMemcpy cudaMemcpyAsync memcmp memcpy omp_get_wtime dlopen dlsym _ZNSt6chrono3_V212steady_clock3nowEv
-    _ZNSt6chrono3_V212system_clock3nowEv""".split()
+    cudaEventElapsedTime cudaEventRecord cudaEventSynchronize cudaDeviceSynchronize cudaStreamSynchronize
+    cudaEventQuery cudaLaunchKernel cudaMemcpy cudaMemcpyAsync memcmp memcpy omp_get_wtime dlopen dlsym
+    _ZNSt6chrono3_V212steady_clock3nowEv _ZNSt6chrono3_V212system_clock3nowEv"""
 )
 PRECISION = re.compile(
     r"__half2?|half_t|half|Half|__nv_bfloat162?|nv_bfloat16|bfloat16_t|BFloat16|tfloat32_t|_Float16|__fp16|__bf16|float16_t"
@@ -77,7 +82,12 @@ PRECISION_SWITCHES = re.compile(
 
 PLAIN_TABLES: tuple[tuple[Rule, re.Pattern[str], bool, str], ...] = (
     (Rule.LIBRARY, LIBRARY_NAMES, True, "calls a numerical library; write the computation in the kernel"),
-    (Rule.LIBRARY, DISPATCH, True, "calls PyTorch operators by way of the dispatcher; write the computation in the kernel"),
+    (
+        Rule.LIBRARY,
+        DISPATCH,
+        True,
+        "calls PyTorch operators by way of the dispatcher; write the computation in the kernel",
+    ),
     (Rule.DYNAMIC, PYTHON_CALLS, True, "runs Python from C++; a kernel takes tensors and returns tensors"),
     (Rule.STREAMS, STREAMS, True, "leaves the current stream; launch on at::cuda::getCurrentCUDAStream()"),
     (Rule.PRECISION, PRECISION_SWITCHES, True, "switches the arithmetic of PyTorch; leave its settings alone"),
@@ -85,7 +95,12 @@ PLAIN_TABLES: tuple[tuple[Rule, re.Pattern[str], bool, str], ...] = (
 """(rule, names, is a refusal, what it does) for names that are wrong wherever they stand."""
 
 CALL_TABLES: tuple[tuple[Rule, re.Pattern[str], bool, str], ...] = (
-    (Rule.PROCESSES, PROCESSES, True, "starts, detaches or signals processes; join the threads of your own pool instead"),
+    (
+        Rule.PROCESSES,
+        PROCESSES,
+        True,
+        "starts, detaches or signals processes; join the threads of your own pool instead",
+    ),
     (Rule.MACHINERY, MACHINERY, True, "reaches into the process that runs the kernel; leave it out"),
     (Rule.MACHINERY, MACHINERY_FLAGS, False, "is unusual in a kernel"),
     (Rule.OUTSIDE, OUTSIDE, True, "touches files, the network or the environment; a kernel needs none"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from engine.evaluation.screening import cpp_tensors, operators
+from engine.evaluation.screening import cpp_computing, cpp_tensors, operators
 from engine.evaluation.screening.cpp_names import (
     CALL_TABLES,
     CLOCKS,
@@ -18,7 +18,7 @@ from engine.evaluation.screening.cpp_names import (
     PRECISION,
 )
 from engine.evaluation.screening.cpp_view import Named, View
-from engine.evaluation.screening.finding import Finding, Rule
+from engine.evaluation.screening.finding import Rule
 from engine.evaluation.screening.macros import TooLong, expanded
 from engine.evaluation.screening.tokens import Directive, Sort, Token, tokenize
 from storage.policy import Policy
@@ -90,12 +90,17 @@ def _directives(found: Sequence[Token | Directive]) -> Iterator[Breach]:
             yield Breach(Rule.DYNAMIC, item.line, "#include needs a header's name, not a macro", True)
         elif LIBRARY_HEADERS.search(match[1]):
             yield Breach(
-                Rule.LIBRARY, item.line, f"includes <{match[1]}>, a numerical library; the kernel must compute itself", True
+                Rule.LIBRARY,
+                item.line,
+                f"includes <{match[1]}>, a numerical library; the kernel must compute itself",
+                True,
             )
         elif OUTSIDE_HEADERS.fullmatch(match[1]):
             yield Breach(Rule.OUTSIDE, item.line, f"includes <{match[1]}>, which a kernel has no use for", False)
         elif match[1].startswith(("/", "~")) or ".." in match[1]:
-            yield Breach(Rule.OUTSIDE, item.line, f"includes a file of this machine, {match[1]}; use library headers", True)
+            yield Breach(
+                Rule.OUTSIDE, item.line, f"includes a file of this machine, {match[1]}; use library headers", True
+            )
 
 
 def _plain_names(view: View) -> Iterator[Breach]:
@@ -104,11 +109,17 @@ def _plain_names(view: View) -> Iterator[Breach]:
             if pattern.fullmatch(named.leaf):
                 yield Breach(rule, _line(view, named), f"C++ `{named.name}` {what}", is_refusal)
         if named.name.startswith(("py::module", "pybind11::module")) and _imports(view, named):
-            yield Breach(Rule.DYNAMIC, _line(view, named), f"C++ `{named.name}` imports Python modules; leave it out", True)
+            yield Breach(
+                Rule.DYNAMIC, _line(view, named), f"C++ `{named.name}` imports Python modules; leave it out", True
+            )
         elif re.match(r"(py|pybind11)::(exec|eval|eval_file|globals|getattr|setattr)$", named.name):
-            yield Breach(Rule.DYNAMIC, _line(view, named), f"C++ `{named.name}` runs Python from C++; leave it out", True)
+            yield Breach(
+                Rule.DYNAMIC, _line(view, named), f"C++ `{named.name}` runs Python from C++; leave it out", True
+            )
         elif named.name.startswith(("std::filesystem", "boost::", "std::experimental::filesystem")):
-            yield Breach(Rule.OUTSIDE, _line(view, named), f"C++ `{named.name}` reaches files; a kernel needs none", True)
+            yield Breach(
+                Rule.OUTSIDE, _line(view, named), f"C++ `{named.name}` reaches files; a kernel needs none", True
+            )
         elif named.leaf == "constructor" and view.text(named.first - 1) in ("(", "::", "["):
             yield Breach(Rule.MACHINERY, _line(view, named), "code that runs when the library is loaded", False)
 
@@ -131,7 +142,10 @@ def _calls(view: View) -> Iterator[Breach]:
         is_bare = head == "" and named.leaf not in view.declared
         if is_bare and OUTSIDE_CALLS.fullmatch(named.leaf) and view.text(named.last + 1) == "(":
             yield Breach(
-                Rule.OUTSIDE, _line(view, named), f"C++ `{named.leaf}()` reaches files or the network; a kernel needs none", True
+                Rule.OUTSIDE,
+                _line(view, named),
+                f"C++ `{named.leaf}()` reaches files or the network; a kernel needs none",
+                True,
             )
 
 
@@ -147,7 +161,9 @@ def _texts(view: View) -> Iterator[Breach]:
     for place, token in enumerate(view.tokens):
         if token.sort is Sort.TEXT:
             if re.search(r"\b(aten|prims|prim|quantized|mkldnn|onednn)::\w", token.text):
-                yield Breach(Rule.LIBRARY, token.line, f"names the library operator {token.text[:60]!r} in a string", True)
+                yield Breach(
+                    Rule.LIBRARY, token.line, f"names the library operator {token.text[:60]!r} in a string", True
+                )
             elif OUTSIDE_PATHS.match(token.text):
                 yield Breach(Rule.OUTSIDE, token.line, f"names a path of this machine, {token.text[:60]!r}", True)
         elif token.text in ("asm", "__asm__", "__asm") and token.is_name:
@@ -156,7 +172,9 @@ def _texts(view: View) -> Iterator[Breach]:
                 end += 1
             inside = "\n".join(t.text for t in view.tokens[end : view.after(end)] if t.sort is Sort.TEXT)
             if ASSEMBLY.search(inside.lower()):
-                yield Breach(Rule.MACHINERY, token.line, "inline assembly with a system call or raw data; leave it out", True)
+                yield Breach(
+                    Rule.MACHINERY, token.line, "inline assembly with a system call or raw data; leave it out", True
+                )
 
 
 def _threads(view: View) -> Iterator[Breach]:
@@ -165,7 +183,9 @@ def _threads(view: View) -> Iterator[Breach]:
     tensors = frozenset().union(*(cpp_tensors.tensors_in(view, start, end) for start, end in view.parts()))
     for named in view.names():
         if named.leaf == "detach" and view.is_member(named) and view.text(named.first - 2) not in tensors:
-            yield Breach(Rule.PROCESSES, _line(view, named), "detaches a thread; join every thread before returning", True)
+            yield Breach(
+                Rule.PROCESSES, _line(view, named), "detaches a thread; join every thread before returning", True
+            )
 
 
 def _clocks(view: View) -> Iterator[Breach]:
@@ -183,7 +203,7 @@ def _clocks(view: View) -> Iterator[Breach]:
 
 
 def _library(view: View, own: frozenset[str], policy: Policy) -> Iterator[Breach]:
-    for computed in cpp_tensors.computing(view, own):
+    for computed in cpp_computing.computing(view, own):
         if not operators.is_allowed(computed.name, policy.library_operators):
             message = f"C++ `{computed.what}` lets PyTorch compute; write the computation in the kernel"
             yield Breach(Rule.LIBRARY, computed.line, message, True)
@@ -197,7 +217,9 @@ def _precision(view: View, policy: Policy) -> Iterator[Breach]:
         is_cast = NARROW_TYPES.fullmatch(named.leaf) and view.text(named.first - 2) in ("to", "toType", "dtype")
         if not (PRECISION.fullmatch(named.leaf) or is_cast) or (policy.precision == "tf32" and "float32" in named.leaf):
             continue
-        is_variable = named.leaf == "half" and not (view.at(named.last + 1).is_name or view.text(named.first - 1) == "<")
+        is_variable = named.leaf == "half" and not (
+            view.at(named.last + 1).is_name or view.text(named.first - 1) == "<"
+        )
         if not is_variable and not (named.leaf == "Half" and named.is_plain):
             seen.setdefault(named.leaf, _line(view, named))
     if seen:

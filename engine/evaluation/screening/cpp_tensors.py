@@ -4,47 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from engine.evaluation.screening import operators
 from engine.evaluation.screening.cpp_names import COMPUTING_NAMESPACES
 from engine.evaluation.screening.cpp_view import Named, View
+from engine.evaluation.screening.tables import words
 
-TENSOR_TYPES = frozenset({"torch::Tensor", "at::Tensor", "torch::autograd::Variable", "torch::stable::Tensor", "at::TensorBase"})
-FREE_FUNCTIONS = frozenset(
+TENSOR_TYPES = frozenset(
+    {"torch::Tensor", "at::Tensor", "torch::autograd::Variable", "torch::stable::Tensor", "at::TensorBase"}
+)
+FREE_FUNCTIONS = words(
     """parallel_for get_num_threads get_thread_num in_parallel_region divup ceil_div dtype device options requires_grad
     elementSize str toString globalContext warn library def impl arg isFloatingType isIntegralType isComplexType
     toOpMathType intraop_default_num_threads get_parallel_info init_num_threads hasCUDA detail getCPUAllocator
-    IntArrayRef typeMetaToScalarType optional nullopt make_optional scalarTypeToTypeMeta cppTypeToScalarType from_blob
-    make_generator with_dtype grad_mode memory_format layout pinned_memory maybe_owned nullptr cuda philox""".split()
+    IntArrayRef typeMetaToScalarType optional nullopt make_optional scalarTypeToTypeMeta cppTypeToScalarType
+    from_blob make_generator with_dtype grad_mode memory_format layout pinned_memory maybe_owned nullptr cuda philox"""
 )
-FREE_CPP_METHODS = frozenset(
+FREE_CPP_METHODS = words(
     """options sizes strides scalar_type defined const_data_ptr mutable_data_ptr data_ptr_impl packed_accessor32
-    packed_accessor64 packed_accessor accessor generic_packed_accessor use_count unsafeGetTensorImpl toType value has_value
-    value_or get reset suggest_memory_format variable_data tensor_data key_set expect_contiguous sym_sizes sym_numel
-    sym_strides optional_type_id unsafeReleaseTensorImpl toBackend set_requires_grad get_deleter opt has_storage
-    set_data swap begin end front back size empty push_back emplace_back at reserve operator""".split()
+    packed_accessor64 packed_accessor accessor generic_packed_accessor use_count unsafeGetTensorImpl toType value
+    has_value value_or get reset suggest_memory_format variable_data tensor_data key_set expect_contiguous sym_sizes
+    sym_numel sym_strides optional_type_id unsafeReleaseTensorImpl toBackend set_requires_grad get_deleter opt
+    has_storage set_data swap begin end front back size empty push_back emplace_back at reserve operator"""
 )
 LAST_OF_CHAIN = (operators.LOOKS | FREE_CPP_METHODS) - {"value", "value_or", "variable_data", "tensor_data", "toType"}
-ARITHMETIC = frozenset("+ - * / % += -= *= /= %= <= >= < > == !=".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """An operator that PyTorch computes, and where."""
-
-    name: str
-    what: str
-    line: int
-
-
-def computing(view: View, own: frozenset[str]) -> Iterator[Computed]:
-    """Everything PyTorch would compute. `own`: names of functions declared anywhere in the candidate's C++."""
-    yield from _functions(view)
-    for start, end in view.parts():
-        tensors = tensors_in(view, start, end)
-        if tensors or _global_tensors(view):
-            yield from _on_tensors(view, start, end, tensors | _global_tensors(view), own)
 
 
 def remembered(view: View) -> Iterator[tuple[str, int]]:
@@ -70,24 +53,8 @@ def is_computing_function(name: str) -> bool:
     return not (operators.is_free_method(leaf) or leaf in FREE_FUNCTIONS or re.match(r"k[A-Z]|is_|get_", leaf))
 
 
-def _functions(view: View) -> Iterator[Computed]:
-    for named in view.names():
-        name = named.name
-        if COMPUTING_NAMESPACES.match(name):
-            if is_computing_function(name):
-                yield Computed(_path(name), name, view.at(named.first).line)
-        elif is_computing_function(name) and view.is_used_as_function(named) and not view.is_member(named):
-            yield Computed(_path(name), name, view.at(named.first).line)
-
-
-def _path(name: str) -> str:
-    """`at::conv2d` as `torch.conv2d`, so that a task's allowed operators apply to both languages."""
-    parts = name.split("::")
-    leaf = parts[2] if parts[:2] == ["at", "_ops"] and len(parts) > 2 else parts[-1]
-    return f"torch.{leaf}"
-
-
-def _is_tensor_type(view: View, named: Named) -> bool:
+def is_tensor_type(view: View, named: Named) -> bool:
+    """True for PyTorch's tensor, not CuTe's."""
     if named.name in TENSOR_TYPES:
         return True
     is_torch = bool(view.opened & {"at", "torch"}) and "cute" not in view.opened
@@ -105,7 +72,7 @@ def _declared_tensor(view: View, start: int, end: int) -> int | None:
         if view.text(place + 1) != "::":
             break
         place += 2
-    if not parts or not _is_tensor_type(view, Named(view.resolved(parts), start, place)):
+    if not parts or not is_tensor_type(view, Named(view.resolved(parts), start, place)):
         is_inside = "Tensor" in [view.text(i) for i in range(start, min(start + 24, end))]
         return _declared_container(view, start, end) if is_inside else None
     place += 1
@@ -128,19 +95,26 @@ def tensors_in(view: View, start: int, end: int) -> frozenset[str]:
     """Names of the tensor variables in one top-level part."""
     found: set[str] = set()
     for named in view.names_between(start, end):
-        if _is_tensor_type(view, named):
+        if is_tensor_type(view, named):
             name = _declared_tensor(view, named.first, end)
-            if name is not None and view.text(name + 1) in (",", ")", ";", "=", "{", "(", ":"):
-                if view.text(name + 1) != "(" or name - start > 4:
-                    found.add(view.at(name).text)
-        elif view.text(named.last + 1) == "=" and named.is_plain and _is_auto(view, named.first):
-            if _gives_tensor(view, named.last + 2, found):
-                found.add(named.name)
+            if name is not None and _is_variable(view, name, start):
+                found.add(view.at(name).text)
+        elif _is_auto(view, named) and _gives_tensor(view, named.last + 2, found):
+            found.add(named.name)
     return frozenset(found)
 
 
-def _is_auto(view: View, place: int) -> bool:
-    place -= 1
+def _is_variable(view: View, name: int, start: int) -> bool:
+    following = view.text(name + 1)
+    is_inside = name - start > 4
+    return following in (",", ")", ";", "=", "{", ":") or (following == "(" and is_inside)
+
+
+def _is_auto(view: View, named: Named) -> bool:
+    """True for `auto name =`."""
+    if view.text(named.last + 1) != "=" or not named.is_plain:
+        return False
+    place = named.first - 1
     while view.text(place) in ("&", "&&", "const"):
         place -= 1
     return view.text(place) == "auto"
@@ -153,20 +127,20 @@ def _gives_tensor(view: View, place: int, known: set[str]) -> bool:
     following = view.text(named.last + 1)
     if re.match(r"(at|torch)::[a-z]", named.name) and following == "(":
         leaf = named.leaf
-        is_made = operators.is_free_method(leaf) and leaf not in operators.LOOKS or is_computing_function(named.name)
-        return is_made and _chain_end(view, view.after(named.last + 1)) is None
-    return named.name in known and _chain_end(view, named.last + 1) is None and following in (".", "->", ";")
+        is_made = (operators.is_free_method(leaf) and leaf not in operators.LOOKS) or is_computing_function(named.name)
+        return is_made and chain_end(view, view.after(named.last + 1)) is None
+    return named.name in known and chain_end(view, named.last + 1) is None and following in (".", "->", ";")
 
 
-def _chain_end(view: View, place: int) -> str | None:
+def chain_end(view: View, place: int) -> str | None:
     """The method in a chain of calls after which there is no tensor any more, or None."""
-    for method, _ in _chain(view, place):
+    for method, _ in chain(view, place):
         if method in LAST_OF_CHAIN or method.startswith("is_"):
             return method
     return None
 
 
-def _chain(view: View, place: int) -> Iterator[tuple[str, int]]:
+def chain(view: View, place: int) -> Iterator[tuple[str, int]]:
     """(method, place) for `.a().b<c>()...` from here on."""
     while True:
         while view.text(place) == "[":
@@ -189,87 +163,6 @@ def _chain(view: View, place: int) -> Iterator[tuple[str, int]]:
         place = view.after(place)
 
 
-def _global_tensors(view: View) -> frozenset[str]:
+def global_tensors(view: View) -> frozenset[str]:
+    """Names of tensors outside all functions."""
     return frozenset(name for name, _ in remembered(view))
-
-
-def _on_tensors(
-    view: View, start: int, end: int, tensors: frozenset[str], own: frozenset[str]
-) -> Iterator[Computed]:
-    for named in view.names_between(start, end):
-        line = view.at(named.first).line
-        if named.is_plain and named.name in tensors and not view.is_member(named):
-            yield from _methods(view, named.last + 1, named.name)
-            yield from _arithmetic(view, named)
-        elif re.match(r"(at|torch)::[a-z]", named.name) and view.text(named.last + 1) == "(":
-            yield from _methods(view, view.after(named.last + 1), named.name)
-        elif _is_lookup(view, named, tensors, own):
-            yield Computed(f"torch.{named.leaf}", f"{named.name}() on a tensor", line)
-
-
-def _methods(view: View, place: int, owner: str) -> Iterator[Computed]:
-    for method, at in _chain(view, place):
-        if not (operators.is_free_method(method) or method in FREE_CPP_METHODS or method.startswith("is_")):
-            yield Computed(f"torch.Tensor.{method}", f"{owner}.{method}()", view.at(at).line)
-        if method in LAST_OF_CHAIN or method.startswith("is_"):
-            return
-
-
-def _arithmetic(view: View, named: Named) -> Iterator[Computed]:
-    place = named.last + 1
-    before, further = view.text(named.first - 1), view.at(named.first - 2)
-    while view.text(place) == "[":
-        place = view.after(place)
-    following = view.text(place)
-    is_operand_before = further.is_name or further.sort == "number" or further.text in (")", "]")
-    is_left = following in ARITHMETIC and before not in ("&", "*", "::") and not _is_declarator(view, named)
-    is_right = before in ("+", "-", "*", "/", "%", "+=", "-=", "*=", "/=") and following not in (".", "->", "(")
-    is_right = is_right and (before == "-" or is_operand_before) and not _is_declarator(view, named)
-    if is_left or is_right:
-        mark = following if is_left else before
-        yield Computed("operator." + mark, f"{named.name} {mark} ... on tensors", view.at(named.first).line)
-
-
-def _is_declarator(view: View, named: Named) -> bool:
-    """`torch::Tensor* x`, `Tensor x = ...`: the name is being declared."""
-    place = named.first - 1
-    while view.text(place) in ("*", "&", "&&", "const"):
-        place -= 1
-    return view.at(place).is_name and view.text(place) in ("Tensor", "auto", "TensorBase", "Variable")
-
-
-def _is_lookup(view: View, named: Named, tensors: frozenset[str], own: frozenset[str]) -> bool:
-    """An undeclared function called on a tensor: C++ finds PyTorch's by its argument."""
-    is_call = view.text(named.last + 1) == "(" and named.is_plain and not view.is_member(named)
-    if not is_call or named.name in own or not re.fullmatch(r"_?[a-z][a-z0-9_]*", named.name):
-        return False
-    if operators.is_free_method(named.name) or named.name in KEYWORDS or view.is_declaration(named):
-        return False
-    return any(_is_tensor_argument(view, place, tensors) for place in _argument_starts(view, named.last + 1))
-
-
-KEYWORDS = frozenset(
-    """if while for switch return sizeof decltype alignof typeid catch static_assert noexcept defined assert printf swap
-    static_cast reinterpret_cast const_cast dynamic_cast move forward make_tuple tie operator throw explicit""".split()
-)
-
-
-def _argument_starts(view: View, place: int) -> Iterator[int]:
-    end = view.after(place) - 1
-    yield place + 1
-    place += 1
-    while place < end:
-        if view.text(place) in ("(", "[", "{"):
-            place = view.after(place)
-            continue
-        if view.text(place) == ",":
-            yield place + 1
-        place += 1
-
-
-def _is_tensor_argument(view: View, place: int, tensors: frozenset[str]) -> bool:
-    named = view.named_at(place)
-    if named is None or named.name not in tensors:
-        return False
-    following = view.text(named.last + 1)
-    return following in (",", ")") or (following in (".", "[") and _chain_end(view, named.last + 1) is None)

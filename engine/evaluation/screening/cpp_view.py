@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from engine.evaluation.screening.tables import words
 from engine.evaluation.screening.tokens import Sort, Token
 
 OPENING, CLOSING = "([{", ")]}"
-NOT_TYPES = frozenset("return else case goto throw new delete do sizeof co_return co_await co_yield typeof".split())
+NOT_TYPES = words("""return else case goto throw new delete do sizeof co_return co_await co_yield typeof""")
 NO_TOKEN = Token(Sort.MARK, "", 0)
 
 
@@ -22,10 +23,12 @@ class Named:
 
     @property
     def leaf(self) -> str:
+        """The name without namespaces."""
         return self.name.rpartition("::")[2]
 
     @property
     def is_plain(self) -> bool:
+        """True without namespaces."""
         return "::" not in self.name
 
 
@@ -123,7 +126,17 @@ class View:
             place -= 1
         if self.text(place) == ">":
             return True
-        return self.at(place).is_name and self.text(place - 1) in ("", ";", "}", "{", ")", "const", "static", "inline", "::")
+        return self.at(place).is_name and self.text(place - 1) in (
+            "",
+            ";",
+            "}",
+            "{",
+            ")",
+            "const",
+            "static",
+            "inline",
+            "::",
+        )
 
     def parts(self) -> Iterator[tuple[int, int]]:
         """(start, end) of each top-level declaration or function; namespaces are looked through."""
@@ -171,8 +184,10 @@ class View:
             while end < len(self.tokens) and self.text(end) not in (";", "{"):
                 end += 1
             words = [self.text(i) for i in range(place + 1, end)]
-            if word == "namespace" and "=" in words[1:2] or (word == "using" and "=" in words[1:2]):
-                self.aliases[words[0]] = "".join(w for w in words[2:] if w not in ("typename", "const")).removeprefix("::")
+            if (word == "namespace" and "=" in words[1:2]) or (word == "using" and "=" in words[1:2]):
+                self.aliases[words[0]] = "".join(w for w in words[2:] if w not in ("typename", "const")).removeprefix(
+                    "::"
+                )
             elif word == "using" and words[:1] == ["namespace"]:
                 self.opened.add("".join(words[1:]).removeprefix("::"))
             elif word == "using" and "::" in words:
@@ -189,7 +204,9 @@ class View:
             if following == "(" and self.is_declaration(named):
                 self.declared.add(token.text)
                 end = self.after(place + 1)
-                while self.text(end) in ("const", "noexcept", "override", "final") or self.at(end).text == "__restrict__":
+                while (
+                    self.text(end) in ("const", "noexcept", "override", "final") or self.at(end).text == "__restrict__"
+                ):
                     end += 1
                 if self.text(end) in ("{", "->"):
                     self.defined.add(token.text)

@@ -7,7 +7,9 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from engine.evaluation.screening.calls import Arguments, Calls
+from engine.evaluation.screening.arguments import Arguments
+from engine.evaluation.screening.calls import Calls
+from engine.evaluation.screening.strings import TEXT_METHODS, text_method
 from engine.evaluation.screening.uses import Act
 from engine.evaluation.screening.values import (
     NOTHING,
@@ -21,7 +23,6 @@ from engine.evaluation.screening.values import (
     Names,
     Number,
     Path,
-    Piece,
     Tensor,
     Text,
     Values,
@@ -33,15 +34,6 @@ from engine.evaluation.screening.values import (
     texts,
     union,
 )
-
-TEXT_METHODS = frozenset(
-    """format strip lstrip rstrip replace join lower upper removeprefix removesuffix expandtabs title capitalize
-    swapcase ljust rjust center zfill encode decode translate splitlines split partition format_map substitute
-    safe_substitute""".split()
-)
-
-
-SHOWING_METHODS = frozenset("format strip lstrip rstrip replace join format_map substitute safe_substitute".split())
 
 
 class Expressions(Calls):
@@ -101,7 +93,7 @@ class Expressions(Calls):
         if isinstance(node.func, ast.Attribute):
             receiver = self.values(node.func.value, callee=True)
             if node.func.attr in TEXT_METHODS and any(isinstance(v, Text) for v in receiver):
-                return self._text_method(receiver, node, given)
+                return text_method(receiver, node.func.attr, given)
             if node.func.attr in ("append", "extend", "add", "insert", "setdefault", "update", "register_buffer"):
                 self._grow(node.func, receiver, given, node)
             if node.func.attr.startswith("register_") or node.func.attr == "add_module":
@@ -135,7 +127,9 @@ class Expressions(Calls):
                 self.scope.now[func.value.id] = union((receiver, box([union((old, new))])))
                 return
         elif isinstance(func.value, ast.Attribute):
-            self.store_attribute(func.value, self.values(func.value.value, quiet=True), func.value.attr, box([new]), node)
+            self.store_attribute(
+                func.value, self.values(func.value.value, quiet=True), func.value.attr, box([new]), node
+            )
         self.keep(ast.unparse(func.value)[:60], new, node)
 
     def home_of(self, name: str) -> Any:
@@ -144,30 +138,6 @@ class Expressions(Calls):
         while scope.outer is not None and (scope.is_class or name not in scope.ever):
             scope = scope.outer
         return scope
-
-    def _text_method(self, receiver: Values, node: ast.Call, given: Arguments) -> Values:
-        assert isinstance(node.func, ast.Attribute)
-        name = node.func.attr
-        if name == "join" and given.plain:
-            return union(self._joined(receiver, value) for value in given.at(0)) or UNKNOWN
-        if name == "replace" and len(given.plain) >= 2:
-            old, new = texts(given.at(0)), [v for v in given.at(1) if isinstance(v, Text) and not v.is_hidden]
-            if len(old) == 1 and len(new) == len(given.at(1)) == 1:
-                return frozenset(_replaced(v, old[0], new[0]) for v in receiver if isinstance(v, Text))
-        if name in ("strip", "lstrip", "rstrip") and not given.plain:
-            return receiver
-        plain = [v for v in receiver if isinstance(v, Text)]
-        if name == "format" and len(plain) == 1 and plain[0].is_whole and not given.named:
-            return _formatted(plain[0], given.plain)
-        if name in ("lower", "upper") and not given.plain:
-            return frozenset(Text((Piece(getattr(v.text, name)(), None),), v.is_whole, v.is_hidden) for v in plain)
-        is_hidden = name not in SHOWING_METHODS
-        return join([receiver, *given.all, frozenset({Text((), False, is_hidden)})])
-
-    def _joined(self, glue: Values, value: object) -> Values:
-        if not isinstance(value, Box):
-            return join([glue, UNKNOWN])
-        return join([part for item in value.items for part in (glue, item)][1:])
 
     def _binary(self, node: ast.BinOp, callee: bool) -> Values:
         left, right = self.values(node.left), self.values(node.right)
@@ -251,7 +221,9 @@ class Expressions(Calls):
             parts.append(values)
         return join(parts) if parts else frozenset({Text(())})
 
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, callee: bool) -> Values:
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, callee: bool
+    ) -> Values:
         for clause in node.generators:
             self.assign(clause.target, elements(self.values(clause.iter)))
             for test in clause.ifs:
@@ -260,7 +232,7 @@ class Expressions(Calls):
 
     def _lambda(self, node: ast.Lambda, callee: bool) -> Values:
         function = self.function(node)
-        for name, default in _defaults(node.args):
+        for name, default in defaults(node.args):
             self.learn(self.parameters.setdefault(function, {}), name, self.values(default))
         self.waiting.append(function)
         return frozenset({function})
@@ -313,28 +285,9 @@ class Expressions(Calls):
     }
 
 
-def _defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
+def defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
     """Parameters with their default expressions."""
     plain = [*spec.posonlyargs, *spec.args]
     pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
     pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
     return [(argument.arg, default) for argument, default in pairs]
-
-
-def _replaced(text: Text, old: str, inserted: Text) -> Text:
-    """str.replace on each piece; a match across pieces makes it one piece."""
-    whole, new = text.text, inserted.text
-    is_whole = text.is_whole and inserted.is_whole
-    if not old or whole.count(old) == sum(piece.text.count(old) for piece in text.pieces):
-        pieces = (Piece(p.text.replace(old, new) if old else p.text, p.line, p.is_stepping) for p in text.pieces)
-        return Text(tuple(pieces), is_whole, text.is_hidden)
-    return Text((Piece(whole.replace(old, new), None),), is_whole, text.is_hidden)
-
-
-def _formatted(text: Text, given: list[Values]) -> Values:
-    """`"{}_{}".format(a, b)` where the fields are plain; else the parts, not whole."""
-    parts = text.text.split("{}")
-    if len(parts) != len(given) + 1 or any("{" in part or "}" in part for part in parts):
-        return join([frozenset({text}), *given], is_whole=False)
-    pieces = [frozenset({Text((Piece(part, None),))}) for part in parts]
-    return join([v for pair in zip(pieces, [*given, NOTHING], strict=True) for v in pair][:-1])

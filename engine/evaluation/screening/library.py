@@ -12,12 +12,18 @@ from engine.evaluation.screening.finding import Finding, Rule, ordered
 from storage.policy import Policy
 
 MAX_LIBRARY = 1 << 30
+DYNAMIC_SYMBOLS = 11
+SYMBOL_SIZE = 24
 _NUMERICAL = re.compile(
     r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|dnnl_|mkldnn|cblas_|LAPACKE_|mkl_|MKL_|xnn_|nnp_|fbgemm|armpl_|openblas"
     r"|v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div)$)|^[sdcz](gemm|gemv|ger|symm|syrk|trmm|trsm|axpy|dot|scal|nrm2)_$"
 )
-_STREAMS = re.compile(r"^(cuda|cu|hip)(StreamCreate|StreamBeginCapture|Graph|LaunchHostFunc|StreamAddCallback)|getStreamFrom(Pool|External)")
-_PROCESSES = re.compile(r"^(v?fork|clone3?|exec[lv]\w*|execveat|fexecve|system|popen|posix_spawnp?|pthread_detach|daemon|setsid|kill|killpg|tgkill)$|6thread6detachEv")
+_STREAMS = re.compile(
+    r"^(cuda|cu|hip)(StreamCreate|StreamBeginCapture|Graph|LaunchHostFunc|StreamAddCallback)|getStreamFrom(Pool|External)"
+)
+_PROCESSES = re.compile(
+    r"^(v?fork|clone3?|exec[lv]\w*|execveat|fexecve|system|popen|posix_spawnp?|pthread_detach|daemon|setsid|kill|killpg|tgkill)$|6thread6detachEv"
+)
 _MACHINERY = re.compile(
     r"^(ptrace|process_vm_\w+|mprotect|dlopen|dlmopen|dlv?sym|dl_iterate_phdr|syscall|prctl|__libc_dl\w+|userfaultfd|memfd_create|setitimer"
     r"|setrlimit\w*|prlimit\w*|cupti\w+)$|^_ZN2at(15set_num_threads|23set_num_interop_threads)"
@@ -26,7 +32,9 @@ _OUTSIDE = re.compile(
     r"^(fopen(64)?|freopen(64)?|open(at)?(64)?|creat|opendir|mkstemp|shm_open|unlink(at)?|rename|remove|socket|connect|bind|listen"
     r"|setenv|putenv|unsetenv|clearenv|mkdir|rmdir)$|^_ZNSt(14basic_[io]fstream|13basic_fstream|13basic_filebuf|10filesystem)"
 )
-_PYTHON = re.compile(r"^(PyRun_|PyImport_Import|PyImport_AddModule|PyImport_GetModule|Py_CompileString|PyEval_EvalCode|PySys_)")
+_PYTHON = re.compile(
+    r"^(PyRun_|PyImport_Import|PyImport_AddModule|PyImport_GetModule|Py_CompileString|PyEval_EvalCode|PySys_)"
+)
 _OPERATOR = re.compile(r"^_ZN2at4_ops(\d+)(\w+)$")
 _TABLES = (
     (_NUMERICAL, Rule.LIBRARY, "a numerical library; the kernel must compute itself"),
@@ -67,8 +75,7 @@ def _operator(name: str) -> str | None:
     if match is None:
         return None
     rest = match[2]
-    full = rest[: int(match[1])] if len(rest) >= int(match[1]) else rest
-    return full
+    return rest[: int(match[1])]
 
 
 def _is_harmless(operator: str) -> bool:
@@ -78,7 +85,9 @@ def _is_harmless(operator: str) -> bool:
     bases += [base + "_" for base in bases]
     if operator.startswith("_"):
         return operator in ("_to_copy", "_local_scalar_dense", "_reshape_alias", "_unsafe_view")
-    return any(operators.is_free_method(base) and (base in operators.COPIES or _is_overload(operator, base)) for base in bases)
+    return any(
+        operators.is_free_method(base) and (base in operators.COPIES or _is_overload(operator, base)) for base in bases
+    )
 
 
 _OVERLOAD = re.compile(
@@ -104,7 +113,7 @@ def imported_symbols(library: Path) -> list[str]:
         raise ValueError(f"{library} is not a 64-bit ELF library")
     try:
         return sorted(_undefined(image))
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise ValueError(f"{library} is damaged: {error}") from error
 
 
@@ -114,7 +123,7 @@ def _undefined(image: bytes) -> set[str]:
     sections = [struct.unpack_from("<IIQQQQIIQQ", image, table + index * size) for index in range(count)]
     found: set[str] = set()
     for _, kind, _, _, start, length, link, _, _, entry in sections:
-        if kind != 11 or not entry:  # SHT_DYNSYM
+        if kind != DYNAMIC_SYMBOLS or entry != SYMBOL_SIZE:
             continue
         names = sections[link][4]
         for place in range(start, start + length, entry):

@@ -26,7 +26,9 @@ def task_operators(reference: ast.Module | None) -> frozenset[str]:
     if reference is None:
         return frozenset()
     calls = [node.func for node in ast.walk(reference) if isinstance(node, ast.Call)]
-    leaves = [f.attr if isinstance(f, ast.Attribute) else f.id for f in calls if isinstance(f, ast.Attribute | ast.Name)]
+    leaves = [
+        f.attr if isinstance(f, ast.Attribute) else f.id for f in calls if isinstance(f, ast.Attribute | ast.Name)
+    ]
     return frozenset(leaves)
 
 
@@ -52,7 +54,10 @@ def _tensor_classes(module: ast.Module) -> Iterator[Finding]:
     for node in ast.walk(module):
         if not isinstance(node, ast.ClassDef):
             continue
-        if any(ast.unparse(base).endswith(("torch.Tensor", "Tensor", "TorchFunctionMode", "TorchDispatchMode")) for base in node.bases):
+        if any(
+            ast.unparse(base).endswith(("torch.Tensor", "Tensor", "TorchFunctionMode", "TorchDispatchMode"))
+            for base in node.bases
+        ):
             yield Finding(Rule.MACHINERY, node.lineno, "a class of tensors of its own; return plain torch.Tensor", True)
         for inner in node.body:
             if isinstance(inner, ast.FunctionDef) and inner.name in ("__torch_function__", "__torch_dispatch__"):
@@ -71,9 +76,13 @@ def _reuse(module: ast.Module, reading: Reading, reference: ast.Module | None) -
     for name in sorted(copies | ({REFERENCE} & bases)):
         line = where.get(name)
         if name in bases:
-            yield Finding(Rule.REFERENCE, line, f"ModelNew inherits from the reference `{name}`; derive from nn.Module", True)
+            yield Finding(
+                Rule.REFERENCE, line, f"ModelNew inherits from the reference `{name}`; derive from nn.Module", True
+            )
         elif name in reading.called_classes:
-            yield Finding(Rule.REFERENCE, line, f"forward runs the reference `{name}`; the kernel must do the work", True)
+            yield Finding(
+                Rule.REFERENCE, line, f"forward runs the reference `{name}`; the kernel must do the work", True
+            )
         elif name in reading.made_classes:
             yield Finding(Rule.REFERENCE, line, f"makes an instance of the reference `{name}`", False)
         else:
@@ -106,8 +115,8 @@ def _shape(function: ast.FunctionDef) -> str:
         order.setdefault(argument.arg, f"v{len(order)}")
     text = []
     for statement in body:
-        copy = ast.parse(ast.unparse(statement)) if not isinstance(statement, ast.Return) else None
-        tree: ast.AST = copy if copy is not None else ast.parse(ast.unparse(statement.value or ast.Constant(None)))
+        is_return = isinstance(statement, ast.Return) and statement.value is not None
+        tree = ast.parse(ast.unparse(statement).removeprefix("return ") if is_return else ast.unparse(statement))
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in local:
                 node.id = order.setdefault(node.id, f"v{len(order)}")

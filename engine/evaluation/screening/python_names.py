@@ -5,47 +5,48 @@ from __future__ import annotations
 import re
 
 from engine.evaluation.screening.finding import Rule
+from engine.evaluation.screening.tables import words
 
-IMPORTS = frozenset(
-    """__future__ torch math typing typing_extensions dataclasses functools itertools operator os pathlib textwrap string re
-    enum collections abc contextlib threading concurrent sys warnings logging hashlib time numpy copy numbers types
-    platform shutil statistics json random pprint traceback einops""".split()
+IMPORTS = words(
+    """__future__ torch math typing typing_extensions dataclasses functools itertools operator os pathlib textwrap
+    string re enum collections abc contextlib threading concurrent sys warnings logging hashlib time numpy copy
+    numbers types platform shutil statistics json random pprint traceback einops"""
 )
 FLAGGED_IMPORTS = frozenset({"time", "numpy", "random", "types", "shutil", "traceback", "einops", "threading"})
 QUIET_FLAGS = frozenset({"threading"})
 REFUSED_IMPORTS: tuple[tuple[Rule, frozenset[str]], ...] = (
     (
         Rule.MACHINERY,
-        frozenset(
+        words(
             """gc inspect ctypes _ctypes cffi builtins atexit engine storage pages faulthandler weakref resource mmap
-            tracemalloc dis code codeop bdb pdb cProfile profile trace sysconfig site linecache sys_monitoring _thread""".split()
+    tracemalloc dis code codeop bdb pdb cProfile profile trace sysconfig site linecache sys_monitoring _thread"""
         ),
     ),
     (
         Rule.PROCESSES,
-        frozenset("subprocess multiprocessing signal pty fcntl asyncio _posixsubprocess posix sched ray joblib".split()),
+        words("""subprocess multiprocessing signal pty fcntl asyncio _posixsubprocess posix sched ray joblib"""),
     ),
     (
         Rule.OUTSIDE,
-        frozenset(
-            """socket ssl requests urllib urllib3 http httpx aiohttp ftplib smtplib telnetlib socketserver xmlrpc tempfile
-            glob fileinput sqlite3 shelve dbm io webbrowser select selectors""".split()
+        words(
+            """socket ssl requests urllib urllib3 http httpx aiohttp ftplib smtplib telnetlib socketserver xmlrpc tempfile glob
+    fileinput sqlite3 shelve dbm io webbrowser select selectors"""
         ),
     ),
     (
         Rule.DYNAMIC,
-        frozenset(
+        words(
             """importlib imp runpy pkgutil zipimport base64 binascii zlib gzip bz2 lzma codecs marshal pickle cPickle dill
-            cloudpickle zipfile tarfile ast tokenize""".split()
+    cloudpickle zipfile tarfile ast tokenize"""
         ),
     ),
 )
 
-ATTRIBUTES = frozenset(
-    """__subclasses__ __globals__ __code__ __closure__ __builtins__ __getattribute__ __reduce__ __reduce_ex__ __loader__
-    __spec__ __import__ f_back f_globals f_locals f_code f_builtins gi_frame tb_frame cr_frame __mro__ __bases__ __base__
-    __kwdefaults__ __defaults__ __set_name__ __init_subclass__ _make_subclass as_subclass __torch_function__
-    __torch_dispatch__ __doc__ __func__""".split()
+ATTRIBUTES = words(
+    """__subclasses__ __globals__ __code__ __closure__ __builtins__ __getattribute__ __reduce__ __reduce_ex__
+    __loader__ __spec__ __import__ f_back f_globals f_locals f_code f_builtins gi_frame tb_frame cr_frame __mro__
+    __bases__ __base__ __kwdefaults__ __defaults__ __set_name__ __init_subclass__ _make_subclass as_subclass
+    __torch_function__ __torch_dispatch__ __doc__ __func__"""
 )
 FLAGGED_ATTRIBUTES = frozenset({"__mro__", "__bases__", "__base__", "__func__", "__init_subclass__", "__set_name__"})
 
@@ -75,7 +76,9 @@ MACHINERY = re.compile(
     r"|copy\._\w+|functools\._\w+|operator\._\w+|os\.(sys|_\w+)\b.*|logging\.(sys|os|threading|time|io|re|weakref|shutil|traceback|_\w+)\b.*"
     r"|warnings\.(sys|builtins|_\w+)\b.*|contextlib\.(sys|os|_\w+)\b.*|\w+\.(sys|os|builtins|gc|inspect|ctypes|importlib)\b.*"
 )
-MACHINERY_FLAGS = re.compile(r"torch\.(cuda\.Event|set_grad_enabled|library\..*|cuda\.set_device|autograd\.graph.*)|time\.\w+|types\.\w+")
+MACHINERY_FLAGS = re.compile(
+    r"torch\.(cuda\.Event|set_grad_enabled|library\..*|cuda\.set_device|autograd\.graph.*)|time\.\w+|types\.\w+"
+)
 PRECISION = re.compile(
     r"torch\.(set_float32_matmul_precision|autocast(\..*)?|amp(\..*)?|cuda\.amp(\..*)?|cpu\.amp(\..*)?|set_autocast\w*"
     r"|is_autocast\w*|backends\.(cuda|cudnn|mkldnn|cpu)\.(.*\.)?(allow_tf32|fp32_precision|allow_fp16\w*|allow_bf16\w*))"
@@ -90,7 +93,9 @@ OS_FREE = re.compile(
     r"os\.(path(\..*)?|environ(\.(get|copy|items|keys|values|setdefault|pop))?|getenv|cpu_count|sched_getaffinity|getcwd|sep|name"
     r"|linesep|pathsep|curdir|pardir|getpid|fspath|process_cpu_count|PathLike|uname|devnull|altsep|extsep|fsencode|fsdecode)"
 )
-OS_PROCESSES = re.compile(r"os\.(fork\w*|exec\w+|spawn\w+|posix_spawn\w*|system|popen|kill\w*|wait\w*|setsid|_exit|abort|startfile|nice|pidfd_open)")
+OS_PROCESSES = re.compile(
+    r"os\.(fork\w*|exec\w+|spawn\w+|posix_spawn\w*|system|popen|kill\w*|wait\w*|setsid|_exit|abort|startfile|nice|pidfd_open)"
+)
 SYS_FREE = re.compile(
     r"sys\.(version|version_info(\..*)?|path(\..*)?|platform|maxsize|executable|stdout(\..*)?|stderr(\..*)?|argv|float_info(\..*)?|exit"
     r"|byteorder|implementation(\..*)?|getsizeof|hexversion|prefix|getrecursionlimit|flags(\..*)?|exc_info|api_version|exec_prefix)"
@@ -104,9 +109,11 @@ OUTSIDE = re.compile(
     r"|numpy\.(save\w*|load\w*|memmap|fromfile|tofile|genfromtxt|ctypeslib.*|lib\..*|distutils.*|f2py.*|testing.*)|logging\.(FileHandler|handlers.*|config.*)"
     r"|pathlib\.Path\.(write_\w+|unlink|mkdir|touch|rename|replace|open|rmdir|symlink_to|chmod)"
 )
-DYNAMIC = re.compile(r"builtins\.(exec|eval|compile)|numpy\.(fromstring|frombuffer)|types\.(CodeType|FunctionType)|json\.loads|re\.template")
-FILE_METHODS = frozenset(
+DYNAMIC = re.compile(
+    r"builtins\.(exec|eval|compile)|numpy\.(fromstring|frombuffer)|types\.(CodeType|FunctionType)|json\.loads|re\.template"
+)
+FILE_METHODS = words(
     """write_text write_bytes unlink touch symlink_to hardlink_to rmdir mkdir rename chmod makedirs rmtree copyfile
-    read_bytes""".split()
+    read_bytes"""
 )
 THREAD_FLAGS = frozenset({"daemon", "setDaemon"})

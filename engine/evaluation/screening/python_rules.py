@@ -39,7 +39,9 @@ def _flag(rule: Rule, use: Use, message: str) -> Finding:
 
 def _library(use: Use, policy: Policy) -> Iterator[Finding]:
     if use.act in (Act.CALLED, Act.LOADED) and names.COMPILERS.fullmatch(use.name):
-        yield _refuse(Rule.LIBRARY, use, f"`{use.name}` hands the work to PyTorch's compiler or internals; {KERNEL_ONLY}")
+        yield _refuse(
+            Rule.LIBRARY, use, f"`{use.name}` hands the work to PyTorch's compiler or internals; {KERNEL_ONLY}"
+        )
         return
     if not use.is_forward or operators.is_allowed(use.name, policy.library_operators):
         return
@@ -52,7 +54,9 @@ def _library(use: Use, policy: Policy) -> Iterator[Finding]:
     else:
         return
     if use.is_result or (use.act is Act.LOADED and not use.name.startswith("torch.Tensor.")):
-        yield _refuse(Rule.LIBRARY, use, f"{what} is a library fall-back: PyTorch computes instead of the kernel; {KERNEL_ONLY}")
+        yield _refuse(
+            Rule.LIBRARY, use, f"{what} is a library fall-back: PyTorch computes instead of the kernel; {KERNEL_ONLY}"
+        )
     elif use.name not in operators.ARITHMETIC:
         yield _flag(Rule.LIBRARY, use, f"{what} works on weights or fresh tensors in every call")
 
@@ -136,10 +140,10 @@ def _storing(use: Use) -> Iterator[Finding]:
         if use.name.startswith("sys.modules"):
             yield _refuse(Rule.MACHINERY, use, "replaces imported modules; remove it")
         elif not names.BUILD_VARIABLES.fullmatch(use.argument or ""):
-            yield _refuse(Rule.OUTSIDE, use, f"sets the environment variable {use.argument!r}; only build variables may be set")
-    elif names.PRECISION.fullmatch(use.name):
-        return
-    elif use.name.startswith("torch.nn.Module."):
+            yield _refuse(
+                Rule.OUTSIDE, use, f"sets the environment variable {use.argument!r}; only build variables may be set"
+            )
+    elif names.PRECISION.fullmatch(use.name) or use.name.startswith("torch.nn.Module."):
         return
     elif use.name.startswith("threading.Thread.") and use.name.endswith("daemon"):
         yield _refuse(Rule.PROCESSES, use, "makes a thread a daemon; join your threads instead")
@@ -153,7 +157,9 @@ def _outside(use: Use) -> Iterator[Finding]:
     last = operators.leaf(use.name)
     if use.name in ("os.environ.setdefault", "os.environ.pop", "os.environ.update", "os.putenv"):
         if use.act is Act.CALLED and not names.BUILD_VARIABLES.fullmatch(use.argument or ""):
-            yield _refuse(Rule.OUTSIDE, use, f"sets the environment variable {use.argument!r}; only build variables may be set")
+            yield _refuse(
+                Rule.OUTSIDE, use, f"sets the environment variable {use.argument!r}; only build variables may be set"
+            )
     elif use.name.startswith("os.") and not names.OS_FREE.fullmatch(use.name):
         if not names.OS_PROCESSES.fullmatch(use.name):
             yield _refuse(Rule.OUTSIDE, use, f"`{use.name}` reaches files or the system; remove it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.scopes import Scope, grow, is_path
 from engine.evaluation.screening.uses import Act, Reading, Use
 from engine.evaluation.screening.values import (
@@ -21,7 +22,6 @@ from engine.evaluation.screening.values import (
     loads,
     union,
 )
-
 
 NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 
@@ -153,6 +153,10 @@ class State:
 
     def values(self, node: ast.expr, callee: bool = False, quiet: bool = False) -> Values:
         """What an expression may stand for."""
+        raise NotImplementedError
+
+    def call(self, values: Values, given: Arguments, node: ast.expr) -> Values:
+        """What calling these values may return."""
         raise NotImplementedError
 
     def text_of(self, node: ast.Constant) -> Values:

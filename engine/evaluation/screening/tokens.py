@@ -66,7 +66,8 @@ def tokenize(source: str) -> list[Token | Directive]:
     """Tokens and directives in order; never fails: what is not C++ becomes single marks."""
     pieces = Pieces(source)
     found: list[Token | Directive] = []
-    line_start, gathered = True, []
+    line_start = True
+    gathered: list[tuple[Token, int, int]] = []
     is_directive = False
     start = 0
     for sort, text, line, position in pieces.lexemes():

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 MAX_ALTERNATIVES = 24
 MAX_TEXT = 1_000_000
+MAX_BOX = 500
 
 
 class Load(IntEnum):
@@ -128,9 +129,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A list, tuple, set or dictionary: the values of its places, keys left out."""
+    """A list, tuple, set or dictionary: the values of its places, keys left out. `size` counts those inside too."""
 
     items: tuple[Values, ...]
+    size: int = 1
 
     @property
     def all(self) -> Values:
@@ -174,9 +176,12 @@ NUMBER: Values = frozenset({Number()})
 
 
 def box(items: Iterable[Values]) -> Values:
-    """A container; a long one forgets which value stands where."""
+    """A container; a long one forgets which value stands where, a huge or deep one what it holds."""
     places = tuple(items)
-    return frozenset({Box(places if len(places) <= 64 else (union(places),))})
+    places = places if len(places) <= 64 else (union(places),)
+    inner = [value.size for values in places for value in values if isinstance(value, Box)]
+    size = 1 + len(places) + sum(inner)
+    return frozenset({Box((UNKNOWN,), 2) if size > MAX_BOX else Box(places, size)})
 
 
 def elements(values: Values) -> Values:

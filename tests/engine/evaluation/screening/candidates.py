@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from engine.evaluation.screening import Finding, Rule, screen
 from storage.policy import Policy
-from tests.engine.toolchains.kernels import LOOP, SWISH, forward, swish
+from tests.engine.toolchains.kernels import LOOP as LOOP
+from tests.engine.toolchains.kernels import SWISH as SWISH
+from tests.engine.toolchains.kernels import forward as forward
+from tests.engine.toolchains.kernels import swish
 
 REFERENCE = '''
 import torch
@@ -39,7 +42,9 @@ def with_cpp(body: str = "", top: str = "") -> str:
 def with_init(*lines: str) -> str:
     """The honest kernel with a constructor."""
     init = "".join(f"        {line}\n" for line in lines)
-    return SWISH.replace("    def forward", f"    def __init__(self):\n        super().__init__()\n{init}\n    def forward")
+    return SWISH.replace(
+        "    def forward", f"    def __init__(self):\n        super().__init__()\n{init}\n    def forward"
+    )
 
 
 def found(source: str, policy: Policy | None = None, reference: str = REFERENCE) -> list[Finding]:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line
 """Rule 1: PyTorch does not compute in the forward path, in whichever way it is reached; what arranges memory may."""
 
 import pytest
@@ -8,8 +9,8 @@ from tests.engine.evaluation.screening.candidates import (
     CALL,
     SWISH,
     flagged,
-    found,
     forward,
+    found,
     refused,
     with_cpp,
     with_init,
@@ -28,7 +29,9 @@ PYTHON_EVASIONS = {
     "alias": forward("m = torch.relu", "return m(ext.swish(x))"),
     "alias at the top": with_top_and_forward("op = torch.nn.functional.silu", "return op(ext.swish(x))"),
     "from import": with_top_and_forward("from torch import sigmoid as s", "return s(ext.swish(x))"),
-    "star of names": with_top_and_forward("import torch as t, torch.nn.functional as n", "return n.silu(t.relu(ext.swish(x)))"),
+    "star of names": with_top_and_forward(
+        "import torch as t, torch.nn.functional as n", "return n.silu(t.relu(ext.swish(x)))"
+    ),
     "getattr": forward("return getattr(torch, 'rel' + 'u')(ext.swish(x))"),
     "getattr with join": forward("return getattr(x, ''.join(['m', 'u', 'l']))(ext.swish(x))"),
     "getattr with f-string": forward("n = 'relu'", "return getattr(torch, f'{n}')(ext.swish(x))"),
@@ -37,9 +40,13 @@ PYTHON_EVASIONS = {
     "getattr in a loop": forward("y = ext.swish(x)", "for n in ('relu',): y = getattr(torch, n)(y)", "return y"),
     "operator module": with_top_and_forward("import operator", "return operator.mul(ext.swish(x), x)"),
     "methodcaller": with_top_and_forward("import operator", "return operator.methodcaller('relu')(ext.swish(x))"),
-    "attrgetter": with_top_and_forward("import operator", "return operator.attrgetter('nn.functional.relu')(torch)(ext.swish(x))"),
+    "attrgetter": with_top_and_forward(
+        "import operator", "return operator.attrgetter('nn.functional.relu')(torch)(ext.swish(x))"
+    ),
     "partial": with_top_and_forward("import functools", "return functools.partial(torch.add, ext.swish(x))(x)"),
-    "reduce": with_top_and_forward("import functools, operator", "return functools.reduce(operator.matmul, [x, ext.swish(x)])"),
+    "reduce": with_top_and_forward(
+        "import functools, operator", "return functools.reduce(operator.matmul, [x, ext.swish(x)])"
+    ),
     "map": forward("return list(map(torch.relu, [ext.swish(x)]))[0]"),
     "unbound method": forward("return torch.Tensor.relu(ext.swish(x))"),
     "class of the tensor": forward("return type(x).relu(ext.swish(x))"),
@@ -51,11 +58,14 @@ PYTHON_EVASIONS = {
     "helper function": with_top_and_forward("def helper(v):\n    return torch.relu(v)", "return helper(ext.swish(x))"),
     "nested helper": forward("def inner(v): return v.exp()", "return inner(ext.swish(x))"),
     "lambda": forward("return (lambda v: v + v)(ext.swish(x))"),
-    "method of the model": forward("return self.post(ext.swish(x))") + "\n    def post(self, v):\n        return v.tanh()\n",
+    "method of the model": forward("return self.post(ext.swish(x))")
+    + "\n    def post(self, v):\n        return v.tanh()\n",
     "comprehension": forward("return [v.exp() for v in [ext.swish(x)]][0]"),
     "walrus": forward("return (y := ext.swish(x)).exp()"),
     "layer made in the constructor": with_init("self.act = nn.SiLU()").replace(CALL, "return self.act(ext.swish(x))"),
-    "layer in a sequence": with_init("self.net = nn.Sequential(nn.ReLU(), nn.SiLU())").replace(CALL, "return self.net(ext.swish(x))"),
+    "layer in a sequence": with_init("self.net = nn.Sequential(nn.ReLU(), nn.SiLU())").replace(
+        CALL, "return self.net(ext.swish(x))"
+    ),
     "layer made in forward": forward("return nn.ReLU()(ext.swish(x))"),
     "forward of a layer": with_init("self.act = nn.SiLU()").replace(CALL, "return self.act.forward(ext.swish(x))"),
     "subclass of a layer": with_top("class Mine(nn.SiLU):\n    pass").replace(CALL, "return Mine()(ext.swish(x))"),
@@ -78,11 +88,16 @@ PYTHON_EVASIONS = {
     "in place on a buffer": forward("y = torch.empty_like(x)", "y.copy_(ext.swish(x))", "return y.exp_()"),
     "buffer written by the kernel": forward("y = torch.empty_like(x)", "ext.swish(x, y)", "return y + 1"),
     "forward hook": with_init("self.register_forward_hook(lambda m, i, o: torch.relu(o))"),
-    "property": SWISH.replace(CALL, "return self.op(ext.swish(x))") + "\n    @property\n    def op(self):\n        return torch.relu\n",
+    "property": SWISH.replace(CALL, "return self.op(ext.swish(x))")
+    + "\n    @property\n    def op(self):\n        return torch.relu\n",
     "numpy": with_top_and_forward("import numpy as np", "return torch.from_numpy(np.exp(ext.swish(x).numpy()))"),
     "globals": with_top_and_forward("op = torch.relu", "return globals()['op'](ext.swish(x))"),
-    "default argument": SWISH.replace("forward(self, x)", "forward(self, x, op=torch.relu)").replace(CALL, "return op(ext.swish(x))"),
-    "decorator of one's own": with_top("def after(f):\n    def g(self, x):\n        return torch.relu(f(self, x))\n    return g").replace("    def forward", "    @after\n    def forward"),
+    "default argument": SWISH.replace("forward(self, x)", "forward(self, x, op=torch.relu)").replace(
+        CALL, "return op(ext.swish(x))"
+    ),
+    "decorator of one's own": with_top(
+        "def after(f):\n    def g(self, x):\n        return torch.relu(f(self, x))\n    return g"
+    ).replace("    def forward", "    @after\n    def forward"),
 }
 
 CPP_EVASIONS = {
@@ -99,9 +114,13 @@ CPP_EVASIONS = {
     "using namespace": with_cpp("  y = sigmoid(x);\n", "using namespace at;"),
     "argument-dependent lookup": with_cpp("  y = sigmoid(x);\n"),
     "pasted macro": with_cpp("  y = at::MM(sig,moid)(x);\n", "#define MM(a,b) a##b"),
-    "nested pasting": with_cpp("  y = at::CAT(SIG,moid)(x);\n", "#define PASTE(a,b) a##b\n#define CAT(a,b) PASTE(a,b)\n#define SIG sig"),
+    "nested pasting": with_cpp(
+        "  y = at::CAT(SIG,moid)(x);\n", "#define PASTE(a,b) a##b\n#define CAT(a,b) PASTE(a,b)\n#define SIG sig"
+    ),
     "macro for the method": with_cpp("  y = x.OP();\n", "#define OP sigmoid"),
-    "macro redefined in a branch": with_cpp("  y = x.OP();\n", "#define OP sigmoid\n#if 0\n#define OP contiguous\n#endif"),
+    "macro redefined in a branch": with_cpp(
+        "  y = x.OP();\n", "#define OP sigmoid\n#if 0\n#define OP contiguous\n#endif"
+    ),
     "digraph macro": with_cpp("  y = x.OP();\n", "%:define OP sigmoid"),
     "line continuation": with_cpp("  y = at::sig\\\nmoid(x);\n"),
     "comment between": with_cpp("  y = at/**/::/* ok */sigmoid(x);\n"),
@@ -137,14 +156,29 @@ def test_cpp_that_lets_the_library_compute_is_refused(source: str) -> None:
 
 
 HONEST = {
-    "layout": forward("x = x.contiguous().view(-1).reshape(4, -1).t().contiguous()", "return ext.swish(x).permute(1, 0)"),
-    "allocation": forward("y = torch.empty_like(x)", "z = torch.zeros(x.shape[0] * 2, device=x.device)", "ext.swish(x)", "return ext.swish(x)"),
-    "sizes": forward("b, n = x.shape", "rows = (b + 15) // 16 * x.stride(0)", "assert x.dim() == 2 and n % 8 == 0", CALL),
+    "layout": forward(
+        "x = x.contiguous().view(-1).reshape(4, -1).t().contiguous()", "return ext.swish(x).permute(1, 0)"
+    ),
+    "allocation": forward(
+        "y = torch.empty_like(x)",
+        "z = torch.zeros(x.shape[0] * 2, device=x.device)",
+        "ext.swish(x)",
+        "return ext.swish(x)",
+    ),
+    "sizes": forward(
+        "b, n = x.shape", "rows = (b + 15) // 16 * x.stride(0)", "assert x.dim() == 2 and n % 8 == 0", CALL
+    ),
     "checks": forward("if x.dtype != torch.float32 or not x.is_contiguous(): raise ValueError('float32')", CALL),
     "dtype that stays": forward("return ext.swish(x.to(torch.float32).float().cuda())"),
-    "weights made in the constructor": with_init("lin = nn.Linear(4, 4)", "self.w = nn.Parameter(lin.weight.data.clone() * 2)").replace(CALL, "return ext.swish(x, self.w)"),
-    "layer that only holds weights": with_init("self.conv = nn.Conv2d(1, 1, 3)").replace(CALL, "return ext.swish(x, self.conv.weight, self.conv.padding[0] * 2 + 1)"),
-    "kernel kept on self": with_init("self.op = ext.swish", "self.scale = 2.0 ** 0.5").replace(CALL, "return self.op(x, self.scale * 2)"),
+    "weights made in the constructor": with_init(
+        "lin = nn.Linear(4, 4)", "self.w = nn.Parameter(lin.weight.data.clone() * 2)"
+    ).replace(CALL, "return ext.swish(x, self.w)"),
+    "layer that only holds weights": with_init("self.conv = nn.Conv2d(1, 1, 3)").replace(
+        CALL, "return ext.swish(x, self.conv.weight, self.conv.padding[0] * 2 + 1)"
+    ),
+    "kernel kept on self": with_init("self.op = ext.swish", "self.scale = 2.0 ** 0.5").replace(
+        CALL, "return self.op(x, self.scale * 2)"
+    ),
     "kernel built late": with_top_and_forward(
         "_cached = None\n\n\ndef get():\n    global _cached\n    if _cached is None:\n        _cached = load_inline(name='n', cpp_sources=SOURCE, functions=['swish'])\n    return _cached",
         "return get().swish(x)",
@@ -154,17 +188,29 @@ HONEST = {
         "return Fn.apply(x)",
     ),
     "no_grad": forward("with torch.no_grad():", "    return ext.swish(x)"),
-    "tests at the end of the file": SWISH + "\n\ndef check():\n    x = torch.rand(4)\n    return torch.allclose(ModelNew()(x), x * torch.sigmoid(x))\n",
+    "tests at the end of the file": SWISH
+    + "\n\ndef check():\n    x = torch.rand(4)\n    return torch.allclose(ModelNew()(x), x * torch.sigmoid(x))\n",
     "operators in text": forward("'torch.sigmoid(x) would be slower'", "# torch.sigmoid(x)", CALL),
-    "cute names": with_cpp("  auto s = X(0) * 2; copy(X, Y); auto m = max(size(X), 1); gemm(X, Y, Y); axpby(1.f, X, 0.f, Y); exp(X(0));\n"),
-    "cpp layout and checks": with_cpp("  auto z = x.contiguous().view({-1}); int n = x.numel() * 2 + x.size(0); TORCH_CHECK(x.dim() == 2 && n > 1);\n"),
-    "cpp own function of the same name": with_cpp("  sigmoid(x.data_ptr<float>());\n", "static float sigmoid(float const* p) { return 1.f / (1.f + std::exp(-*p)); }"),
+    "cute names": with_cpp(
+        "  auto s = X(0) * 2; copy(X, Y); auto m = max(size(X), 1); gemm(X, Y, Y); axpby(1.f, X, 0.f, Y); exp(X(0));\n"
+    ),
+    "cpp layout and checks": with_cpp(
+        "  auto z = x.contiguous().view({-1}); int n = x.numel() * 2 + x.size(0); TORCH_CHECK(x.dim() == 2 && n > 1);\n"
+    ),
+    "cpp own function of the same name": with_cpp(
+        "  sigmoid(x.data_ptr<float>());\n",
+        "static float sigmoid(float const* p) { return 1.f / (1.f + std::exp(-*p)); }",
+    ),
     "cpp own function on tensors": with_cpp("  matmul(x, y);\n", "void matmul(torch::Tensor a, torch::Tensor b);"),
-    "cpp comment and string": with_cpp('  // at::matmul(x, y)\n  /* x.sigmoid() */ const char* s = "at::sigmoid(x)";\n'),
+    "cpp comment and string": with_cpp(
+        '  // at::matmul(x, y)\n  /* x.sigmoid() */ const char* s = "at::sigmoid(x)";\n'
+    ),
     "cpp parallel_for": with_cpp("  at::parallel_for(0, 8, 1, [&](int64_t a, int64_t b) {});\n"),
     "cpp pointers": with_cpp("  float* p = y.data_ptr<float>() + x.size(0); p[0] = *p * 2;\n"),
     "cpp stream": with_cpp("  auto s = at::cuda::getCurrentCUDAStream(); auto d = c10::cuda::CUDAGuard(x.device());\n"),
-    "cpp zeros and options": with_cpp("  auto z = torch::zeros({4, 4}, x.options().dtype(torch::kFloat32)); auto e = at::empty({2}, x.options());\n"),
+    "cpp zeros and options": with_cpp(
+        "  auto z = torch::zeros({4, 4}, x.options().dtype(torch::kFloat32)); auto e = at::empty({2}, x.options());\n"
+    ),
 }
 
 

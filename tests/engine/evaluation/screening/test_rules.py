@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one case a line
 """Rules 2 to 9: each with ways around it that are refused, and look-alikes that are not."""
 
 import pytest
@@ -9,8 +10,8 @@ from tests.engine.evaluation.screening.candidates import (
     REFERENCE,
     SWISH,
     flagged,
-    found,
     forward,
+    found,
     refused,
     with_cpp,
     with_init,
@@ -263,7 +264,9 @@ def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
         with_top_and_forward("cache = []", "cache.append(ext.swish(x))", "return cache[0]"),
         with_top_and_forward("last = None", "global last", "last = ext.swish(x)", "return last"),
         SWISH.replace("self, x)", "self, x, kept={})").replace(CALL, "kept[0] = ext.swish(x)\n        return kept[0]"),
-        with_top_and_forward("import functools\n@functools.lru_cache\ndef run(v):\n    return ext.swish(v)", "return run(x)"),
+        with_top_and_forward(
+            "import functools\n@functools.lru_cache\ndef run(v):\n    return ext.swish(v)", "return run(x)"
+        ),
         with_cpp("  static torch::Tensor kept = y;\n"),
         with_cpp("  kept = y;\n", "at::Tensor kept;"),
     ],
