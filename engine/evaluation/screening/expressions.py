@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.calls import Calls
-from engine.evaluation.screening.strings import TEXT_METHODS, text_method
+from engine.evaluation.screening.keeping import Keeping
+from engine.evaluation.screening.scopes import defaults
+from engine.evaluation.screening.strings import TEXT_METHODS, join, text_method
 from engine.evaluation.screening.uses import Act
 from engine.evaluation.screening.values import (
     NOTHING,
@@ -19,7 +20,6 @@ from engine.evaluation.screening.values import (
     Extension,
     Instance,
     Layer,
-    Load,
     Names,
     Number,
     Path,
@@ -28,7 +28,6 @@ from engine.evaluation.screening.values import (
     Values,
     box,
     elements,
-    join,
     loads,
     tensor,
     texts,
@@ -36,7 +35,7 @@ from engine.evaluation.screening.values import (
 )
 
 
-class Expressions(Calls):
+class Expressions(Keeping):
     """Expression by expression."""
 
     def values(self, node: ast.expr, callee: bool = False, quiet: bool = False) -> Values:
@@ -95,49 +94,10 @@ class Expressions(Calls):
             if node.func.attr in TEXT_METHODS and any(isinstance(v, Text) for v in receiver):
                 return text_method(receiver, node.func.attr, given)
             if node.func.attr in ("append", "extend", "add", "insert", "setdefault", "update", "register_buffer"):
-                self._grow(node.func, receiver, given, node)
+                self.grow_container(node.func, receiver, given, node)
             if node.func.attr.startswith("register_") or node.func.attr == "add_module":
-                self._register(node.func, receiver, given, node)
+                self.register(node.func, receiver, given, node)
         return self.call(self.values(node.func, callee=True), given, node)
-
-    def _register(self, func: ast.Attribute, receiver: Values, given: Arguments, node: ast.Call) -> None:
-        if "hook" in func.attr:
-            before, self.caller = self.caller, self.outside
-            handed = Arguments([UNKNOWN, tensor(Load.INPUT), tensor(Load.INPUT)], {}, True)
-            self.call(given.at(0, "hook"), handed, node)
-            self.caller = before
-            self.note(Act.STORED, f"hook.{func.attr}", node)
-            return
-        for name in texts(given.at(0, "name")):
-            values = given.at(1, "tensor") or given.at(1, "param") or given.at(1, "module")
-            held = tensor(Load.WEIGHT) if loads(values) else values
-            self.store_attribute(func.value, receiver, name, held, node)
-
-    def _grow(self, func: ast.Attribute, receiver: Values, given: Arguments, node: ast.Call) -> None:
-        """A container gets new elements."""
-        if not any(isinstance(v, Box) for v in receiver):
-            return
-        new = union((*given.plain, *(elements(v) for v in given.plain if any(isinstance(e, Box) for e in v))))
-        if isinstance(func.value, ast.Name):
-            old = union(elements(frozenset({v})) for v in receiver if isinstance(v, Box))
-            is_ours = func.value.id in self.scope.now and func.value.id not in self.scope.shared
-            home = self.scope if is_ours else self.home_of(func.value.id)
-            self.learn(home.ever, func.value.id, box([union((old, new))]))
-            if is_ours:
-                self.scope.now[func.value.id] = union((receiver, box([union((old, new))])))
-                return
-        elif isinstance(func.value, ast.Attribute):
-            self.store_attribute(
-                func.value, self.values(func.value.value, quiet=True), func.value.attr, box([new]), node
-            )
-        self.keep(ast.unparse(func.value)[:60], new, node)
-
-    def home_of(self, name: str) -> Any:
-        """The scope that defines a name."""
-        scope = self.scope
-        while scope.outer is not None and (scope.is_class or name not in scope.ever):
-            scope = scope.outer
-        return scope
 
     def _binary(self, node: ast.BinOp, callee: bool) -> Values:
         left, right = self.values(node.left), self.values(node.right)
@@ -283,11 +243,3 @@ class Expressions(Calls):
         ast.Yield: _yield,
         ast.YieldFrom: _yield,
     }
-
-
-def defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
-    """Parameters with their default expressions."""
-    plain = [*spec.posonlyargs, *spec.args]
-    pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
-    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-    return [(argument.arg, default) for argument, default in pairs]

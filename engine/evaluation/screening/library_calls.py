@@ -8,6 +8,7 @@ import re
 from engine.evaluation.screening import operators
 from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.attributes import Attributes
+from engine.evaluation.screening.strings import join
 from engine.evaluation.screening.uses import Act
 from engine.evaluation.screening.values import (
     NOTHING,
@@ -33,7 +34,6 @@ from engine.evaluation.screening.values import (
     Values,
     box,
     elements,
-    join,
     loads,
     tensor,
     texts,

@@ -90,7 +90,7 @@ def is_computing(name: str) -> bool:
 
 def is_free_method(name: str) -> bool:
     """True for a method of a tensor that allocates, looks, casts or rearranges."""
-    return name in FREE_METHODS or name in COPIES or name.startswith("is_") or name.startswith("new_")
+    return name in FREE_METHODS or name in COPIES or name.startswith(("is_", "new_"))
 
 
 def is_copying(name: str) -> bool:

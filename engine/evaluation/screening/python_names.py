@@ -29,15 +29,15 @@ REFUSED_IMPORTS: tuple[tuple[Rule, frozenset[str]], ...] = (
     (
         Rule.OUTSIDE,
         words(
-            """socket ssl requests urllib urllib3 http httpx aiohttp ftplib smtplib telnetlib socketserver xmlrpc tempfile glob
-    fileinput sqlite3 shelve dbm io webbrowser select selectors"""
+            """socket ssl requests urllib urllib3 http httpx aiohttp ftplib smtplib telnetlib socketserver xmlrpc
+    tempfile glob fileinput sqlite3 shelve dbm io webbrowser select selectors"""
         ),
     ),
     (
         Rule.DYNAMIC,
         words(
-            """importlib imp runpy pkgutil zipimport base64 binascii zlib gzip bz2 lzma codecs marshal pickle cPickle dill
-    cloudpickle zipfile tarfile ast tokenize"""
+            """importlib imp runpy pkgutil zipimport base64 binascii zlib gzip bz2 lzma codecs marshal pickle cPickle
+    dill cloudpickle zipfile tarfile ast tokenize"""
         ),
     ),
 )

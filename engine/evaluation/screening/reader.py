@@ -6,8 +6,7 @@ import ast
 from dataclasses import replace
 
 from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.expressions import defaults
-from engine.evaluation.screening.scopes import Scope
+from engine.evaluation.screening.scopes import Scope, defaults
 from engine.evaluation.screening.statements import Statements
 from engine.evaluation.screening.uses import Reading
 from engine.evaluation.screening.values import (
@@ -81,7 +80,7 @@ class Reader(Statements):
 
     def _reached(self) -> set[Function | None]:
         entries = {f for m in self._models() for n in ENTRIES for f in self.member(m, n) if isinstance(f, Function)}
-        entries |= {f for f in self.edges.get(self.outside, set())}
+        entries |= self.edges.get(self.outside, set())
         reached: set[Function | None] = {self.outside, *entries}
         line = list(entries)
         while line:

@@ -28,14 +28,12 @@ class Scope:
 
     @property
     def is_class(self) -> bool:
+        """True for a class body."""
         return isinstance(self.node, ast.ClassDef)
 
     @property
-    def is_module(self) -> bool:
-        return self.outer is None
-
-    @property
     def module(self) -> Scope:
+        """The outermost scope."""
         return self if self.outer is None else self.outer.module
 
     def home(self, name: str) -> Scope:
@@ -96,3 +94,11 @@ def dotted(node: ast.expr) -> str:
 def is_path(values: Values, *names: str) -> bool:
     """True when one alternative is one of these full names."""
     return any(isinstance(value, Path) and value.name in names for value in values)
+
+
+def defaults(spec: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """Parameters with their default expressions."""
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
+    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+    return [(argument.arg, default) for argument, default in pairs]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.expressions import Expressions, defaults
-from engine.evaluation.screening.scopes import Scope, root_name
+from engine.evaluation.screening.expressions import Expressions
+from engine.evaluation.screening.scopes import Scope, defaults
+from engine.evaluation.screening.strings import join
 from engine.evaluation.screening.uses import Act
 from engine.evaluation.screening.values import (
     NOTHING,
@@ -14,17 +15,13 @@ from engine.evaluation.screening.values import (
     Box,
     Function,
     Kind,
-    Names,
     Path,
-    Tensor,
     Text,
     Values,
     box,
     elements,
-    join,
     loads,
     tensor,
-    texts,
     union,
 )
 
@@ -154,46 +151,7 @@ class Statements(Expressions):
             case ast.Attribute(value=owner, attr=name):
                 self.store_attribute(owner, self.values(owner, callee=True), name, values, target)
             case ast.Subscript():
-                self._store_item(target, values)
-
-    def _store_item(self, target: ast.Subscript, values: Values) -> None:
-        key = self.values(target.slice)
-        words = texts(key) or ["?"]
-        for owner in self.values(target.value, callee=True):
-            match owner:
-                case Path(name=name):
-                    for word in words:
-                        self.note(Act.STORED, name, target, argument=word, detail="item")
-                case Names(path=path) if path:
-                    for word in words:
-                        self.note(Act.STORED, f"{path}.{word}", target)
-                case Tensor():
-                    self.taint(target.value, values)
-                case _:
-                    self._keep_item(target, values)
-
-    def _keep_item(self, target: ast.Subscript, values: Values) -> None:
-        name = root_name(target)
-        scope = self.scope
-        is_local = isinstance(target.value, ast.Name) and name in scope.now and not self._is_parameter(name)
-        if isinstance(target.value, ast.Name):
-            held = box([union((elements(self.scope.find(target.value.id) or NOTHING), values))])
-            home = self.home_of(target.value.id)
-            self.learn(home.ever, target.value.id, held)
-            if is_local:
-                scope.now[target.value.id] = union((scope.now[target.value.id], held))
-        elif isinstance(target.value, ast.Attribute):
-            owner = self.values(target.value.value, quiet=True)
-            self.store_attribute(target.value.value, owner, target.value.attr, box([values]), target)
-            return
-        if not is_local:
-            self.keep(name or "?", values, target)
-
-    def _is_parameter(self, name: str | None) -> bool:
-        if self.caller is None:
-            return False
-        spec = self.caller.node.args
-        return name in {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+                self.store_item(target, values)
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = self.function(node)

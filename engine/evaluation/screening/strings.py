@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.tables import words
-from engine.evaluation.screening.values import NOTHING, UNKNOWN, Box, Piece, Text, Values, join, texts, union
+from engine.evaluation.screening.values import NOTHING, UNKNOWN, Box, Number, Piece, Text, Values, texts, union
 
+MAX_TEXT = 1_000_000
 TEXT_METHODS = words(
     """format strip lstrip rstrip replace join lower upper removeprefix removesuffix expandtabs title capitalize
     swapcase ljust rjust center zfill encode decode translate splitlines split partition format_map substitute
@@ -14,6 +17,28 @@ TEXT_METHODS = words(
 
 
 SHOWING_METHODS = words("""format strip lstrip rstrip replace join format_map substitute safe_substitute""")
+
+
+def join(parts: Iterable[Values], is_whole: bool = True) -> Values:
+    """Texts put one after the other; a number becomes a placeholder, anything else hides what it says."""
+    pieces: list[Piece] = []
+    is_hidden = False
+    for values in parts:
+        for value in values:
+            match value:
+                case Text():
+                    pieces += value.pieces
+                    is_whole, is_hidden = is_whole and value.is_whole, is_hidden or value.is_hidden
+                case Number(value=number):
+                    pieces.append(Piece("0" if number is None else str(number), None))
+                    is_whole = is_whole and number is not None
+                case _:
+                    pieces.append(Piece("0", None))
+                    is_whole, is_hidden = False, True
+        is_whole = is_whole and len(values) == 1
+    if len(pieces) > 4000 or sum(len(piece.text) for piece in pieces) > MAX_TEXT:
+        return UNKNOWN
+    return frozenset({Text(tuple(pieces), is_whole, is_hidden)})
 
 
 def text_method(receiver: Values, name: str, given: Arguments) -> Values:

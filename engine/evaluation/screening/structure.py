@@ -48,7 +48,7 @@ def lost_structure(parent: str, child: str) -> str | None:
 
 
 def structure(source: str) -> Structure:
-    """The structure of one candidate's file, comments left out; a file that does not parse is read as far as possible."""
+    """The structure of one candidate's file, comments left out; a file that does not parse is read as it stands."""
     cute: Counter[str] = Counter()
     kernels, has_extension = 0, False
     for text in _texts(source):

@@ -29,6 +29,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
+        """True for identifiers and keywords."""
         return self.sort is Sort.NAME
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 MAX_ALTERNATIVES = 24
-MAX_TEXT = 1_000_000
 MAX_BOX = 500
 
 
@@ -45,6 +44,7 @@ class Text:
 
     @property
     def text(self) -> str:
+        """All of it."""
         return "".join(piece.text for piece in self.pieces)
 
 
@@ -64,6 +64,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
+    """A tensor, by what it holds."""
+
     load: Load
 
 
@@ -89,6 +91,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
+    """A function or lambda of the candidate; `owner` is the class whose body defines it."""
+
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     owner: Kind | None
 
@@ -102,6 +106,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
+    """An object of a class of the candidate."""
+
     kind: Kind
 
 
@@ -136,6 +142,7 @@ class Box:
 
     @property
     def all(self) -> Values:
+        """What any place may hold."""
         return union(self.items)
 
 
@@ -148,7 +155,7 @@ class Getter:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    pass
+    """Anything at all."""
 
 
 Value = (
@@ -226,25 +233,3 @@ def loads(values: Values) -> list[Load]:
 def texts(values: Values) -> list[str]:
     """The whole texts among the values."""
     return sorted(value.text for value in values if isinstance(value, Text) and value.is_whole)
-
-
-def join(parts: Iterable[Values], is_whole: bool = True) -> Values:
-    """Texts put one after the other; a number becomes a placeholder, anything else hides what it says."""
-    pieces: list[Piece] = []
-    is_hidden = False
-    for values in parts:
-        for value in values:
-            match value:
-                case Text():
-                    pieces += value.pieces
-                    is_whole, is_hidden = is_whole and value.is_whole, is_hidden or value.is_hidden
-                case Number(value=number):
-                    pieces.append(Piece("0" if number is None else str(number), None))
-                    is_whole = is_whole and number is not None
-                case _:
-                    pieces.append(Piece("0", None))
-                    is_whole, is_hidden = False, True
-        is_whole = is_whole and len(values) == 1
-    if len(pieces) > 4000 or sum(len(piece.text) for piece in pieces) > MAX_TEXT:
-        return UNKNOWN
-    return frozenset({Text(tuple(pieces), is_whole, is_hidden)})
