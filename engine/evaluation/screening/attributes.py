@@ -186,7 +186,7 @@ class Attributes(State):
                 for value in self.values(owner, quiet=True):
                     if isinstance(value, Instance):
                         self.learn(self.attribute_table(value.kind), name, extra)
-            case ast.Subscript(value=inner) | ast.Starred(value=inner):
+            case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
                 self.taint(inner, values)
 
     def from_names(self, names: Names, key: Values, node: ast.AST, callee: bool = False) -> Values:

@@ -111,7 +111,8 @@ class LibraryCalls(Attributes):
         if name in BUILDS:
             return self._build(name, given, node)
         passed = self._pass_on(given, node)
-        return union((passed, self._returned(name, given, load)))
+        returned = self._returned(name, given, load)
+        return union((passed, returned)) if name.startswith(("functools.", "torch.", "itertools.")) else returned
 
     def _returned(self, name: str, given: Arguments, load: Load | None) -> Values:
         last = operators.leaf(name)

@@ -40,7 +40,7 @@ def _kernel(reading: Reading) -> Iterator[Finding]:
         yield Finding(Rule.DECOY, None, f"forward reaches no function of a built extension; {advice}", True)
     elif not is_reached:
         yield Finding(Rule.DECOY, None, "no call of a built extension can be seen in forward", False)
-    elif reading.returned and not _may_be_result(reading.returned):
+    elif reading.returned and not is_unclear and not _may_be_result(reading.returned):
         yield Finding(Rule.DECOY, None, f"the result of the extension is not returned; {advice}", False)
 
 

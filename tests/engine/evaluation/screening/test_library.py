@@ -187,6 +187,22 @@ HONEST = {
         "class Fn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, v):\n        return ext.swish(v)",
         "return Fn.apply(x)",
     ),
+    "buffer filled through a view": forward("y = torch.empty_like(x)", "ext.swish(x, y.view(-1))", "return y"),
+    "threads that fill a buffer": with_top_and_forward(
+        "import threading",
+        "y = torch.empty_like(x)",
+        "threads = [threading.Thread(target=ext.swish, args=part) for part in [(x[:4], y[:4]), (x[4:], y[4:])]]",
+        "for t in threads: t.start()",
+        "for t in threads: t.join()",
+        "return y",
+    ),
+    "executor": with_top_and_forward(
+        "from concurrent.futures import ThreadPoolExecutor",
+        "y = torch.empty_like(x)",
+        "with ThreadPoolExecutor(2) as pool:",
+        "    list(pool.map(ext.swish, x.chunk(4), y.chunk(4)))",
+        "return y",
+    ),
     "no_grad": forward("with torch.no_grad():", "    return ext.swish(x)"),
     "tests at the end of the file": SWISH
     + "\n\ndef check():\n    x = torch.rand(4)\n    return torch.allclose(ModelNew()(x), x * torch.sigmoid(x))\n",
@@ -218,6 +234,7 @@ HONEST = {
 def test_arranging_memory_and_calling_the_kernel_is_not_a_fall_back(source: str) -> None:
     compile(source, "candidate", "exec")
     assert refused(source) == set(), found(source)
+    assert Rule.DECOY not in flagged(source), found(source)
 
 
 def test_a_task_may_leave_an_operator_to_the_library() -> None:
