@@ -36,6 +36,7 @@ from engine.evaluation.screening.values import (
     union,
 )
 
+SUBMODULES = frozenset({"children", "modules", "named_children", "named_modules", "_modules", "get_submodule"})
 LAYER_TENSORS = ("weight", "bias", "running_", "in_proj", "out_proj")
 TENSOR_NUMBERS = operators.LOOKS - {"grad", "storage", "untyped_storage", "tolist", "item"}
 
@@ -102,6 +103,14 @@ class Attributes(State):
             return frozenset({kind})
         if name == "__dict__":
             return box([union(self.attribute_table(kind).values())])
+        if name in SUBMODULES and not self.member(kind, name):
+            return box(
+                [
+                    v
+                    for v in self.attribute_table(kind).values()
+                    if any(isinstance(e, Layer | Instance | Box) for e in v)
+                ]
+            )
         found = []
         for each in self.member(kind, name):
             if isinstance(each, Function) and self.is_property(each):
@@ -132,7 +141,9 @@ class Attributes(State):
         if name == "__dict__":
             return box([union(self.scopes[kind.node].ever.values())])
         inherited = [frozenset[Value]({Path(f"{base}.{name}")}) for base in self.library_bases(kind)]
-        return found or union(inherited) or UNKNOWN
+        of_class = frozenset(Bound(f, kind) for f in found if isinstance(f, Function) and self.is_of_class(f))
+        plain = frozenset(f for f in found if not (isinstance(f, Function) and self.is_of_class(f)))
+        return of_class | plain or union(inherited) or UNKNOWN
 
     def _of_parent(self, kind: Kind, name: str) -> Values:
         me, found = Instance(kind), []

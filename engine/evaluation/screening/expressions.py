@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from engine.evaluation.screening import operators
 from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.keeping import Keeping
 from engine.evaluation.screening.scopes import defaults
@@ -68,7 +69,7 @@ class Expressions(Keeping):
             return frozenset({Path("builtins")})
         if found is None:
             if not hasattr(builtins, node.id):
-                return UNKNOWN
+                return self._from_star(node, callee)
             if not callee:
                 self.note(Act.LOADED, f"builtins.{node.id}", node)
             return frozenset({Path(f"builtins.{node.id}")})
@@ -77,6 +78,12 @@ class Expressions(Keeping):
                 if isinstance(value, Path):
                     self.note(Act.LOADED, value.name, node)
         return found or self.nothing_yet
+
+    def _from_star(self, node: ast.Name, callee: bool) -> Values:
+        paths = [f"{module}.{node.id}" for module in sorted(self.stars)]
+        for path in paths if not callee else ():
+            self.note(Act.LOADED, path, node)
+        return frozenset(Path(path) for path in paths) or UNKNOWN
 
     def _attribute_node(self, node: ast.Attribute, callee: bool) -> Values:
         return self.attribute(self.values(node.value, callee=True), node.attr, node, callee)
@@ -101,9 +108,15 @@ class Expressions(Keeping):
 
     def _binary(self, node: ast.BinOp, callee: bool) -> Values:
         left, right = self.values(node.left), self.values(node.right)
-        if found := [*loads(left), *loads(right)]:
+        method = operators.METHOD_OF[type(node.op).__name__]
+        is_own = any(isinstance(v, Instance) for v in (*left, *right))
+        if is_own:
+            self.special(right, f"__r{method}__", [left])
+        if (found := [*loads(left), *loads(right)]) and not is_own:
             self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
             return tensor(max(found))
+        if own := self.special(left, f"__{method}__", [right]):
+            return own
         is_text = any(isinstance(v, Text) for v in (*left, *right))
         if isinstance(node.op, ast.Add) and is_text:
             return join([left, right])
@@ -151,7 +164,7 @@ class Expressions(Keeping):
 
     def _subscript(self, node: ast.Subscript, callee: bool) -> Values:
         owner, key = self.values(node.value, callee=True), self.values(node.slice)
-        found: list[Values] = []
+        found: list[Values] = [self.special(owner, "__getitem__", [key])]
         for value in owner:
             match value:
                 case Names():

@@ -132,7 +132,7 @@ class LibraryCalls(Attributes):
             return self._from_torch(name, last, load)
         if name == "importlib.import_module":
             return self.imported(texts(given.at(0)))
-        if name.startswith(("functools.", "itertools.", "copy.", "collections.", "contextlib.")):
+        if name.startswith(("functools.", "itertools.", "copy.", "collections.", "contextlib.", "enum.")):
             return union((*given.all, *(elements(v) for v in given.all))) or UNKNOWN
         if name.startswith(("math.", "time.")):
             return NUMBER
@@ -169,6 +169,8 @@ class LibraryCalls(Attributes):
             return frozenset({Names("")})
         if short == "type" and len(given.plain) == 1:
             return self.attribute(given.at(0), "__class__", node, callee=True)
+        if short in ("staticmethod", "classmethod", "property"):
+            return given.at(0) or UNKNOWN
         if short == "__import__":
             self.note(Act.CALLED, name, node, argument=given.text)
             return self.imported(texts(given.at(0)))

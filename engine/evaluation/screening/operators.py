@@ -58,6 +58,15 @@ ARITHMETIC = words(
     eq ne and_ or_ xor lshift rshift concat"""
 )
 
+METHOD_OF = dict(
+    zip(
+        "Add Sub Mult MatMult Div FloorDiv Mod Pow LShift RShift BitOr BitXor BitAnd".split(),  # noqa: SIM905
+        "add sub mul matmul truediv floordiv mod pow lshift rshift or xor and".split(),  # noqa: SIM905
+        strict=True,
+    )
+)
+"""The special method behind each operator of Python's syntax tree."""
+
 
 def leaf(name: str) -> str:
     """The last part of a dotted name."""
@@ -73,7 +82,9 @@ def is_computing(name: str) -> bool:
             r"u?int|float|dtype|ndarray|prod$|ceil", leaf(name)
         )
     if not name.startswith("torch."):
-        return False
+        return name in ("itertools.accumulate", "math.fsum", "math.sumprod") or name.startswith("statistics.")
+    if name.startswith(("torch.cuda.comm.", "torch.cuda.nccl.", "torch.nn.parallel.", "torch.nn.utils.parametriz")):
+        return True
     parts = name.split(".")
     if name.startswith("torch.Tensor."):
         return not is_free_method(parts[2])

@@ -37,6 +37,7 @@ class State:
         self.has_grown = False
         self.module = Scope(module, None)
         self.scope = self.module
+        self.stars: set[str] = set()
         self.nothing_yet: Values = NOTHING
         self.caller: Function | None = None
         self.branches = 0
@@ -132,6 +133,10 @@ class State:
         """True for a function that gets no first argument."""
         return self._is_decorated(function, "builtins.staticmethod")
 
+    def is_of_class(self, function: Function) -> bool:
+        """True for a function whose first argument is the class."""
+        return self._is_decorated(function, "builtins.classmethod")
+
     def is_property(self, function: Function) -> bool:
         """True for a function that runs when its name is looked up."""
         return self._is_decorated(function, "builtins.property", "functools.cached_property")
@@ -154,6 +159,16 @@ class State:
     def values(self, node: ast.expr, callee: bool = False, quiet: bool = False) -> Values:
         """What an expression may stand for."""
         raise NotImplementedError
+
+    def special(self, values: Values, name: str, arguments: list[Values]) -> Values:
+        """What a special method of the candidate's own classes gives: Python calls it for an operator."""
+        found = []
+        for value in values:
+            if isinstance(value, Instance):
+                for method in self.member(value.kind, name):
+                    if isinstance(method, Function):
+                        found.append(self.enter(method, [frozenset({value}), *arguments], {}, False))
+        return union(found)
 
     def call(self, values: Values, given: Arguments, node: ast.expr) -> Values:
         """What calling these values may return."""

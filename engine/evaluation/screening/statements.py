@@ -117,6 +117,7 @@ class Statements(Expressions):
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             values = self.values(item.context_expr)
+            values = union((values, self.special(values, "__enter__", [])))
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, values)
         for statement in node.body:
@@ -192,6 +193,9 @@ class Statements(Expressions):
                 self.note(Act.IMPORTED, alias.name, node)
                 name = alias.asname or alias.name.partition(".")[0]
                 self.bind(name, frozenset({Path(alias.name if alias.asname else name)}))
+            elif alias.name == "*":
+                self.note(Act.IMPORTED, f"{node.module}.*", node, detail=node.module or "")
+                self.stars.add(node.module or "")
             else:
                 module = "." * node.level + (node.module or "")
                 self.note(Act.IMPORTED, f"{module}.{alias.name}" if module else alias.name, node, detail=module)
