@@ -188,11 +188,7 @@ class Expressions(Keeping):
         return union(found) or self.nothing_yet
 
     def _joined_string(self, node: ast.JoinedStr, callee: bool) -> Values:
-        parts = []
-        for part in node.values:
-            values = self.values(part.value) if isinstance(part, ast.FormattedValue) else self.values(part)
-            parts.append(values)
-        return join(parts) if parts else frozenset({Text(())})
+        return join([self.values(p.value if isinstance(p, ast.FormattedValue) else p) for p in node.values])
 
     def _comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, callee: bool

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - one case a line
 """Further ways to reach a library operator from forward through Python itself; all are refused."""
 
 import pytest
