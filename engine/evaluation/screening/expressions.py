@@ -80,10 +80,7 @@ class Expressions(Keeping):
         return found or self.nothing_yet
 
     def _from_star(self, node: ast.Name, callee: bool) -> Values:
-        paths = [f"{module}.{node.id}" for module in sorted(self.stars)]
-        for path in paths if not callee else ():
-            self.note(Act.LOADED, path, node)
-        return frozenset(Path(path) for path in paths) or UNKNOWN
+        return union(self.attribute(frozenset({Path(star)}), node.id, node, callee) for star in self.stars) or UNKNOWN
 
     def _attribute_node(self, node: ast.Attribute, callee: bool) -> Values:
         return self.attribute(self.values(node.value, callee=True), node.attr, node, callee)

@@ -15,8 +15,9 @@ MAX_LIBRARY = 1 << 30
 DYNAMIC_SYMBOLS = 11
 SYMBOL_SIZE = 24
 _NUMERICAL = re.compile(
-    r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|dnnl_|mkldnn|cblas_|LAPACKE_|mkl_|MKL_|xnn_|nnp_|fbgemm|armpl_|openblas"
-    r"|v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div)$)|^[sdcz](gemm|gemv|ger|symm|syrk|trmm|trsm|axpy|dot|scal|nrm2)_$"
+    r"^(cublas|cudnn|cusparse|cusolver|cufft|cutensor|dnnl_|mkldnn|cblas_|LAPACKE_|mkl_|MKL_|xnn_|nnp_|fbgemm|armpl_|openblas"
+    r"|_ZNK?(4dnnl|6fbgemm|5ideep)|aoti_torch_(cpu|cuda|xpu|mps|mkldnn)_)"
+    r"|^v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div)$|^[sdcz](gemm|gemv|ger|symm|syrk|trmm|trsm|axpy|dot|scal|nrm2)_$"
 )
 _STREAMS = re.compile(
     r"^(cuda|cu|hip)(StreamCreate|StreamBeginCapture|Graph|LaunchHostFunc|StreamAddCallback)|getStreamFrom(Pool|External)"

@@ -62,6 +62,7 @@ def test_what_honest_libraries_link_is_let_through() -> None:
         ("cblas_sgemm", Rule.LIBRARY),
         ("cublasSgemm_v2", Rule.LIBRARY),
         ("dnnl_sgemm", Rule.LIBRARY),
+        ("aoti_torch_cpu_addmm_out", Rule.LIBRARY),
         ("cudaStreamCreateWithFlags", Rule.STREAMS),
         ("cudaGraphLaunch", Rule.STREAMS),
         ("fork@GLIBC_2.2.5", Rule.PROCESSES),
