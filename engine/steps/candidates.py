@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from engine.bench import Bench
+from engine.evaluation.screening.structure import lost_structure
 from storage.events import CandidateCreated
 from storage.records import Origin
 
@@ -17,6 +18,7 @@ def create_candidate(
     if any(a.created.step == bench.step for a in history.attempts.values()):
         return
     parent = history.attempts[parent_id] if parent_id else None
+    lost = lost_structure(bench.source(parent), source) if parent else None
     diff = unified_diff(bench.source(parent), source, parent.candidate_id) if parent else ""
     bench.emit(
         CandidateCreated(
@@ -33,6 +35,7 @@ def create_candidate(
             lines_added=_count(diff, "+") if parent else source.count("\n"),
             lines_removed=_count(diff, "-"),
             summary=summary,
+            flags=(lost,) if lost else (),
         )
     )
 

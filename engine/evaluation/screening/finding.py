@@ -1,0 +1,83 @@
+"""What screening says about a candidate: rules, findings, proofs, and the words for the model. Knows no source text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from storage.proof import Group, Proof, Standing
+
+
+class Rule(StrEnum):
+    """What a candidate may not do; the value is the check's name in proofs."""
+
+    LIBRARY = "no library fall-back"
+    DECOY = "own kernel used"
+    REFERENCE = "reference not reused"
+    STREAMS = "current stream only"
+    PROCESSES = "no processes left"
+    MACHINERY = "machinery untouched"
+    PRECISION = "precision kept"
+    OUTSIDE = "no files, network, environment"
+    DYNAMIC = "no hidden code"
+    IMPORTS = "allowed imports"
+    CACHE = "no result cache"
+
+
+MAX_TOLD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach or oddity.
+
+    Attributes:
+        rule: what it breaks.
+        line: line of the candidate's file, where it is known.
+        message: for the model: what, and what to do instead.
+        is_refusal: True when it is certain and the candidate is refused; else a person should look.
+    """
+
+    rule: Rule
+    line: int | None
+    message: str
+    is_refusal: bool
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}" if self.line else self.message
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Each finding once, refusals first, then by line."""
+    return sorted(set(findings), key=lambda f: (not f.is_refusal, f.line or 0, f.rule, f.message))
+
+
+def proofs(findings: Sequence[Finding]) -> tuple[Proof, ...]:
+    """One proof for every rule."""
+    return tuple(_proof(rule, [f for f in findings if f.rule is rule]) for rule in Rule)
+
+
+def _proof(rule: Rule, found: Sequence[Finding]) -> Proof:
+    if not found:
+        return Proof(Group.SCREENING, rule, Standing.HELD)
+    standing = Standing.BROKEN if any(f.is_refusal for f in found) else Standing.FLAGGED
+    more = f" (and {len(found) - MAX_TOLD} more)" if len(found) > MAX_TOLD else ""
+    return Proof(Group.SCREENING, rule, standing, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
+
+
+def verdict_message(findings: Sequence[Finding]) -> str:
+    """Why a candidate is refused, for the model; empty when it is not."""
+    broken = [f for f in ordered(findings) if f.is_refusal]
+    if not broken:
+        return ""
+    lines = [f"- {finding} [{finding.rule}]" for finding in broken[:MAX_TOLD]]
+    if len(broken) > MAX_TOLD:
+        lines.append(f"- and {len(broken) - MAX_TOLD} more of the same kinds")
+    return "\n".join(
+        (
+            "The candidate was refused before it ran, by what its text does:",
+            *lines,
+            "Remove what is named above: the whole computation belongs into the custom C++ kernel that forward calls.",
+        )
+    )

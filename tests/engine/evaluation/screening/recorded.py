@@ -1,0 +1,50 @@
+"""Every kernel that the shipped recordings lead to, made as a run makes them: by applying replies to sources."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from engine.llm import Completion
+from engine.llm.recording import Recording, read_recording, shipped_recording
+from engine.patching.edits import EditError
+from engine.patching.reply import find_python
+from engine.steps.ladder import read_patch
+from storage.blobs import text_hash
+from storage.records import Role
+
+TASKS = ("softmax", "square_matmul", "swish")
+
+
+@cache
+def kernels(task: str) -> dict[str, str]:
+    """{hash: source} of all kernels of a task's recording."""
+    path = shipped_recording(task)
+    assert path is not None
+    recording = read_recording(path)
+    found: dict[str, str] = {}
+    line = [source for reply in recording.replies[Role.SYNTHESISE, None] if (source := find_python(reply))]
+    while line:
+        source = line.pop()
+        if found.setdefault(text_hash(source), source) is source:
+            line += [child for _, child in children(recording, source)]
+    return found
+
+
+def children(recording: Recording, source: str) -> list[tuple[Role, str]]:
+    """The kernels that replies about a source make of it."""
+    made = []
+    for role in (Role.REPAIR, Role.OPTIMISE):
+        for reply in recording.replies.get((role, text_hash(source)), ()):
+            try:
+                made.append((role, read_patch(source, Completion(reply, "recorded", "stop", 0.0)).source))
+            except EditError:
+                continue
+    return made
+
+
+def pairs(task: str) -> list[tuple[str, str]]:
+    """(parent, child) of every change."""
+    path = shipped_recording(task)
+    assert path is not None
+    recording = read_recording(path)
+    return [(source, child) for source in kernels(task).values() for _, child in children(recording, source)]

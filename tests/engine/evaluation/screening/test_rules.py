@@ -1,0 +1,293 @@
+# ruff: noqa: E501 - one case a line
+"""Rules 2 to 9: each with ways around it that are refused, and look-alikes that are not."""
+
+import pytest
+
+from engine.evaluation.screening import Rule
+from storage.policy import Policy
+from tests.engine.evaluation.screening.candidates import (
+    CALL,
+    REFERENCE,
+    SWISH,
+    flagged,
+    forward,
+    found,
+    refused,
+    with_cpp,
+    with_init,
+    with_top,
+    with_top_and_forward,
+)
+
+MODEL = REFERENCE.split("import torch.nn as nn\n")[1].strip("\n")
+
+REFUSED: dict[Rule, dict[str, str]] = {
+    Rule.REFERENCE: {
+        "inherited": with_top(MODEL).replace("ModelNew(nn.Module)", "ModelNew(Model)"),
+        "inherited by alias": with_top(MODEL + "\n\n\nBase = Model").replace("ModelNew(nn.Module)", "ModelNew(Base)"),
+        "run by forward": with_top_and_forward(MODEL + "\n\n\nm = Model()", "ext.swish(x)", "return m(x)"),
+        "kept on self": with_top(MODEL).replace("    def forward(self, x):\n        return ext", "    def __init__(self):\n        super().__init__()\n        self.m = Model()\n\n    def forward(self, x):\n        self.m(x)\n        return ext"),
+        "its function": with_top_and_forward(MODEL, "ext.swish(x)", "return Model.forward(self, x)"),
+        "under another name": with_top_and_forward(MODEL.replace("Model", "Plain"), "ext.swish(x)", "return Plain()(x)"),
+        "the same forward": forward("return x * torch.sigmoid(x)"),
+        "the same forward, other names": forward("return x * torch.sigmoid(x)").replace("x):", "v):").replace("x * torch.sigmoid(x)", "v * torch.sigmoid(v)"),
+    },
+    Rule.STREAMS: {
+        "python stream": forward("with torch.cuda.stream(torch.cuda.Stream()):", "    return ext.swish(x)"),
+        "alias": with_top_and_forward("S = getattr(torch.cuda, 'Str' + 'eam')", "s = S()", CALL),
+        "graph": with_init("self.g = torch.cuda.CUDAGraph()"),
+        "graph module": with_top_and_forward("from torch.cuda import graph as g", "with g(None):", "    return ext.swish(x)"),
+        "cpp": with_cpp("  cudaStream_t s; cudaStreamCreate(&s);\n"),
+        "cpp pasted": with_cpp("  cudaStream_t s; X(cudaStream, CreateWithFlags)(&s, 1);\n", "#define X(a, b) a ## b"),
+        "cpp pool": with_cpp("  auto s = at::cuda::getStreamFromPool();\n"),
+        "cpp graph": with_cpp("  cudaGraphLaunch(g, s);\n"),
+        "cpp per thread": with_cpp("  k(cudaStreamPerThread);\n"),
+    },
+    Rule.PROCESSES: {
+        "subprocess": with_top("import subprocess"),
+        "from import": with_top("from multiprocessing import Process as P"),
+        "fork": with_top("import os\nos.fork()"),
+        "fork by getattr": with_top("import os\ngetattr(os, 'fo' + 'rk')()"),
+        "system": with_top("import os as o\nrun = o.system\nrun('ls')"),
+        "daemon thread": with_top("import threading\nthreading.Thread(target=print, daemon=True).start()"),
+        "daemon attribute": with_top("import threading\nt = threading.Thread(target=print)\nt.daemon = True"),
+        "process pool": with_top("from concurrent.futures import ProcessPoolExecutor\nProcessPoolExecutor()"),
+        "cpp fork": with_cpp("  if (fork() == 0) {}\n"),
+        "cpp system": with_cpp('  ::system("ls");\n'),
+        "cpp pasted": with_cpp("  J(vfo, rk)();\n", "#define J(a, b) a##b"),
+        "cpp pointer": with_cpp("  auto f = &execve; f(0, 0, 0);\n"),
+        "cpp detach": with_cpp("  std::thread t([] {}); t.detach();\n"),
+        "cpp detach at once": with_cpp("  std::thread([] {}).detach();\n"),
+        "cpp pthread": with_cpp("  pthread_detach(pthread_self());\n"),
+        "cpp spawn": with_cpp("  posix_spawn(0, 0, 0, 0, 0, 0);\n"),
+    },
+    Rule.MACHINERY: {
+        "patched torch": with_top("torch.allclose = lambda *a, **k: True"),
+        "patched time": with_top("import time\ntime.perf_counter = lambda: 0.0"),
+        "patched by setattr": with_top("setattr(torch, 'all' + 'close', print)"),
+        "patched by dictionary": with_top("torch.__dict__['allclose'] = print"),
+        "patched tensor": with_top("torch.Tensor.__eq__ = lambda a, b: True"),
+        "patched by alias": with_top("c = torch.cuda\nc.synchronize = print"),
+        "patched builder": with_top("import torch.utils.cpp_extension as e\ne.load = print"),
+        "patched kernel": with_top("ext.swish = torch.sigmoid"),
+        "modules": with_top("import sys\nsys.modules['torch'] = None"),
+        "modules read": with_top("import sys\nm = sys.modules['engine']"),
+        "frames": with_top("import sys\nf = sys._getframe(1)"),
+        "trace": with_top("from sys import settrace as s\ns(None)"),
+        "gc": with_top("import gc"),
+        "ctypes": with_top("import ctypes as c"),
+        "own engine": with_top("from engine.evaluation import callee"),
+        "subclasses": with_top("k = ().__class__.__bases__[0].__subclasses__()"),
+        "globals of a function": with_top("g = torch.relu.__globals__"),
+        "globals of a lambda": with_top("g = (lambda: 0).__globals__"),
+        "seed": with_top("torch.manual_seed(0)"),
+        "threads": with_top("n = torch.set_num_threads\nn(8)"),
+        "flags": with_top("torch.backends.cudnn.benchmark = True"),
+        "tensor class": with_top("class T(torch.Tensor):\n    pass"),
+        "torch function": with_top("class T:\n    def __torch_function__(self, *a):\n        return 0"),
+        "module through a module": with_top("import warnings\nwarnings.sys.exit()"),
+        "cpp ptrace": with_cpp("  ptrace(0, 0, 0, 0);\n"),
+        "cpp dlsym": with_cpp('  auto f = dlsym(0, "x");\n'),
+        "cpp pasted": with_cpp("  J(mpro, tect)(0, 0, 0);\n", "#define J(a, b) a##b"),
+        "cpp syscall": with_cpp("  syscall(57);\n"),
+        "cpp own clock": with_cpp(top='extern "C" int clock_gettime(int, struct timespec* t) { return 0; }'),
+        "cpp own synchronize": with_cpp(top="cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }"),
+        "cpp assembly": with_cpp('  asm volatile("syscall" ::: "memory");\n'),
+        "cpp assembly in pieces": with_cpp('  __asm__("sys" "call");\n'),
+        "cpp assembly bytes": with_cpp('  asm(".byte 0x0f, 0x05");\n'),
+    },
+    Rule.PRECISION: {
+        "tf32": with_top("torch.backends.cuda.matmul.allow_tf32 = True"),
+        "tf32 by setattr": with_top("setattr(torch.backends.cuda.matmul, 'allow_' + 'tf32', True)"),
+        "matmul precision": with_top("p = torch.set_float32_matmul_precision\np('medium')"),
+        "autocast": forward("with torch.autocast('cuda'):", "    return ext.swish(x)"),
+        "amp": forward("with torch.cuda.amp.autocast():", "    return ext.swish(x)"),
+        "cpp": with_cpp("  at::globalContext().setAllowTF32CuBLAS(true);\n"),
+    },
+    Rule.OUTSIDE: {
+        "open": with_top("open('/tmp/x', 'w')"),
+        "open by alias": with_top("f = open\nf('x')"),
+        "open by builtins": with_top("f = getattr(__builtins__, 'open')"),
+        "pathlib": with_top("import pathlib\npathlib.Path('x').write_text('y')"),
+        "environment": with_top("import os\nos.environ['LD_PRELOAD'] = 'x'"),
+        "environment by update": with_top("import os\nos.environ.update(LD_PRELOAD='x')"),
+        "socket": with_top("import socket"),
+        "urllib": with_top("from urllib import request"),
+        "tempfile": with_top("import tempfile as t"),
+        "torch.load": with_top("torch.load('x')"),
+        "remove": with_top("import os\nos.remove('x')"),
+        "cpp fopen": with_cpp('  fopen("x", "w");\n'),
+        "cpp stream": with_cpp('  std::ofstream f("x");\n'),
+        "cpp proc": with_cpp('  const char* p = "/proc/self/mem";\n'),
+        "cpp environment": with_cpp('  setenv("A", "B", 1);\n'),
+        "cpp pasted": with_cpp("  J(sock, etpair)(0, 0, 0, 0);\n", "#define J(a, b) a##b"),
+        "cpp include of a file": with_cpp(top='#include "/etc/passwd"'),
+    },
+    Rule.DYNAMIC: {
+        "exec": with_top("exec('import torch')"),
+        "eval by alias": with_top("e = eval\ne('1')"),
+        "compile": with_top("compile('1', 'x', 'eval')"),
+        "builtins by getattr": with_top("import builtins\ngetattr(builtins, 'ex' + 'ec')('1')"),
+        "computed import": with_top("__import__(input())"),
+        "importlib": with_top("import importlib"),
+        "base64": with_top("import base64"),
+        "pickle": with_top("import pickle as p"),
+        "computed attribute": with_top("names = dir()\nf = getattr(torch, names[0])"),
+        "class by type": with_top("T = type('T', (nn.Module,), {})"),
+        "source from bytes": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=bytes([1, 2]).decode()"),
+        "source from characters": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=''.join(chr(c) for c in [1, 2])"),
+        "source backwards": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE[::-1]"),
+        "hidden part": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE.replace('cmath', bytes([1]).decode())"),
+        "one of two is hidden": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=[SOURCE, bytes([1]).decode()]"),
+        "source from a docstring": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=load_inline.__doc__"),
+        "cpp python": with_cpp('  PyRun_SimpleString("1");\n'),
+        "cpp import": with_cpp('  py::module_::import("torch");\n'),
+        "cpp import pasted": with_cpp('  py::J(mod, ule)::import("torch");\n', "#define J(a, b) a##b"),
+        "cpp exec": with_cpp('  pybind11::exec("1");\n'),
+        "cpp include by macro": with_cpp(top="#define H <mkl.h>\n#include H"),
+        "cpp macros without end": with_cpp("  A A A A\n", "".join(f"#define {a} {b} {b} {b} {b} {b} {b} {b} {b}\n" for a, b in zip("ABCDEFGH", "BCDEFGHI", strict=True))),
+    },
+    Rule.IMPORTS: {
+        "triton": with_top("import triton"),
+        "from import": with_top("from scipy.linalg import blas"),
+        "inside a function": forward("import cupy as c", CALL),
+        "by call": with_top("c = __import__('cu' + 'py')"),
+        "relative": with_top("from . import other"),
+    },
+}  # fmt: skip
+
+HONEST: dict[Rule, dict[str, str]] = {
+    Rule.REFERENCE: {
+        "own name": with_init("self.model = 'Model'"),
+        "unused copy": with_top(MODEL),
+        "same shape, own kernel": with_init("self.sigmoid = ext.swish").replace(CALL, "return self.sigmoid(x)"),
+    },
+    Rule.STREAMS: {
+        "current stream": forward("s = torch.cuda.current_stream()", CALL),
+        "cpp current stream": with_cpp("  auto s = at::cuda::getCurrentCUDAStream(); cudaStream_t c = c10::cuda::getCurrentCUDAStream().stream();\n"),
+        "cpp comment": with_cpp("  // cudaStreamCreate(&s) is not needed\n"),
+    },
+    Rule.PROCESSES: {
+        "joined threads": with_top("import threading\nt = threading.Thread(target=print)\nt.start()\nt.join()"),
+        "thread pool": with_top("from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as p:\n    p.submit(print)"),
+        "cpp pool": with_cpp("  std::vector<std::thread> pool; for (auto& t : pool) t.join();\n"),
+        "cpp members": with_cpp("  auto z = x.detach(); auto c = x.clone(); q.system(); q.fork();\n"),
+        "cpp own function": with_cpp("  fork(3);\n", "static int fork(int n) { return n; }"),
+        "cpu count": with_top("import os\nn = os.cpu_count()"),
+    },
+    Rule.MACHINERY: {
+        "attributes of one's own": with_init("self.time = 3", "self.allclose = 4"),
+        "versions": with_top("import sys\nok = sys.version_info >= (3, 8) and torch.__version__ and torch.cuda.is_available()"),
+        "setattr on self": with_init("setattr(self, 'a', 1)"),
+        "cpp assembly": with_cpp('  asm volatile("cp.async.wait_all;\\n" ::: "memory"); asm("ld.global.f32 %0, [%1];" : "=f"(a) : "l"(p));\n'),
+        "cpp timing helper": with_cpp("  elapsed();\n", "static inline double elapsed() { return std::chrono::steady_clock::now().time_since_epoch().count(); }"),
+        "cpp member names": with_cpp("  timer.clock(); q.time(); auto read = [&](int i) { return i; }; read(3);\n"),
+        "warnings": with_top("import warnings\nwarnings.filterwarnings('ignore')"),
+    },
+    Rule.PRECISION: {
+        "float stays": forward("return ext.swish(x.float())"),
+        "dtype check": forward("assert x.dtype not in (torch.float16, torch.bfloat16)", CALL),
+        "cpp dispatch": with_cpp('  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "k", [&] {});\n'),
+        "cpp variable": with_cpp("  int half = size(X) / 2; for (int i = 0; i < half; ++i) {}\n"),
+    },
+    Rule.OUTSIDE: {
+        "build variables": with_top("import os\nos.environ['TORCH_CUDA_ARCH_LIST'] = '9.0'\nos.environ.setdefault('MAX_JOBS', '4')"),
+        "path of cutlass": with_top("import os\np = os.path.join(os.environ.get('CUTLASS_PATH', '/usr'), 'include')"),
+        "path object": with_top("from pathlib import Path\np = str(Path('/usr') / 'include')"),
+        "cpp names": with_cpp('  bool open = true; auto s = std::remove(b, e, 0); printf("open(%d)", 1);\n'),
+        "cpp members": with_cpp("  q.write(1); q.open(); auto r = q->read();\n"),
+    },
+    Rule.DYNAMIC: {
+        "getattr with a constant": forward("f = getattr(ext, 'sw' + 'ish')", "return f(x)"),
+        "source from parts": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=[SOURCE, 'int later();']"),
+        "source with a number": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE.replace('777', str(3))"),
+        "source by percent": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE + 'int a%d = %d;' % (1, len(SOURCE))"),
+        "source by format": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE + 'int a = {n};'.format(n=4)"),
+        "source by a function": SWISH.replace("ext = ", "def make(n):\n    return SOURCE + f'int a = {n};'\n\n\next = ").replace("cpp_sources=SOURCE", "cpp_sources=make(4)"),
+        "source by a later function": SWISH.replace("ext = load_inline(", "def build():\n    return load_inline(cpp_sources=text(), ").replace("cpp_sources=SOURCE, ", "") + "\n\ndef text():\n    return SOURCE\n\n\next = build()\n",
+        "source by join": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=''.join([SOURCE, *('int b%d;' % i for i in range(3))])"),
+        "eval mode": with_init("self.eval()"),
+        "re.compile": with_top("import re\np = re.compile('a')"),
+    },
+    Rule.IMPORTS: {
+        "usual ones": with_top("import math, os, functools, itertools\nfrom typing import Optional\nfrom dataclasses import dataclass"),
+        "time is only flagged": with_top("import time"),
+        "numpy is only flagged": with_top("import numpy as np"),
+        "parts of torch": with_top("import torch.nn.functional as F\nfrom torch.nn import init\nfrom torch.nn.modules.utils import _pair"),
+    },
+}  # fmt: skip
+
+
+def cases(table: dict[Rule, dict[str, str]]) -> list[object]:
+    return [
+        pytest.param(rule, source, id=f"{rule.name.lower()}: {name}")
+        for rule, sources in table.items()
+        for name, source in sources.items()
+    ]
+
+
+@pytest.mark.parametrize(("rule", "source"), cases(REFUSED))
+def test_a_breach_is_refused_by_its_rule(rule: Rule, source: str) -> None:
+    compile(source, "candidate", "exec")
+    assert rule in refused(source), found(source)
+
+
+@pytest.mark.parametrize(("rule", "source"), cases(HONEST))
+def test_an_honest_look_alike_is_not_refused(rule: Rule, source: str) -> None:
+    compile(source, "candidate", "exec")
+    assert refused(source) == set(), found(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        forward("return ext.swish(x.half().float())"),
+        forward("return ext.swish(x.to(torch.bfloat16).float())"),
+        forward("h = getattr(x, 'ha' + 'lf')", "return ext.swish(h())"),
+        forward("y = torch.empty_like(x, dtype=torch.float16)", CALL),
+        with_cpp("  cutlass::half_t h(1.f);\n"),
+        with_cpp("  J(__ha, lf) h;\n", "#define J(a, b) a##b"),
+        with_cpp("  auto z = x.to(at::kBFloat16);\n"),
+    ],
+)
+def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
+    assert Rule.PRECISION in flagged(source)
+    assert Rule.PRECISION not in flagged(source, Policy(precision="fp16"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        forward("self.y = ext.swish(x)", "return self.y"),
+        forward("setattr(self, 'y', ext.swish(x))", "return getattr(self, 'y')"),
+        with_top_and_forward("cache = {}", "cache[x.shape] = ext.swish(x)", "return cache[x.shape]"),
+        with_top_and_forward("cache = []", "cache.append(ext.swish(x))", "return cache[0]"),
+        with_top_and_forward("last = None", "global last", "last = ext.swish(x)", "return last"),
+        SWISH.replace("self, x)", "self, x, kept={})").replace(CALL, "kept[0] = ext.swish(x)\n        return kept[0]"),
+        with_top_and_forward(
+            "import functools\n@functools.lru_cache\ndef run(v):\n    return ext.swish(v)", "return run(x)"
+        ),
+        with_cpp("  static torch::Tensor kept = y;\n"),
+        with_cpp("  kept = y;\n", "at::Tensor kept;"),
+    ],
+)
+def test_a_tensor_kept_between_calls_is_flagged(source: str) -> None:
+    assert Rule.CACHE in flagged(source), found(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        forward("y = ext.swish(x)", "return y"),
+        forward("parts = {}", "parts['y'] = ext.swish(x)", "return parts['y']"),
+        with_init("self.n = 0").replace(CALL, "self.n = x.shape[0]\n        return ext.swish(x)"),
+        with_cpp("  static int const n = 4; torch::Tensor z = y;\n", "static torch::Tensor helper(torch::Tensor a);"),
+    ],
+)
+def test_values_of_one_call_are_no_cache(source: str) -> None:
+    assert Rule.CACHE not in flagged(source), found(source)
+
+
+def test_a_task_may_allow_further_imports() -> None:
+    assert refused(with_top("import triton.language as tl"), Policy(imports=("triton",))) == set()
+    assert Rule.IMPORTS in refused(with_top("import tritonous"), Policy(imports=("triton",)))
