@@ -360,5 +360,9 @@ class HardwareLimit:
     @property
     def limit_ms(self) -> float:
         """Milliseconds no correct kernel can beat on this device."""
-        memory_s = self.min_bytes / (self.bandwidth_gb_s * 1e9)
-        return 1e3 * max(memory_s, self.min_flop / (self.peak_gflop_s * 1e9))
+        return max(self.memory_ms, 1e3 * self.min_flop / (self.peak_gflop_s * 1e9))
+
+    @property
+    def memory_ms(self) -> float:
+        """Milliseconds that moving the bytes alone takes."""
+        return 1e3 * self.min_bytes / (self.bandwidth_gb_s * 1e9)

@@ -1,0 +1,95 @@
+"""What a process's threads and children do, as the kernel tells: states, processor time, waits. Signals nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from engine.evaluation import processes
+from engine.evaluation.worker import Worker
+
+HALT_S = 5.0
+HALTED = "TtZX"
+
+
+class NotHalted(Exception):
+    """A process that was told to stop runs on."""
+
+
+def inner_pid(worker: Worker) -> int:
+    """The process that runs the calls; the worker's own pid is its outermost one."""
+    return int(getattr(worker, "inner_pid", None) or worker.pid)
+
+
+def wait_until_halted(pid: int, limit_s: float = HALT_S) -> None:
+    """Return when every thread has come to its stop: the signal is only a request.
+
+    Raises:
+        NotHalted: one runs on after the limit.
+    """
+    deadline = time.monotonic() + limit_s
+    while not all(_state(words) in HALTED for words in _read(pid, "stat")):
+        if time.monotonic() > deadline:
+            raise NotHalted(f"process {pid} did not stop within {limit_s:.0f} s")
+        os.sched_yield()
+
+
+def processor_ns(pid: int) -> int:
+    """Processor time of all threads that still live."""
+    return sum(int(words.split()[0]) for words in _read(pid, "schedstat"))
+
+
+def waited_ns(pid: int) -> int:
+    """Time the living threads were ready to run and had no processor."""
+    return sum(int(words.split()[1]) for words in _read(pid, "schedstat"))
+
+
+def count(pid: int) -> int:
+    """Number of threads."""
+    return sum(1 for _ in _read(pid, "schedstat"))
+
+
+def strays(candidate: Worker, others: list[Worker]) -> list[str]:
+    """Live processes that the candidate started: below its worker, or left to this process by a parent that ended."""
+    inside, own = inner_pid(candidate), {candidate.pid, *(worker.pid for worker in others)}
+    while inside not in own and inside > 1:
+        own.add(inside)
+        inside = _parent(inside)
+    found = [pid for pid in (*processes.children(os.getpid()), *_below(candidate.pid)) if pid not in own]
+    return [name for pid in dict.fromkeys(found) if (name := _name(pid))]
+
+
+def _below(pid: int) -> list[int]:
+    found = processes.children(pid)
+    for member in found:
+        found += [child for child in processes.children(member) if child not in found]
+    return found
+
+
+def _read(pid: int, name: str) -> Iterator[str]:
+    """One file of every thread; a thread that ends meanwhile is left out."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                yield (thread / name).read_text(errors="replace")
+
+
+def _state(stat: str) -> str:
+    return stat.rpartition(")")[2].split()[0]
+
+
+def _parent(pid: int) -> int:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _name(pid: int) -> str:
+    """Empty for a process that has ended and only waits to be reaped."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return "" if _state(stat) in "ZX" else stat.partition("(")[2].rpartition(")")[0]
+    return ""
