@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, idle, memory, threads, timing_proofs, tolerance
+from engine.evaluation import comparison, idle, memory, quiet, threads, timing_proofs, tolerance
 from engine.evaluation.bench import Bench
 from engine.evaluation.checking import structure_failure, wrong_values
 from engine.evaluation.contents import Contents
@@ -81,6 +81,8 @@ class Timing:
             mine.copy_(theirs)
         self._preparation = Preparation(self._leaves, self._bench.call_seed)
         self._mine, self._theirs = self._sides()
+        for worker in (self._bench.candidate, self._reference):
+            quiet.raise_session(threads.inner_pid(worker))
 
     def _sides(self) -> tuple[Side, Side]:
         """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
@@ -165,6 +167,7 @@ class Timing:
         """One more set of inputs from the task itself."""
         self._reference.resume()
         told = self._bench.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
+        self._reference.stop()
         self._leaves = self._leaves or told["leaves"]
         return self._bench.trusted["inputs"]
 
@@ -181,6 +184,7 @@ class Timing:
     def _tolerances(self) -> list[float]:
         """Per output. Twice the check's: here the other side is the reference in its own dtype, with an error too."""
         bench = self._bench
+        self._reference.resume()
         bench.ask_reference("answer", leaves=self._leaves, seed=bench.call_seed)
         allowed: list[float] = []
         for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):

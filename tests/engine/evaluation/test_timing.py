@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine import tasks
@@ -197,8 +199,6 @@ def test_a_tensor_that_is_computed_when_looked_at_is_no_output(cpu: CpuToolchain
 
 def test_a_speed_up_beyond_the_policy_is_measured_again_in_a_fresh_process(cpu: CpuToolchain) -> None:
     task = tasks.find("swish").task("cpu", {"batch_size": 16, "dim": 4096})
-    from dataclasses import replace
-
     strict = replace(task, policy=replace(task.policy, suspicious_speedup=1e-6))
     result = cpu.time(strict, kernels.SWISH)
     assert isinstance(result, TimingResult), result.message
