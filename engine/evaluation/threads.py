@@ -1,10 +1,10 @@
-"""What a process's threads and children do, as the kernel tells: states, processor time, waits. Signals nothing."""
+"""What a process's threads and children do, as the kernel tells: states, processor time, places. Signals nothing."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,6 +52,27 @@ def count(pid: int) -> int:
     return sum(1 for _ in _read(pid, "schedstat"))
 
 
+def spread(pid: int) -> dict[int, set[int]]:
+    """Let the threads of a halted process wake on processors of their own; returns where each was allowed before.
+
+    Woken together they may land on one processor and stay there for a whole session, which then measures half a team.
+    """
+    places: dict[int, set[int]] = {}
+    mine = sorted(os.sched_getaffinity(0))
+    for number, thread in enumerate(sorted(_threads(pid))):
+        with suppress(OSError):
+            places[thread] = os.sched_getaffinity(thread)
+            os.sched_setaffinity(thread, {mine[number % len(mine)]})
+    return places
+
+
+def release(places: Mapping[int, set[int]]) -> None:
+    """Let threads go where they like again; a thread that runs stays where it is, and one it starts is free."""
+    for thread, allowed in places.items():
+        with suppress(OSError):
+            os.sched_setaffinity(thread, allowed)
+
+
 def strays(candidate: Worker, others: list[Worker]) -> list[str]:
     """Live processes that the candidate started: below its worker, or left to this process by a parent that ended."""
     inside, own = inner_pid(candidate), {candidate.pid, *(worker.pid for worker in others)}
@@ -71,10 +92,15 @@ def _below(pid: int) -> list[int]:
 
 def _read(pid: int, name: str) -> Iterator[str]:
     """One file of every thread; a thread that ends meanwhile is left out."""
+    for thread in _threads(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield Path(f"/proc/{pid}/task/{thread}/{name}").read_text(errors="replace")
+
+
+def _threads(pid: int) -> list[int]:
     with suppress(FileNotFoundError, ProcessLookupError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(FileNotFoundError, ProcessLookupError):
-                yield (thread / name).read_text(errors="replace")
+        return [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
+    return []
 
 
 def _state(stat: str) -> str:

@@ -24,7 +24,14 @@ from engine.evaluation import judge, memory
 memory.is_permitted = lambda pid: False
 print(json.dumps(judge.answer(json.load(sys.stdin))))
 """
-EAGER = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * torch.sigmoid(x)\n"
+EAGER = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(x)
+"""
 
 
 def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
