@@ -305,9 +305,15 @@ def median_ranks(n: int) -> tuple[int, int]:
     return rank, n - 1 - rank
 
 
+SESSION_NOISE = 0.05
+
+
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:
-    """True when `new` is faster than `old` by more than both measurements' noise together."""
-    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise)
+    """True when `new` is faster than `old` by more than both measurements' noise together.
+
+    Two sessions differ by more than the pairs inside each of them show: processes, memory and threads lie elsewhere.
+    """
+    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise, SESSION_NOISE)
 
 
 @dataclass(frozen=True, slots=True)
