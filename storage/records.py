@@ -305,9 +305,15 @@ def median_ranks(n: int) -> tuple[int, int]:
     return rank, n - 1 - rank
 
 
+SESSION_NOISE = 0.05
+
+
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:
-    """True when `new` is faster than `old` by more than both measurements' noise together."""
-    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise)
+    """True when `new` is faster than `old` by more than both measurements' noise together.
+
+    Two sessions differ by more than the pairs inside each of them show: processes, memory and threads lie elsewhere.
+    """
+    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise, SESSION_NOISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,5 +366,9 @@ class HardwareLimit:
     @property
     def limit_ms(self) -> float:
         """Milliseconds no correct kernel can beat on this device."""
-        memory_s = self.min_bytes / (self.bandwidth_gb_s * 1e9)
-        return 1e3 * max(memory_s, self.min_flop / (self.peak_gflop_s * 1e9))
+        return max(self.memory_ms, 1e3 * self.min_flop / (self.peak_gflop_s * 1e9))
+
+    @property
+    def memory_ms(self) -> float:
+        """Milliseconds that moving the bytes alone takes."""
+        return 1e3 * self.min_bytes / (self.bandwidth_gb_s * 1e9)

@@ -120,6 +120,7 @@ class Bench:
         self.is_single = bool(told["is_single"])
         self.reference_s = float(told["seconds"])
         layout = arena.from_plain(told["layout"])
+        self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
         self.ask_reference("map", layout=told["layout"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})

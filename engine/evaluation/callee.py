@@ -23,34 +23,36 @@ class Callee:
         self._buffers = [arena.private_copy(spec) for spec in specs]
         self._outputs_group = outputs_group
         self._outputs: Any = None
-        self._held: Any = None
+        self._described: list[dict[str, Any]] = []
 
     def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool) -> dict[str, Any]:
-        """Copy fresh contents into the same private buffers. `leaves` are get_inputs' items, tensors by number."""
-        self._outputs = None
+        """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
+
+        The answer says where the buffers lie: the judge may put other contents there before the call.
+        """
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
         self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
         if poison:
             self._poison_free_memory()
-        return {"loaded": True}
+        return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
 
     def go(self) -> dict[str, Any]:
-        """The timed call."""
+        """The timed call, and where its outputs lie. They stay until the next call's have been told from them."""
         arguments = self._arguments
         with torch.no_grad():
             start = _clock()
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
+        leaves, held = _leaves(outputs), _leaves(self._outputs)
+        self._described = [self._told(leaf, held) for leaf in leaves]
         self._outputs = outputs
-        return {"ns": nanoseconds}
+        return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
         found = self._outputs
-        leaves = list(found) if isinstance(found, (tuple, list)) else [found]
-        described = [self._described(leaf) for leaf in leaves]
-        targets = self._shared[self._outputs_group]
+        leaves, targets = _leaves(found), self._shared[self._outputs_group]
         if copies and len(leaves) == len(targets):
             for leaf, target in zip(leaves, targets, strict=True):
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
@@ -58,20 +60,23 @@ class Callee:
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             if copies:
                 source.copy_(buffer)
-        self._held = found if hold else None
-        self._outputs = None
-        return {"outputs": described, "container": type(found).__name__}
+        if not hold:
+            self._outputs = None
+        return {"outputs": self._described, "container": type(found).__name__}
 
-    def _described(self, leaf: Any) -> dict[str, Any]:
+    def _told(self, leaf: Any, held: list[Any]) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
+        if leaf.layout is not torch.strided:
+            return {"type": f"tensor of layout {leaf.layout}"}
         address = _storage(leaf)
-        held = self._held if isinstance(self._held, (tuple, list)) else [self._held]
         return {
             "type": "torch.Tensor",
             "shape": list(leaf.shape),
             "dtype": str(leaf.dtype).removeprefix("torch."),
             "device": leaf.device.type,
+            "stride": list(leaf.stride()),
+            "address": leaf.data_ptr(),
             "is_input": any(address and address == _storage(buffer) for buffer in self._buffers),
             "is_reused": any(address and address == _storage(old) for old in held if type(old) is torch.Tensor),
         }
@@ -80,6 +85,10 @@ class Callee:
         """What `empty` hands out next has held NaN, so that a forgotten write cannot pass by an old right answer."""
         blocks = [torch.empty_like(target) for target in self._shared[self._outputs_group]]
         arena.poison(blocks)
+
+
+def _leaves(outputs: Any) -> list[Any]:
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -22,9 +22,27 @@ def wait(limit_s: float = 3.0) -> float:
 
 
 def raise_priority() -> bool:
-    """Let this process and its future children go first where the system permits that; true when it did."""
+    """Let this process and its future children go first where the system permits that; true when it did.
+
+    It gets a session of its own, so that what else its parent starts stays as it was.
+    """
+    with suppress(PermissionError):
+        os.setsid()
+    raise_session(os.getpid())
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+        return True
+    return False
+
+
+def raise_session(pid: int) -> bool:
+    """Let the session a process belongs to go first; true when the system permits it.
+
+    Linux shares processors among sessions before it looks at the priorities inside each of them (sched_autogroup): a
+    worker has a session of its own, and its priority alone would count for nothing.
+    """
+    with suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(PRIORITY))
         return True
     return False
 

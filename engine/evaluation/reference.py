@@ -96,20 +96,21 @@ class Reference:
         )
         return {"is_wide": is_wide}
 
-    def load(self, leaves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool, seed: int) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
-        return self._callee.load(leaves, poison=False)
+        torch.manual_seed(seed)
+        return self._callee.load(leaves, poison)
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
         return self._callee.go()
 
-    def store(self, copies: bool) -> dict[str, Any]:
+    def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
-        return self._callee.store(hold=False, copies=copies)
+        return self._callee.store(hold, copies)
 
     def _forward_wide(
         self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]

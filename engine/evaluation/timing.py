@@ -1,31 +1,35 @@
-"""Times a candidate against the reference in alternation, on fresh contents, with the idle side stopped."""
+"""Times a candidate against the reference in alternation, by the judge's clock, on contents no earlier call saw.
+
+Every call is made and compared alike: nothing tells the candidate which one counts.
+"""
 
 from __future__ import annotations
 
-import math
 import os
 import random
-import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from engine.evaluation import arena, comparison, tolerance, values
+from engine.evaluation import comparison, idle, memory, quiet, timing_proofs, tolerance
 from engine.evaluation.bench import Bench
-from engine.evaluation.checking import mutation_failure, structure_failure, wrong_values
+from engine.evaluation.checking import structure_failure, wrong_values
+from engine.evaluation.contents import Contents
 from engine.evaluation.failures import Failure
+from engine.evaluation.session import Session, half_width
+from engine.evaluation.side import Preparation, Side, StoringSide, Taken, TimedCallFailed
+from engine.evaluation.timing_proofs import Setting
 from engine.evaluation.values import Style
 from engine.evaluation.worker import Worker
-from storage.records import CheckResult, TimingResult, Verdict, median_ranks
+from storage.records import CheckResult, TimingResult, Verdict
 
 MIN_PAIRS = 30
 SLOW_PAIRS = 5
 MAX_PAIRS = 200
 PRECISE = 0.02
-SHORT_NS = 1_000_000
+SHORT_NS = 1_200_000
 BURST = 8
 SLOW_NS = 1_000_000_000
 TIMED = "a timed call"
@@ -34,154 +38,153 @@ WARM_UP_S = 0.05
 MAX_WARM_UP_CALLS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One timed call: what the worker's clock says and what the judge's clock around the question says."""
-
-    worker_ns: int
-    judge_ns: int
-
-
-class TimedCallFailed(Exception):
-    """A timed call gave a wrong result: the check had passed, timing finds otherwise."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
 class Timing:
     """Pairs of calls on one bench."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._random = random.Random(os.urandom(16))
-        self._calls: list[Call] = []
-        self._checked = 0
+        self._session = Session()
+        self._warm_up_calls = 0
+        self._compared = 0
 
     def run(self) -> TimingResult | CheckResult:
         """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
         started = time.monotonic()
         try:
-            pairs = self._pairs(started)
+            self._prepare()
+            self._take_pairs(started)
+            setting = self._closing()
         except TimedCallFailed as error:
-            seconds = time.monotonic() - started
-            return CheckResult(error.failure.verdict, seconds, message=error.failure.message, trials=("timed calls",))
-        candidate_ms, baseline_ms = zip(*pairs, strict=True)
+            return CheckResult(
+                error.failure.verdict,
+                time.monotonic() - started,
+                message=error.failure.message,
+                trials=("timed calls",),
+                proofs=(timing_proofs.broken(error),),
+            )
+        candidate_ms, baseline_ms = zip(*self._session.pairs, strict=True)
         return TimingResult(
             candidate_ms=candidate_ms,
             baseline_ms=baseline_ms,
             seconds=time.monotonic() - started,
-            evidence=self._evidence(),
+            evidence={"threads": os.environ.get("OMP_NUM_THREADS", "?"), "timed outputs checked": str(self._compared)},
+            proofs=timing_proofs.of(self._session, setting),
         )
 
-    def _pairs(self, started: float) -> list[tuple[float, float]]:
-        self._leaves = self._bench.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))[
-            "leaves"
-        ]
-        self._master = [tensor.clone() for tensor in self._bench.trusted["inputs"]]
+    def _prepare(self) -> None:
+        """Draw the inputs, take the tolerances from them, and give both sides the same start."""
+        self._leaves: Sequence[Mapping[str, Any]] = ()
+        self._contents = Contents(self._draw, self._bench.input_specs)
         self._allowed = self._tolerances()
-        own_ns, candidate_ns = self._warm_up()
-        burst = BURST if max(own_ns, candidate_ns) < SHORT_NS else 1
+        for mine, theirs in zip(self._bench.shared["inputs"], self._bench.trusted["inputs"], strict=True):
+            mine.copy_(theirs)
+        self._preparation = Preparation(self._leaves, self._bench.call_seed)
+        self._mine, self._theirs = self._sides()
+        for worker in (self._bench.candidate, self._reference):
+            quiet.raise_session(worker.inner_pid)
+
+    def _sides(self) -> tuple[Side, Side]:
+        """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
+        bench = self._bench
+        self._is_memory_read = memory.is_permitted(self._reference.inner_pid)
+        kind = Side if self._is_memory_read else StoringSide
+
+        def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
+            return bench.ask_candidate(name, TIMED, **arguments)
+
+        mine = kind(bench.candidate, ask_candidate, bench.shared, lambda told: structure_failure(bench, told, TIMED))
+        theirs = kind(self._reference, bench.ask_reference, bench.trusted, lambda told: None)
+        return mine, theirs
+
+    def _take_pairs(self, started: float) -> None:
+        burst = self._warm_up()
         deadline = started + self._bench.case.times.timing_s
-        pairs: list[tuple[float, float]] = []
-        candidate_first = self._random.random() < 0.5
-        while not self._is_enough(pairs, deadline):
-            # ABBA: every other pair changes which side goes first, so that drift cancels.
-            pairs.append(self._pair(candidate_first, burst))
-            candidate_first = not candidate_first
-        return pairs
+        while not self._is_enough(deadline):
+            # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
+            candidate_first = self._random.random() < 0.5
+            for is_first in (candidate_first, not candidate_first):
+                mine, theirs = self._pair(is_first, burst)
+                self._session.add([taken.call for taken in mine], [taken.call for taken in theirs])
 
-    def _is_enough(self, pairs: list[tuple[float, float]], deadline: float) -> bool:
+    def _is_enough(self, deadline: float) -> bool:
+        count = len(self._session.candidate)
         is_late = time.monotonic() > deadline
-        if len(pairs) < (SLOW_PAIRS if is_late else MIN_PAIRS):
+        if count < (SLOW_PAIRS if is_late else MIN_PAIRS):
             return False
-        return is_late or len(pairs) >= MAX_PAIRS or _half_width(pairs) < PRECISE
+        return is_late or count >= MAX_PAIRS or half_width(self._session.pairs) < PRECISE
 
-    def _warm_up(self) -> tuple[int, int]:
-        """The same number of calls for both, and the last one's time of each."""
+    def _warm_up(self) -> int:
+        """The same number of calls for both; returns how many calls make a turn."""
         began = time.monotonic()
-        candidate_ns = own_ns = 0
-        for number in range(MAX_WARM_UP_CALLS):
-            factor = self._factor()
-            own_ns = self._reference_call(factor, is_last=False).worker_ns
-            candidate_ns = self._candidate_call(factor, is_last=False).worker_ns
-            is_warm = number + 1 >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
-            if is_warm or candidate_ns > SLOW_NS:
-                break
-        self._bench.candidate.stop()
-        self._reference.stop()
-        return own_ns, candidate_ns
+        quickest_ns = SLOW_NS
+        self._mine.halt()
+        self._theirs.halt()
+        while True:
+            mine, theirs = self._pair(self._random.random() < 0.5, 1)
+            slower_ns = max(mine[0].call.judge_ns, theirs[0].call.judge_ns)
+            quickest_ns = min(quickest_ns, slower_ns)
+            self._warm_up_calls += 1
+            is_warm = self._warm_up_calls >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
+            if is_warm or slower_ns > SLOW_NS or self._warm_up_calls >= MAX_WARM_UP_CALLS:
+                return BURST if quickest_ns < SHORT_NS else 1
 
-    def _pair(self, candidate_first: bool, burst: int) -> tuple[float, float]:
-        """Quickest call of a turn of each side: other load only adds time. Every call has contents of its own."""
-        factors = [self._factor() for _ in range(burst)]
-        if candidate_first:
-            mine = self._turn(self._bench.candidate, self._candidate_call, factors)
-            theirs = self._turn(self._reference, self._reference_call, factors)
-        else:
-            theirs = self._turn(self._reference, self._reference_call, factors)
-            mine = self._turn(self._bench.candidate, self._candidate_call, factors)
-        self._calls += mine
-        self._compare()
-        return min(call.worker_ns for call in mine) / 1e6, min(call.worker_ns for call in theirs) / 1e6
+    def _pair(self, candidate_first: bool, burst: int) -> tuple[list[Taken], list[Taken]]:
+        """A turn of each side, with the other side stopped. Both get the same contents, in orders of their own."""
+        fresh = [self._contents.fresh() for _ in range(burst)]
+        taken: dict[Side, list[Taken]] = {}
+        for side in (self._mine, self._theirs) if candidate_first else (self._theirs, self._mine):
+            order = self._random.sample(range(burst), burst)
+            calls = {number: side.call(self._preparation, fresh[number]) for number in order}
+            taken[side] = [calls[number] for number in range(burst)]
+            idle.refuse_strays(self._bench.candidate, [self._reference])
+        for number, (mine, theirs) in enumerate(zip(taken[self._mine], taken[self._theirs], strict=True)):
+            self._compare(mine, theirs, fresh[number])
+        return taken[self._mine], taken[self._theirs]
 
-    def _turn(self, worker: Worker, call: Callable[[float, bool], Call], factors: list[float]) -> list[Call]:
-        """One side's calls, with the other side stopped."""
-        worker.resume()
-        calls = [call(factor, number == len(factors) - 1) for number, factor in enumerate(factors)]
-        worker.stop()
-        return calls
-
-    def _candidate_call(self, factor: float, is_last: bool) -> Call:
-        bench = self._bench
-        self._refill(bench.shared["inputs"], factor)
-        if is_last:
-            arena.poison(bench.shared["own"])
-        bench.ask_candidate("load", TIMED, leaves=self._leaves, poison=False, seed=bench.call_seed)
-        before = time.perf_counter_ns()
-        answer = bench.ask_candidate("go", TIMED)
-        judge_ns = time.perf_counter_ns() - before
-        stored = bench.ask_candidate("store", TIMED, hold=False, copies=is_last)
-        if failure := structure_failure(bench, stored, TIMED):
-            raise TimedCallFailed(failure)
-        return Call(_nanoseconds(answer.get("ns")), judge_ns)
-
-    def _reference_call(self, factor: float, is_last: bool) -> Call:
-        bench = self._bench
-        self._refill(bench.trusted["inputs"], factor)
-        bench.ask_reference("load", leaves=self._leaves)
-        before = time.perf_counter_ns()
-        answer = bench.ask_reference("go")
-        judge_ns = time.perf_counter_ns() - before
-        bench.ask_reference("store", copies=is_last)
-        return Call(int(answer["ns"]), judge_ns)
-
-    def _refill(self, targets: list[torch.Tensor], factor: float) -> None:
-        for target, original in zip(targets, self._master, strict=True):
-            values.refill(target, original, factor)
-
-    def _factor(self) -> float:
-        return self._random.uniform(0.9, 1.1)
+    def _closing(self) -> Setting:
+        """What can only be said at the end: does the candidate rest when nobody asks, and do the clocks agree?"""
+        rest = idle.refuse_burners(self._bench.candidate)
+        agreement = self._session.agreement
+        if not agreement.holds:
+            raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
+        return Setting(
+            warm_up_calls=self._warm_up_calls,
+            compared=self._compared,
+            contents=self._contents.describe(),
+            can_vary=self._contents.can_vary,
+            is_memory_read=self._is_memory_read,
+            rest=rest,
+            load=os.getloadavg()[0],
+        )
 
     @property
     def _reference(self) -> Worker:
         assert self._bench.reference is not None
         return self._bench.reference
 
-    def _compare(self) -> None:
-        """The last calls of a pair had the same contents. The reference is in the task's dtype here, not float64."""
-        bench = self._bench
-        if failure := mutation_failure(bench, bench.trusted["inputs"], TIMED):
-            raise TimedCallFailed(failure)
-        for out, own, allowed in zip(bench.shared["own"], bench.trusted["own"], self._allowed, strict=True):
+    def _draw(self) -> Sequence[torch.Tensor]:
+        """One more set of inputs from the task itself."""
+        self._reference.resume()
+        told = self._bench.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
+        self._reference.stop()
+        self._leaves = self._leaves or told["leaves"]
+        return self._bench.trusted["inputs"]
+
+    def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
+        """The same contents went to both. The reference is in the task's dtype here, not float64."""
+        for number, (after, before) in enumerate(zip(mine.inputs, fresh, strict=True)):
+            if not memory.is_same(after, before):
+                raise _wrong(f"forward changed its input number {number} in place ({TIMED}); write to a new tensor")
+        for out, own, allowed in zip(mine.outputs, theirs.outputs, self._allowed, strict=True):
             if not comparison.is_close(out, own, allowed):
                 self._compare_closely(out, own, allowed)
-        self._checked += 1
+        self._compared += 1
 
     def _tolerances(self) -> list[float]:
         """Per output. Twice the check's: here the other side is the reference in its own dtype, with an error too."""
         bench = self._bench
+        self._reference.resume()
         bench.ask_reference("answer", leaves=self._leaves, seed=bench.call_seed)
         allowed: list[float] = []
         for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):
@@ -196,30 +199,8 @@ class Timing:
         errors = comparison.errors(out, answer, own, scale)
         if not errors.relative <= allowed:
             mask = comparison.wrong(out, answer, own, scale, allowed)
-            found = comparison.describe(out, answer, mask, errors, TIMED)
-            raise TimedCallFailed(Failure(Verdict.INCORRECT, wrong_values(found, allowed)))
-
-    def _evidence(self) -> dict[str, str]:
-        gaps = [call.judge_ns - call.worker_ns for call in self._calls]
-        claimed = statistics.median(call.worker_ns for call in self._calls)
-        seen = statistics.median(call.judge_ns for call in self._calls)
-        disagrees = min(gaps) < 0 or seen > 1.5 * claimed + 500_000
-        return {
-            "threads": os.environ.get("OMP_NUM_THREADS", "?"),
-            "clock": f"worker {claimed / 1e6:.4g} ms, judge {seen / 1e6:.4g} ms" + (": DISAGREE" if disagrees else ""),
-            "timed outputs checked": str(self._checked),
-            "load": f"{os.getloadavg()[0]:.2f}",
-        }
+            raise _wrong(wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
 
 
-def _half_width(pairs: list[tuple[float, float]]) -> float:
-    ratios = sorted(base / mine for mine, base in pairs)
-    low, high = median_ranks(len(ratios))
-    return (ratios[high] - ratios[low]) / 2 / statistics.median(ratios)
-
-
-def _nanoseconds(claimed: Any) -> int:
-    """A worker's figure, or a refusal: zero and nonsense are no times."""
-    if isinstance(claimed, int) and 0 < claimed < 10**13 and math.isfinite(claimed):
-        return claimed
-    raise TimedCallFailed(Failure(Verdict.REFUSED, "the candidate's process reported an impossible time"))
+def _wrong(message: str) -> TimedCallFailed:
+    return TimedCallFailed("outputs of timed calls", Failure(Verdict.INCORRECT, message))

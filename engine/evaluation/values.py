@@ -38,17 +38,6 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
     )
 
 
-def refill(target: torch.Tensor, original: torch.Tensor, factor: float) -> None:
-    """Write contents that no earlier call saw: the original times a secret factor.
-
-    One common factor keeps signs, zeros, order and symmetry; integers stay as they are.
-    """
-    if original.dtype.is_floating_point:
-        torch.mul(original, factor, out=target)
-    else:
-        target.copy_(original)
-
-
 def _drawn(tensor: torch.Tensor, style: Style) -> torch.Tensor:
     if style is Style.CONSTANT:
         rows = torch.randn((*tensor.shape[:-1], 1)) if tensor.dim() else torch.randn(())

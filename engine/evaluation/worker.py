@@ -131,6 +131,11 @@ class Worker:
         for pid in self._child.members():
             _signal(pid, signal.SIGCONT)
 
+    @property
+    def pid(self) -> int:
+        """Process number of this process's own child, which holds the worker or is it."""
+        return self._child.pid
+
     @functools.cached_property
     def inner_pid(self) -> int:
         """Process number of the worker itself, as this process sees it."""

@@ -65,7 +65,7 @@ def test_an_honest_kernel_compiles_passes_and_is_timed_without_torch_in_this_pro
     timed = cpu.time(small_swish, kernels.SWISH)
     assert isinstance(timed, TimingResult)
     assert len(timed.candidate_ms) >= 5
-    assert int(timed.evidence["timed outputs checked"]) == len(timed.candidate_ms)
+    assert int(timed.evidence["timed outputs checked"]) > len(timed.candidate_ms)
 
 
 def test_a_vectorised_kernel_is_measured_faster_than_a_scalar_one(cpu: CpuToolchain) -> None:

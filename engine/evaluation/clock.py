@@ -1,0 +1,106 @@
+"""What the judge's clock says about a call once the question's own cost is taken off. Pure; knows no worker.
+
+The cost is the part of the reference's calls that the reference itself did not need: both sides pay it alike, and the
+candidate has no hand in it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+QUANTILE = 0.1
+LEAST_NS = 1_000
+BOUND_NS = 150_000
+BOUND_SHARE = 0.25
+BOUND_SPREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One timed call, in nanoseconds.
+
+    Attributes:
+        judge_ns: from letting the worker run until its answer is here.
+        worker_ns: what the worker's own clock says about the call; of a candidate, a claim.
+        halt_ns: from the answer until the last thread stood still.
+        waited_ns: how long threads of the worker were ready meanwhile and had no processor.
+    """
+
+    judge_ns: int
+    worker_ns: int
+    halt_ns: int = 0
+    waited_ns: int = 0
+
+    @property
+    def gap_ns(self) -> int:
+        """Judge's time that the worker does not account for."""
+        return self.judge_ns - self.worker_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The judge's clock, calibrated. `spread_ns` says how sharp it is: calls not much longer show as noise."""
+
+    cost_ns: int
+    spread_ns: int
+
+    @classmethod
+    def of(cls, reference: Sequence[Call]) -> Clock:
+        """A low quantile of the gaps: too low a cost makes both sides slower, and a speed-up smaller."""
+        gaps = [call.gap_ns for call in reference]
+        low = _low(gaps)
+        return cls(low, statistics.median_low(gaps) - low)
+
+    def milliseconds(self, calls: Sequence[Call]) -> float:
+        """The quickest of some calls: other load only adds time."""
+        quickest = min(call.judge_ns for call in calls) - self.cost_ns
+        return max(quickest, LEAST_NS) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How the two clocks compare: medians in nanoseconds, and the difference of low gaps that noise may explain.
+
+    Low gaps, because a busy machine lengthens many of them, and a clock that lies lengthens all. The bound never comes
+    from the candidate's own spread, which it could widen.
+    """
+
+    claimed_ns: float
+    judge_ns: float
+    gap_ns: int
+    reference_gap_ns: int
+    bound_ns: float
+    overstated: int
+
+    @classmethod
+    def between(cls, candidate: Sequence[Call], reference: Sequence[Call]) -> Agreement:
+        """Of a session's calls."""
+        gaps = sorted(call.gap_ns for call in reference)
+        spread = gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4]
+        judge_ns = statistics.median(call.judge_ns for call in candidate)
+        return cls(
+            claimed_ns=statistics.median(call.worker_ns for call in candidate),
+            judge_ns=judge_ns,
+            gap_ns=_low([call.gap_ns for call in candidate]),
+            reference_gap_ns=_low(gaps),
+            bound_ns=max(BOUND_NS, BOUND_SHARE * judge_ns, BOUND_SPREADS * spread),
+            overstated=sum(call.gap_ns < 0 for call in candidate),
+        )
+
+    @property
+    def holds(self) -> bool:
+        """False when the worker's clock cannot have run like the judge's."""
+        return not self.overstated and self.gap_ns - self.reference_gap_ns <= self.bound_ns
+
+    def __str__(self) -> str:
+        return (
+            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the judge's {self.judge_ns / 1e6:.4g} ms; "
+            f"they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
+            f"{self.reference_gap_ns / 1e6:.3g} ms, allowed difference {self.bound_ns / 1e6:.3g} ms"
+        )
+
+
+def _low(gaps: Sequence[int]) -> int:
+    return sorted(gaps)[int(QUANTILE * (len(gaps) - 1))]

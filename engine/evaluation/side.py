@@ -1,0 +1,160 @@
+"""One side of a timing: a worker that runs only while it is asked, and gets its inputs while it stands still.
+
+Both sides are asked the same questions in the same order, in every call of a session. Compares and decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from engine.evaluation import memory, threads
+from engine.evaluation.arena import Arena
+from engine.evaluation.clock import Call
+from engine.evaluation.failures import Failure
+from engine.evaluation.memory import BadClaim, MemoryRefused, Place
+from engine.evaluation.worker import Worker
+from storage.records import Verdict
+
+LONGEST_NS = 10**13
+
+Ask = Callable[..., dict[str, Any]]
+Verify = Callable[[Mapping[str, Any]], Failure | None]
+Tensors = Sequence[torch.Tensor]
+
+
+class TimedCallFailed(Exception):
+    """A call of a timing session shows that the candidate may not pass. `check` names the proof that broke."""
+
+    def __init__(self, check: str, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.check = check
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One call: its times, its outputs, and what the input buffers held afterwards."""
+
+    call: Call
+    outputs: Tensors
+    inputs: Tensors
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The question before each call: what `load` is asked, the same every time."""
+
+    leaves: Sequence[Mapping[str, Any]]
+    seed: int
+
+
+class Side:
+    """Inputs go in, and outputs come out, through the stopped worker's memory.
+
+    The contents are not in the worker's reach before its clock runs, and nothing can finish after it has been stopped.
+    """
+
+    def __init__(self, worker: Worker, ask: Ask, shared: Arena, verify: Verify) -> None:
+        self.worker = worker
+        self.shared = shared
+        self._ask = ask
+        self._verify = verify
+
+    def call(self, preparation: Preparation, fresh: Tensors) -> Taken:
+        """One timed call on fresh contents. The worker stands still before and after.
+
+        Raises:
+            TimedCallFailed: what it says about its outputs is wrong, or cannot be.
+        """
+        told = self._load(preparation, fresh)
+        pid = self.worker.inner_pid
+        waited = threads.waited_ns(pid)
+        places = threads.spread(pid)
+        before = time.perf_counter_ns()
+        self.worker.resume()
+        threads.release(places)
+        answer = self._ask("go")
+        after = time.perf_counter_ns()
+        self.halt()
+        halt_ns = time.perf_counter_ns() - after
+        waited_ns = max(0, threads.waited_ns(pid) - waited)
+        call = Call(after - before, _nanoseconds(answer.get("ns")), halt_ns, waited_ns)
+        if failure := self._verify(answer):
+            raise TimedCallFailed("outputs of timed calls", failure)
+        outputs, inputs = self._collected(answer, told, fresh)
+        return Taken(call, outputs, inputs)
+
+    def halt(self) -> None:
+        """Stop the worker's whole tree and wait until its threads stand still.
+
+        Raises:
+            TimedCallFailed: it runs on.
+        """
+        self.worker.stop()
+        try:
+            threads.wait_until_halted(self.worker.inner_pid)
+        except threads.NotHalted as error:
+            raise TimedCallFailed("nothing finishes later", Failure(Verdict.REFUSED, str(error))) from error
+
+    def _load(self, preparation: Preparation, fresh: Tensors) -> Mapping[str, Any]:
+        told = self._loaded(preparation)
+        try:
+            addresses = told.get("buffers")
+            memory.write_all(self.worker.inner_pid, addresses if isinstance(addresses, list) else [], fresh)
+        except (BadClaim, MemoryRefused) as error:
+            raise _unusable("its input buffers", error) from error
+        return told
+
+    def _loaded(self, preparation: Preparation) -> Mapping[str, Any]:
+        self.worker.resume()
+        told = self._ask("load", leaves=preparation.leaves, poison=True, seed=preparation.seed)
+        self.halt()
+        return told
+
+    def _collected(self, answer: Mapping[str, Any], told: Mapping[str, Any], fresh: Tensors) -> tuple[Tensors, Tensors]:
+        pid = self.worker.inner_pid
+        pairs = zip(answer["outputs"], self.shared["own"], strict=True)
+        try:
+            outputs = [memory.read_tensor(pid, Place.claimed(leaf, like), like) for leaf, like in pairs]
+            inputs = [torch.empty_like(tensor) for tensor in fresh]
+            for address, tensor in zip(told["buffers"], inputs, strict=True):
+                memory.read(pid, address, tensor)
+        except (BadClaim, MemoryRefused) as error:
+            raise _unusable("an output", error) from error
+        return outputs, inputs
+
+
+class StoringSide(Side):
+    """Where the system lets no process read another: the worker copies, and the judge has to believe when."""
+
+    def _load(self, preparation: Preparation, fresh: Tensors) -> Mapping[str, Any]:
+        for shared, tensor in zip(self.shared["inputs"], fresh, strict=True):
+            shared.copy_(tensor)
+        return self._loaded(preparation)
+
+    def _collected(self, answer: Mapping[str, Any], told: Mapping[str, Any], fresh: Tensors) -> tuple[Tensors, Tensors]:
+        self.worker.resume()
+        stored = self._ask("store", hold=True, copies=True)
+        self.halt()
+        if failure := self._verify(stored):
+            raise TimedCallFailed("outputs of timed calls", failure)
+        return [tensor.clone() for tensor in self.shared["own"]], [one.clone() for one in self.shared["inputs"]]
+
+
+def _unusable(what: str, error: Exception) -> TimedCallFailed:
+    message = f"the candidate's process told an address of {what} that cannot be used: {error}"
+    return TimedCallFailed("outputs of timed calls", Failure(Verdict.REFUSED, message))
+
+
+def _nanoseconds(claimed: Any) -> int:
+    """A worker's figure, or a refusal: zero and nonsense are no times."""
+    if isinstance(claimed, int) and 0 < claimed < LONGEST_NS and math.isfinite(claimed):
+        return claimed
+    message = f"the candidate's process reported an impossible time of {str(claimed)[:40]} ns for a call"
+    raise TimedCallFailed("clock", Failure(Verdict.REFUSED, message))

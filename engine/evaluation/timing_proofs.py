@@ -1,0 +1,112 @@
+"""What stands behind a timing, as proofs: one per check, with its figures. Pure; measures nothing."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from engine.evaluation import session as sessions
+from engine.evaluation.session import Session
+from engine.evaluation.side import TimedCallFailed
+from storage.proof import Group, Proof, Standing
+
+# Of all threads together: two that wake at once share a processor for a moment on a quiet machine too.
+CROWDED = 0.75
+NOISY = 0.10
+SKEWED = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a session was held, beside its calls. `rest` says what the candidate did while nothing was asked."""
+
+    warm_up_calls: int
+    compared: int
+    contents: str
+    can_vary: bool
+    is_memory_read: bool
+    rest: str
+    load: float
+
+
+def broken(error: TimedCallFailed) -> Proof:
+    """The check that ended a session."""
+    return _proof(error.check, Standing.BROKEN, error.failure.message)
+
+
+def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
+    """Every check of a session that went well."""
+    return (
+        _clock(session),
+        _proof(
+            "outputs of timed calls", Standing.HELD, f"{setting.compared} calls compared, warm-up and every timed one"
+        ),
+        _nothing_later(session, setting),
+        _proof("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
+        _order(session, setting),
+        _proof("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
+        _noise(session),
+        _machine(session, setting),
+    )
+
+
+def _clock(session: Session) -> Proof:
+    clock = session.clock
+    detail = (
+        f"the judge's clock decides, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
+        f"resolution {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
+    )
+    quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
+    is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6
+    return _proof("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+
+
+def _nothing_later(session: Session, setting: Setting) -> Proof:
+    name = "nothing finishes later"
+    if not setting.is_memory_read:
+        why = "this system does not let the judge read another process's memory; outputs were stored by the worker"
+        return _proof(name, Standing.ABSENT, why)
+    hidden_ms = session.halt_ms + session.clock.cost_ns / 1e6
+    detail = (
+        f"every thread stopped {session.halt_ms:.3g} ms after the answer, outputs read from the stopped process; "
+        f"at most {hidden_ms:.3g} ms of work can hide in one call"
+    )
+    mine = statistics.median(mine for mine, _ in session.pairs)
+    theirs = statistics.median(theirs for _, theirs in session.pairs)
+    explains_all = mine < theirs <= mine + hidden_ms
+    return _proof(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
+
+
+def _order(session: Session, setting: Setting) -> Proof:
+    turns = len(session.candidate)
+    detail = (
+        f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {len(session.candidate[0])} call(s), both "
+        "orders, drawn in secret; idle side stopped; cache: hot, inputs rewritten before each call"
+    )
+    return _proof("order", Standing.HELD, detail)
+
+
+def _noise(session: Session) -> Proof:
+    pairs = session.pairs
+    half = sessions.half_width(pairs)
+    detail = f"speed-up known within {half:.1%}"
+    ratios = sessions.against_itself(pairs)
+    if not ratios:
+        return _proof("noise", Standing.ABSENT, f"{detail}; too few pairs to set the reference against itself")
+    low, high = sessions.interval(ratios)
+    detail += (
+        f"; reference against itself {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}, {len(ratios)} turns)"
+    )
+    is_skewed = low > 1 + SKEWED or high < 1 - SKEWED
+    return _proof("noise", Standing.FLAGGED if is_skewed or half > NOISY else Standing.HELD, detail)
+
+
+def _machine(session: Session, setting: Setting) -> Proof:
+    mine = sessions.waited_share(session.candidate_calls)
+    theirs = sessions.waited_share(session.reference_calls)
+    detail = f"threads waiting for a processor, of the calls' time: candidate {mine:.0%}, reference {theirs:.0%}; load {setting.load:.2f}"
+    return _proof("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
+
+
+def _proof(check: str, standing: Standing, detail: str) -> Proof:
+    return Proof(Group.TIMING, check, standing, detail)

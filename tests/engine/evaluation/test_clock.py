@@ -1,0 +1,102 @@
+"""The judge's clock: what a question costs, when two clocks cannot both be right, and what a session makes of it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from engine.evaluation import session as sessions
+from engine.evaluation import timing_proofs
+from engine.evaluation.clock import Agreement, Call, Clock
+from engine.evaluation.session import Session
+from engine.evaluation.timing_proofs import Setting
+from storage.proof import Standing
+
+US, MS = 1_000, 1_000_000
+SETTING = Setting(3, 243, "mixed", can_vary=True, is_memory_read=True, rest="2 threads, 0%", load=0.1)
+
+
+def calls(worker_ns: int, gap_ns: int = 90 * US, count: int = 40, claimed_ns: int | None = None) -> list[Call]:
+    """Calls whose gaps differ a little, as real ones do."""
+    noise = random.Random(worker_ns + gap_ns)
+    gaps = [gap_ns + noise.randrange(8 * US) for _ in range(count)]
+    return [Call(worker_ns + gap, claimed_ns or worker_ns, 60 * US) for gap in gaps]
+
+
+def session(candidate: list[Call], reference: list[Call]) -> Session:
+    found = Session()
+    for mine, theirs in zip(candidate, reference, strict=True):
+        found.add([mine], [theirs])
+    return found
+
+
+def standing(found: Session, check: str, setting: Setting = SETTING) -> Standing:
+    return next(proof.standing for proof in timing_proofs.of(found, setting) if proof.check == check)
+
+
+def test_the_question_costs_what_the_reference_did_not_need() -> None:
+    found = session(calls(1 * MS), calls(2 * MS))
+    mine, theirs = found.pairs[0]
+    assert mine == pytest.approx(1.0, abs=0.01)
+    assert theirs == pytest.approx(2.0, abs=0.01)
+
+
+def test_what_the_candidate_claims_moves_no_figure() -> None:
+    honest = session(calls(3 * MS), calls(4 * MS))
+    lying = session(calls(3 * MS, claimed_ns=1), calls(4 * MS))
+    assert honest.pairs == lying.pairs
+
+
+def test_clocks_that_cannot_both_be_right_disagree() -> None:
+    reference = calls(2 * MS)
+    assert Agreement.between(calls(2 * MS), reference).holds
+    assert not Agreement.between(calls(2 * MS, claimed_ns=5 * US), reference).holds
+    assert not Agreement.between(calls(2 * MS, claimed_ns=3 * MS), reference).holds
+
+
+def test_a_busy_machine_is_no_lie() -> None:
+    disturbed = [Call(c.judge_ns + (5 * MS if n % 3 else 0), c.worker_ns) for n, c in enumerate(calls(2 * MS))]
+    assert Agreement.between(disturbed, calls(2 * MS)).holds
+
+
+def test_the_candidate_cannot_widen_the_bound_by_its_own_noise() -> None:
+    reference = calls(2 * MS)
+    wild = [Call(c.judge_ns + n * MS // 2, 5 * US) for n, c in enumerate(calls(2 * MS))]
+    assert not Agreement.between(wild, reference).holds
+
+
+def test_calls_shorter_than_the_clock_can_tell_are_flagged_and_show_as_noise() -> None:
+    short = [Call(90 * US + n % 7 * 3 * US, 1 * US) for n in range(40)]
+    found = session(short, short[::-1])
+    assert standing(found, "clock") is Standing.FLAGGED
+    assert standing(found, "noise") is Standing.FLAGGED
+    assert all(ms > 0 for pair in found.pairs for ms in pair)
+    assert Clock.of(short).cost_ns == 89 * US
+
+
+def test_work_that_could_hide_in_the_time_to_stop_is_flagged_when_it_explains_the_whole_speed_up() -> None:
+    assert standing(session(calls(20 * US), calls(100 * US)), "nothing finishes later") is Standing.FLAGGED
+    assert standing(session(calls(2 * MS), calls(4 * MS)), "nothing finishes later") is Standing.HELD
+
+
+def test_an_absurd_ratio_of_disturbed_calls_is_no_clean_number() -> None:
+    disturbed = [Call(c.judge_ns + n % 5 * 3 * MS, c.worker_ns + n % 5 * 3 * MS, waited_ns=n % 5 * 3 * MS)
+                 for n, c in enumerate(calls(100 * US))]  # fmt: skip
+    found = session(calls(100 * US), disturbed)
+    assert sessions.half_width(found.pairs) > 0.3
+    assert standing(found, "noise") is Standing.FLAGGED
+    assert standing(found, "machine") is Standing.FLAGGED
+
+
+def test_the_reference_against_itself_is_about_one_even_when_the_second_of_two_turns_is_quicker() -> None:
+    reference = [call for one in calls(2 * MS, count=20) for call in (one, Call(one.judge_ns * 9 // 10, one.worker_ns))]
+    low, high = sessions.interval(sessions.against_itself(session(calls(2 * MS), reference).pairs))
+    assert low < 1 < high
+
+
+def test_a_system_that_reads_no_memory_and_inputs_that_never_vary_are_said() -> None:
+    found = session(calls(2 * MS), calls(2 * MS))
+    poor = Setting(3, 43, "the same", can_vary=False, is_memory_read=False, rest="", load=0.0)
+    assert standing(found, "nothing finishes later", poor) is Standing.ABSENT
+    assert standing(found, "fresh inputs", poor) is Standing.FLAGGED
