@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena
+from engine.evaluation import arena, poison
 from engine.evaluation.arena import Arena, Spec
+from engine.evaluation.poison import Poison
 
 _clock = time.perf_counter_ns
 
@@ -24,15 +25,16 @@ class Callee:
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._held: Any = None
+        self._kept: Any = None
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None) -> dict[str, Any]:
         """Copy fresh contents into the same private buffers. `leaves` are get_inputs' items, tensors by number."""
         self._outputs = None
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
         self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
-        if poison:
-            self._poison_free_memory()
+        if poisoned:
+            self._poison_free_memory(poisoned)
         return {"loaded": True}
 
     def go(self) -> dict[str, Any]:
@@ -48,13 +50,9 @@ class Callee:
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
         found = self._outputs
-        leaves = list(found) if isinstance(found, (tuple, list)) else [found]
-        described = [self._described(leaf) for leaf in leaves]
-        targets = self._shared[self._outputs_group]
-        if copies and len(leaves) == len(targets):
-            for leaf, target in zip(leaves, targets, strict=True):
-                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
-                    target.copy_(leaf)
+        described = [self._described(leaf) for leaf in _as_list(found)]
+        if copies:
+            self._copy_out(found)
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             if copies:
                 source.copy_(buffer)
@@ -62,24 +60,47 @@ class Callee:
         self._outputs = None
         return {"outputs": described, "container": type(found).__name__}
 
+    def keep(self) -> dict[str, Any]:
+        """Go on holding the outputs stored last, however many calls follow."""
+        self._kept = self._held
+        return {"kept": True}
+
+    def recall(self) -> dict[str, Any]:
+        """Copy the outputs kept out once more."""
+        self._copy_out(self._kept)
+        return {"recalled": True}
+
+    def _copy_out(self, found: Any) -> None:
+        leaves, targets = _as_list(found), self._shared[self._outputs_group]
+        if len(leaves) == len(targets):
+            for leaf, target in zip(leaves, targets, strict=True):
+                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
+                    target.copy_(leaf)
+
     def _described(self, leaf: Any) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
         address = _storage(leaf)
-        held = self._held if isinstance(self._held, (tuple, list)) else [self._held]
+        held = [*_as_list(self._held), *_as_list(self._kept)]
         return {
             "type": "torch.Tensor",
             "shape": list(leaf.shape),
             "dtype": str(leaf.dtype).removeprefix("torch."),
             "device": leaf.device.type,
+            "stride": list(leaf.stride()),
+            "is_contiguous": leaf.is_contiguous(),
             "is_input": any(address and address == _storage(buffer) for buffer in self._buffers),
             "is_reused": any(address and address == _storage(old) for old in held if type(old) is torch.Tensor),
         }
 
-    def _poison_free_memory(self) -> None:
-        """What `empty` hands out next has held NaN, so that a forgotten write cannot pass by an old right answer."""
+    def _poison_free_memory(self, poisoned: Poison) -> None:
+        """What `empty` hands out next has held poison, so that a forgotten write cannot pass by an old right answer."""
         blocks = [torch.empty_like(target) for target in self._shared[self._outputs_group]]
-        arena.poison(blocks)
+        poison.fill(blocks, poisoned)
+
+
+def _as_list(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, (tuple, list)) else [found]
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, values
+from engine.evaluation import arena, comparison, values
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
@@ -57,6 +58,7 @@ class Reference:
             "layout": arena.to_plain(layout),
             "init_inputs": init_inputs,
             "weight_names": list(state),
+            "parameter_names": [name for name, _ in self._model.named_parameters()],
             "flop": int(counter.get_total_flops()),
             "seconds": seconds,
             "is_single": isinstance(found, torch.Tensor),
@@ -77,18 +79,27 @@ class Reference:
         tensors = [item for item in items if isinstance(item, torch.Tensor)]
         if [Spec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
-        for target, tensor in zip(self._shared["inputs"], tensors, strict=True):
-            target.copy_(values.restyle(tensor, Style(style)))
-        return {"leaves": _numbered(items)}
+        styled = [values.restyle(tensor, Style(style)) for tensor in tensors]
+        for target, tensor in zip(self._shared["inputs"], styled, strict=True):
+            target.copy_(tensor)
+        return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
-    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
-        """Outputs in the task's dtype and in float64 for the inputs now in the arena."""
+    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
+        """Outputs in the task's dtype and in float64 for the inputs now in the arena.
+
+        With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
+        """
         tensors = [source.clone() for source in self._shared["inputs"]]
-        own = self._forward(self._model, leaves, tensors, seed)
+        try:
+            own = self._forward(self._model, leaves, tensors, seed)
+        except Exception as error:  # noqa: BLE001 - a task's own complaint about inputs may be of any kind
+            if not may_refuse:
+                raise
+            return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
         _put(self._shared["own"], own)
         wide_dtype = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
         answers, is_wide = own, False
-        if any(tensor.dtype.is_floating_point for tensor in (*tensors, *own)):
+        if any(_is_rounded(tensor) for tensor in (*tensors, *own)):
             answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
         _put(
             self._shared["answer"],
@@ -96,10 +107,33 @@ class Reference:
         )
         return {"is_wide": is_wide}
 
+    def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
+        """How far each float64 answer moves when every input moves by up to half a unit in its last place."""
+        tensors = [_nudged(source) for source in self._shared["inputs"]]
+        moved = self._forward(_widened(self._model), leaves, tensors, seed)
+        changes = [
+            comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
+            for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
+            for scale in (comparison.scale_of(here, own),)
+        ]
+        return {"changes": changes}
+
+    def redrawn(self, leaves: Sequence[Mapping[str, Any]], seed: int, weight_seed: int) -> dict[str, Any]:
+        """How far the outputs now in the arena move when the weights are drawn again; nothing without weights."""
+        if not any(True for _ in self._model.parameters()):
+            return {"changes": []}
+        torch.manual_seed(weight_seed)
+        try:
+            model = self._names["Model"](*self._names["get_init_inputs"]())
+            others = self._forward(model, leaves, [source.clone() for source in self._shared["inputs"]], seed)
+        except Exception:  # noqa: BLE001 - a module that can be made only once is no worse a task
+            return {"changes": []}
+        return {"changes": [_change(other, own) for other, own in zip(others, self._shared["own"], strict=True)]}
+
     def load(self, leaves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
-        return self._callee.load(leaves, poison=False)
+        return self._callee.load(leaves, None)
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
@@ -115,13 +149,13 @@ class Reference:
         self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], bool]:
         """Float64 outputs, or the task's own where widening changes what the function is."""
-        wide = [tensor.double() if tensor.dtype.is_floating_point else tensor for tensor in tensors]
+        wide = [tensor.to(getattr(torch, _wide(tensor.dtype))) for tensor in tensors]
         try:
-            answers = self._forward(copy.deepcopy(self._model).double(), leaves, wide, seed)
+            answers = self._forward(_widened(self._model), leaves, wide, seed)
         except (RuntimeError, TypeError, ValueError):
             return own, False
         fits = [
-            a.shape == o.shape and a.dtype.is_floating_point == o.dtype.is_floating_point
+            a.shape == o.shape and a.dtype == getattr(torch, _wide(o.dtype))
             for a, o in zip(answers, own, strict=True)
         ]
         return (answers, True) if all(fits) else (own, False)
@@ -169,8 +203,39 @@ def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
     return leaves
 
 
+def _is_rounded(tensor: torch.Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.is_complex()
+
+
 def _wide(dtype: torch.dtype) -> str:
+    if dtype.is_complex:
+        return "complex128"
     return "float64" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
+
+
+def _widened(model: nn.Module) -> nn.Module:
+    """A copy in float64. `double` leaves complex parameters as they are."""
+    wide = copy.deepcopy(model).double()
+    for parameter in wide.parameters():
+        if parameter.is_complex():
+            parameter.data = parameter.data.to(torch.complex128)
+    return wide
+
+
+def _nudged(tensor: torch.Tensor) -> torch.Tensor:
+    if not _is_rounded(tensor):
+        return tensor.clone()
+    wide = tensor.to(getattr(torch, _wide(tensor.dtype)))
+    half_unit = torch.finfo(tensor.dtype).eps / 2
+    return wide * (1 + half_unit * (2 * torch.rand(tensor.shape, dtype=torch.float64) - 1))
+
+
+def _change(there: torch.Tensor, here: torch.Tensor) -> float:
+    if there.shape != here.shape:
+        return math.inf
+    if not _is_rounded(here):
+        return 0.0 if torch.equal(there, here) else math.inf
+    return comparison.errors(there, here, here, comparison.scale_of(here)).relative
 
 
 def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
