@@ -34,6 +34,7 @@ class Findings:
     tolerance: float = 0.0
     max_abs_error: float = 0.0
     reference_error: float = 0.0
+    typical_error: float = 0.0
     mismatch: Mismatch | None = None
 
     def add(self, found: Errors, allowed: float, own_error: float) -> None:

@@ -58,7 +58,9 @@ def _of_values(mine: torch.Tensor, right: torch.Tensor) -> str:
     factor = float((mine[large] / right[large]).median())
     if abs(factor - 1) > SAME and factor != 0 and _is_all(mine, factor * right, abs(factor) * size):
         return (
-            "Every element has the wrong sign." if factor == -1 else f"All elements are off by one factor: {factor:.6g}."
+            "Every element has the wrong sign."
+            if factor == -1
+            else f"All elements are off by one factor: {factor:.6g}."
         )
     offset = float((mine - right).median())
     if abs(offset) > SAME * float(size) and _is_all(mine, right + offset, torch.tensor(abs(offset))):

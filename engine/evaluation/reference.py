@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, comparison, values
+from engine.evaluation import arena, comparison, poison, values
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
 from engine.evaluation.values import Style
+from engine.evaluation.widening import is_rounded, nudged, wide_dtype, widened
 
 
 class UnusableTask(Exception):
@@ -51,7 +51,7 @@ class Reference:
         layout = {
             "inputs": self._specs,
             "own": [Spec.of(output) for output in outputs],
-            "answer": [Spec.of(output).as_dtype(_wide(output.dtype)) for output in outputs],
+            "answer": [Spec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
             "weights": [Spec.of(value) for value in state.values()],
         }
         return {
@@ -92,25 +92,30 @@ class Reference:
         tensors = [source.clone() for source in self._shared["inputs"]]
         try:
             own = self._forward(self._model, leaves, tensors, seed)
-        except Exception as error:  # noqa: BLE001 - a task's own complaint about inputs may be of any kind
+        except Exception as error:
             if not may_refuse:
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
         _put(self._shared["own"], own)
-        wide_dtype = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
+        names = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
         answers, is_wide = own, False
-        if any(_is_rounded(tensor) for tensor in (*tensors, *own)):
+        if any(is_rounded(tensor) for tensor in (*tensors, *own)):
             answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
         _put(
             self._shared["answer"],
-            [answer.to(getattr(torch, name)) for answer, name in zip(answers, wide_dtype, strict=True)],
+            [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
         )
         return {"is_wide": is_wide}
 
+    def keep_freed_memory(self) -> dict[str, Any]:
+        """For checking, not for timing: large outputs then cost no new pages in every trial."""
+        poison.keep_freed_memory()
+        return {}
+
     def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
         """How far each float64 answer moves when every input moves by up to half a unit in its last place."""
-        tensors = [_nudged(source) for source in self._shared["inputs"]]
-        moved = self._forward(_widened(self._model), leaves, tensors, seed)
+        tensors = [nudged(source) for source in self._shared["inputs"]]
+        moved = self._forward(widened(self._model), leaves, tensors, seed)
         changes = [
             comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
             for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
@@ -118,17 +123,30 @@ class Reference:
         ]
         return {"changes": changes}
 
-    def redrawn(self, leaves: Sequence[Mapping[str, Any]], seed: int, weight_seed: int) -> dict[str, Any]:
-        """How far the outputs now in the arena move when the weights are drawn again; nothing without weights."""
+    def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
+        """How far the outputs now in the arena move with other inputs, and with other weights if there are any."""
+        torch.manual_seed(other_seed)
+        other_inputs = list(self._names["get_inputs"]())
+        by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
         if not any(True for _ in self._model.parameters()):
-            return {"changes": []}
-        torch.manual_seed(weight_seed)
+            return {"inputs": by_inputs, "weights": []}
+        torch.manual_seed(other_seed)
+        tensors = [source.clone() for source in self._shared["inputs"]]
+        return {
+            "inputs": by_inputs,
+            "weights": self._changes(lambda: self._forward(self._again(), leaves, tensors, seed)),
+        }
+
+    def _again(self) -> nn.Module:
+        model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
+        return model
+
+    def _changes(self, outputs: Callable[[], list[torch.Tensor]]) -> list[float]:
+        """Nothing for a module that does not take it: this is a question about the task, not a rule."""
         try:
-            model = self._names["Model"](*self._names["get_init_inputs"]())
-            others = self._forward(model, leaves, [source.clone() for source in self._shared["inputs"]], seed)
-        except Exception:  # noqa: BLE001 - a module that can be made only once is no worse a task
-            return {"changes": []}
-        return {"changes": [_change(other, own) for other, own in zip(others, self._shared["own"], strict=True)]}
+            return [_change(other, own) for other, own in zip(outputs(), self._shared["own"], strict=True)]
+        except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
+            return []
 
     def load(self, leaves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """As the candidate does."""
@@ -149,13 +167,13 @@ class Reference:
         self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], bool]:
         """Float64 outputs, or the task's own where widening changes what the function is."""
-        wide = [tensor.to(getattr(torch, _wide(tensor.dtype))) for tensor in tensors]
+        wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
         try:
-            answers = self._forward(_widened(self._model), leaves, wide, seed)
+            answers = self._forward(widened(self._model), leaves, wide, seed)
         except (RuntimeError, TypeError, ValueError):
             return own, False
         fits = [
-            a.shape == o.shape and a.dtype == getattr(torch, _wide(o.dtype))
+            a.shape == o.shape and a.dtype == getattr(torch, wide_dtype(o.dtype))
             for a, o in zip(answers, own, strict=True)
         ]
         return (answers, True) if all(fits) else (own, False)
@@ -164,6 +182,9 @@ class Reference:
         self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int
     ) -> list[torch.Tensor]:
         arguments = [tensors[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        return self._called(model, arguments, seed)
+
+    def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
         torch.manual_seed(seed)
         with torch.no_grad():
             return _leaves(model(*arguments))
@@ -203,37 +224,10 @@ def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
     return leaves
 
 
-def _is_rounded(tensor: torch.Tensor) -> bool:
-    return tensor.dtype.is_floating_point or tensor.is_complex()
-
-
-def _wide(dtype: torch.dtype) -> str:
-    if dtype.is_complex:
-        return "complex128"
-    return "float64" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
-
-
-def _widened(model: nn.Module) -> nn.Module:
-    """A copy in float64. `double` leaves complex parameters as they are."""
-    wide = copy.deepcopy(model).double()
-    for parameter in wide.parameters():
-        if parameter.is_complex():
-            parameter.data = parameter.data.to(torch.complex128)
-    return wide
-
-
-def _nudged(tensor: torch.Tensor) -> torch.Tensor:
-    if not _is_rounded(tensor):
-        return tensor.clone()
-    wide = tensor.to(getattr(torch, _wide(tensor.dtype)))
-    half_unit = torch.finfo(tensor.dtype).eps / 2
-    return wide * (1 + half_unit * (2 * torch.rand(tensor.shape, dtype=torch.float64) - 1))
-
-
 def _change(there: torch.Tensor, here: torch.Tensor) -> float:
     if there.shape != here.shape:
         return math.inf
-    if not _is_rounded(here):
+    if not is_rounded(here):
         return 0.0 if torch.equal(there, here) else math.inf
     return comparison.errors(there, here, here, comparison.scale_of(here)).relative
 

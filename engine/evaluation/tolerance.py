@@ -40,6 +40,11 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
     return max(floor, OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor
 
 
+def is_ill_conditioned(dtype: str, own_error: float) -> bool:
+    """True where the reference's own rounding leaves an answer too blurred to compare with."""
+    return not own_error <= max(ILL_CONDITIONED, 2 * BY_DTYPE.get(dtype, 0.0))
+
+
 def raised(tolerance: float, change: float, depth: float) -> float:
     """The tolerance where the task itself is sensitive.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from math import inf, nan
@@ -104,7 +105,7 @@ def _whole(tensor: torch.Tensor) -> torch.Tensor:
     """Zeros and ones, so few that a sum of products over the last dimension stays exact in the dtype."""
     exact_to = 2 / torch.finfo(tensor.dtype).eps
     length = tensor.shape[-1] if tensor.dim() else 1
-    share = min(0.5, (exact_to / 2 / length) ** 0.5)
+    share = min(0.5, math.sqrt(exact_to / 2 / length))
     return (torch.rand(tensor.shape) < share).float()
 
 
