@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -14,11 +15,12 @@ from engine.evaluation.calling import call_candidate
 from engine.evaluation.contract import mutation_failure, structure_failure
 from engine.evaluation.failures import Failure
 from engine.evaluation.findings import Findings, Ledger, trial_check
+from engine.evaluation.pattern import of_precision
 from engine.evaluation.poison import Poison
 from engine.evaluation.sides import held_failure, special_failure, varies_note, weights_failure
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Trial
 from engine.evaluation.values import Style
-from engine.evaluation.weighing import Weighed, weigh, wrong_values
+from engine.evaluation.weighing import Weighed, typical_error, weigh, wrong_values
 from engine.evaluation.worker import WorkerEnded
 from storage.policy import SpecialValues
 from storage.proof import Standing
@@ -108,11 +110,27 @@ class Check:
         return None
 
     def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
+        out = self._bench.shared["own"][number]
+        if one.mismatch and (count := poison.count(out, poisoned)):
+            detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
+            self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, detail)
+        if one.looks_rounded and (words := self._rounding(number, one)):
+            self._ledger.note(findings.PRECISION, Standing.BROKEN, words)
+            failure = Failure(failure.verdict, f"{failure.message} {words}")
         self._findings.mismatch = one.mismatch
         self._ledger.note(trial_check(trial.name), Standing.BROKEN, f"{self._described(trial)}: {failure.message}")
-        if one.mismatch and one.mismatch.actual == poison.value(self._bench.trusted["own"][number].dtype, poisoned):
-            self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, f"an element was never written (trial {trial.name})")
         return failure
+
+    def _rounding(self, number: int, one: Weighed) -> str:
+        """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
+        bench, typical = self._bench, one.errors.typical
+        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
+        told = bench.ask_reference("answer", leaves=made["leaves"], seed=bench.call_seed, may_refuse=True)
+        if not _unfit(bench, made, told):
+            with suppress(CandidateFailed, WorkerEnded):
+                call_candidate(bench, made["leaves"], str(Style.NORMAL))
+                typical = max(typical, typical_error(bench, number))
+        return of_precision(tolerance.label(typical, bench.summed), typical)
 
     def _remember(self, trial: Trial, leaves: Any) -> None:
         """The first result is held to the end, and its repeat is compared bit by bit."""

@@ -12,13 +12,11 @@ from engine.evaluation.comparison import Errors, real
 SAMPLE = 100_000
 SAME = 1e-3
 FEW = 3
-ROUNDED = (2e-5, 1e-2)
-BFLOAT16 = 1e-3
+MOST_ROUNDED = 1e-2
+MANY = 0.01
 
 
-def pattern(
-    out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, inputs: Sequence[torch.Tensor], found: Errors
-) -> str:
+def pattern(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, inputs: Sequence[torch.Tensor]) -> str:
     """The first of the known patterns that fits, or an empty text.
 
     Args:
@@ -28,13 +26,7 @@ def pattern(
     if not bool(mask.any()) or not mask.dim():
         return ""
     mine, right = _sampled(out), _sampled(answer)
-    return (
-        _of_values(mine, right)
-        or _transposed(out, answer)
-        or _of_inputs(mask, inputs)
-        or _of_places(mask)
-        or _of_precision(out, mask, found)
-    )
+    return _of_values(mine, right) or _transposed(out, answer) or _of_inputs(mask, inputs) or _of_places(mask)
 
 
 def _sampled(tensor: torch.Tensor) -> torch.Tensor:
@@ -142,14 +134,19 @@ def _along(is_wrong: torch.Tensor, noun: str) -> str:
     return ""
 
 
-def _of_precision(out: torch.Tensor, mask: torch.Tensor, found: Errors) -> str:
-    low, high = ROUNDED
-    if real(out).dtype is not torch.float32 or not (math.isfinite(found.relative) and low < found.typical < high):
+def looks_rounded(out: torch.Tensor, mask: torch.Tensor, found: Errors) -> bool:
+    """Many small errors: rounding rather than a wrong index."""
+    if real(out).dtype is not torch.float32 or not math.isfinite(found.relative):
+        return False
+    return found.typical < MOST_ROUNDED and float(mask.float().mean()) >= MANY
+
+
+def of_precision(label: str, typical: float) -> str:
+    """What a typical error on normal inputs says about the arithmetic; empty when it says nothing."""
+    if label == "fp32-exact" or typical > MOST_ROUNDED:
         return ""
-    if float(mask.float().mean()) < 0.01:
-        return ""
-    kind = "half-class: bfloat16, 8 bits" if found.typical > BFLOAT16 else "tf32-class or float16, 11 bits"
-    return f"The errors look like rounding to less than float32 ({kind}); compute and keep all values in float32."
+    bits = "half-class: 8 bits, as bfloat16" if label == "half-class" else "tf32-class: 11 bits, as tf32 or float16"
+    return f"The errors look like rounding to less than float32 ({bits}); keep operands and sums in float32."
 
 
 def _ordinal(number: int) -> str:

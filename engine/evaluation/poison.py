@@ -37,6 +37,13 @@ def value(dtype: torch.dtype, poison: Poison) -> float | bool:
     return {Poison.NAN: nan, Poison.HIGH: number, Poison.LOW: -number}[poison]
 
 
+def count(tensor: torch.Tensor, poison: Poison) -> int:
+    """How many elements still hold it. NaN may also have been computed from it."""
+    if poison is Poison.NAN and (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        return int(torch.isnan(tensor).sum())
+    return 0 if tensor.dtype is torch.bool else int((tensor == value(tensor.dtype, poison)).sum())
+
+
 def keep_freed_memory() -> None:
     """Let this process reuse large blocks it freed. glibc returns them to the system, and what comes back is zero."""
     libc = ctypes.CDLL(None)

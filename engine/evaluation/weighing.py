@@ -11,7 +11,7 @@ from engine.evaluation import comparison, tolerance
 from engine.evaluation.bench import Bench
 from engine.evaluation.comparison import Errors, Scale
 from engine.evaluation.failures import Failure
-from engine.evaluation.pattern import pattern
+from engine.evaluation.pattern import looks_rounded, pattern
 from engine.evaluation.trials import Trial
 from engine.evaluation.values import Style
 from storage.records import Mismatch, Verdict
@@ -32,6 +32,7 @@ class Weighed:
     note: str = ""
     failure: Failure | None = None
     mismatch: Mismatch | None = None
+    looks_rounded: bool = False
 
     def __str__(self) -> str:
         return (
@@ -71,6 +72,12 @@ def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -
     return weighed
 
 
+def typical_error(bench: Bench, number: int) -> float:
+    """Root mean square of the relative errors of the output now in the arenas."""
+    out, own, answer = (group[number] for group in (bench.shared["own"], bench.trusted["own"], bench.trusted["answer"]))
+    return comparison.errors(out, answer, own, comparison.scale_of(answer, own)).typical
+
+
 def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
     """True when the answer is whole numbers that the task's dtype holds without rounding."""
     if not own.dtype.is_floating_point:
@@ -108,6 +115,11 @@ def _failed(bench: Bench, number: int, trial: Trial, weighed: Weighed, mask: tor
     out, answer, errors = bench.shared["own"][number], bench.trusted["answer"][number], weighed.errors
     mismatch = comparison.describe(out, answer, mask, errors, trial.name)
     which = f"Output {number}: " if len(bench.trusted["own"]) > 1 else ""
-    found = words or pattern(out, answer, mask, bench.trusted["inputs"], errors)
+    found = words or pattern(out, answer, mask, bench.trusted["inputs"])
     message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), found) if part)
-    return replace(weighed, failure=Failure(Verdict.INCORRECT, message), mismatch=mismatch)
+    return replace(
+        weighed,
+        failure=Failure(Verdict.INCORRECT, message),
+        mismatch=mismatch,
+        looks_rounded=not found and looks_rounded(out, mask, errors),
+    )
