@@ -102,7 +102,9 @@ _READINGS: tuple[_Reading, ...] = (
 
 def _of_places(mask: torch.Tensor) -> str:
     flat = mask.reshape(-1).nonzero().flatten()
-    matrix = mask.reshape(-1, mask.shape[-1])
+    matrix, first = mask.reshape(-1, mask.shape[-1]), int(flat[0])
+    if len(flat) == mask.numel() - first and first % mask.shape[-1] and len(flat) > mask.shape[-1]:
+        return f"Elements are wrong only in the last {len(flat)} in memory order: a remainder that is not computed?"
     parts = [
         words
         for words in (_along(matrix.any(1), "row"), _along(matrix.any(0), "column" if mask.dim() > 1 else "element"))
@@ -111,8 +113,6 @@ def _of_places(mask: torch.Tensor) -> str:
     if parts:
         tail = ": a remainder that does not fill a tile?" if any("last" in part for part in parts) else "."
         return f"Elements are wrong only in {' and '.join(parts)}{tail}"
-    if len(flat) == mask.numel() - int(flat[0]) and int(flat[0]) > 0:
-        return f"Elements are wrong only in the last {len(flat)} in memory order: a remainder that is not computed?"
     return ""
 
 
