@@ -162,6 +162,7 @@ def test_integers_are_exact_beyond_what_double_precision_can_tell(number: int, s
     assert measured(own.clone(), own, own).relative == 0
     mask = comparison.wrong(own + step, own, own, 0.0, 0.0)
     assert mask.tolist() == [True]
+    assert not comparison.is_close(own + step, own, 1.0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool, torch.complex64])
@@ -200,6 +201,11 @@ def test_tolerance_never_falls_below_its_floor_and_never_becomes_infinite(own: f
     assert tolerance.allowed(dtype, own, depth, "tf32") >= allowed
     assert allowed <= tolerance.raised(allowed, own, depth) <= max(allowed, tolerance.MOST_FOR_SENSITIVITY)
     assert tolerance.raised(allowed, math.inf, depth) == allowed
+
+
+def test_a_sensitive_task_raises_the_tolerance_only_so_far() -> None:
+    assert tolerance.raised(8e-6, 1e-5, 0.0) == pytest.approx(8e-5)
+    assert tolerance.raised(8e-6, 1.0, 0.0) == tolerance.MOST_FOR_SENSITIVITY
 
 
 def test_rounding_operands_to_tf32_is_allowed_no_more_at_greater_depth() -> None:
