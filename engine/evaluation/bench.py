@@ -118,6 +118,8 @@ class Bench:
         told = self.ask_reference("describe", weight_seed=self._weight_seed)
         self.flop = int(told["flop"])
         self.is_single = bool(told["is_single"])
+        self.weight_names = [str(name) for name in told["weight_names"]]
+        self.parameter_names = [str(name) for name in told["parameter_names"]]
         self.reference_s = float(told["seconds"])
         layout = arena.from_plain(told["layout"])
         self.input_specs = layout["inputs"]
@@ -176,9 +178,9 @@ class Bench:
 
     @property
     def summed(self) -> float:
-        """Products summed into one output element, from the operation count; 0 when nothing is multiplied."""
-        outputs = sum(tensor.numel() for tensor in self._trusted["own"])
-        return self.flop / 2 / outputs if outputs else 0.0
+        """Numbers summed into one output element: products, from the operation count, or inputs per output."""
+        outputs, inputs = (sum(tensor.numel() for tensor in self._trusted[name]) for name in ("own", "inputs"))
+        return max(self.flop / 2, inputs) / outputs if outputs else 0.0
 
     def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Build what the candidate's import asks for."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena
+from engine.evaluation import arena, poison
 from engine.evaluation.arena import Arena, Spec
+from engine.evaluation.poison import Poison
 
 _clock = time.perf_counter_ns
 
@@ -23,9 +24,10 @@ class Callee:
         self._buffers = [arena.private_copy(spec) for spec in specs]
         self._outputs_group = outputs_group
         self._outputs: Any = None
+        self._kept: Any = None
         self._described: list[dict[str, Any]] = []
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None) -> dict[str, Any]:
         """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
 
         The answer says where the buffers lie: the judge may put other contents there before the call.
@@ -33,8 +35,8 @@ class Callee:
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
         self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
-        if poison:
-            self._poison_free_memory()
+        if poisoned:
+            self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
 
     def go(self) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class Callee:
             start = _clock()
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
-        leaves, held = _leaves(outputs), _leaves(self._outputs)
+        leaves, held = _leaves(outputs), [*_leaves(self._outputs), *_leaves(self._kept)]
         self._described = [self._told(leaf, held) for leaf in leaves]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
@@ -52,17 +54,30 @@ class Callee:
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
         found = self._outputs
-        leaves, targets = _leaves(found), self._shared[self._outputs_group]
-        if copies and len(leaves) == len(targets):
-            for leaf, target in zip(leaves, targets, strict=True):
-                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
-                    target.copy_(leaf)
-        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
-            if copies:
+        if copies:
+            self._copy_out(found)
+            for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
                 source.copy_(buffer)
         if not hold:
             self._outputs = None
         return {"outputs": self._described, "container": type(found).__name__}
+
+    def keep(self) -> dict[str, Any]:
+        """Go on holding the outputs stored last, however many calls follow."""
+        self._kept = self._outputs
+        return {"kept": True}
+
+    def recall(self) -> dict[str, Any]:
+        """Copy the outputs kept out once more."""
+        self._copy_out(self._kept)
+        return {"recalled": True}
+
+    def _copy_out(self, found: Any) -> None:
+        leaves, targets = _leaves(found), self._shared[self._outputs_group]
+        if len(leaves) == len(targets):
+            for leaf, target in zip(leaves, targets, strict=True):
+                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
+                    target.copy_(leaf)
 
     def _told(self, leaf: Any, held: list[Any]) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
@@ -76,15 +91,16 @@ class Callee:
             "dtype": str(leaf.dtype).removeprefix("torch."),
             "device": leaf.device.type,
             "stride": list(leaf.stride()),
+            "is_contiguous": leaf.is_contiguous(),
             "address": leaf.data_ptr(),
             "is_input": any(address and address == _storage(buffer) for buffer in self._buffers),
             "is_reused": any(address and address == _storage(old) for old in held if type(old) is torch.Tensor),
         }
 
-    def _poison_free_memory(self) -> None:
-        """What `empty` hands out next has held NaN, so that a forgotten write cannot pass by an old right answer."""
+    def _poison_free_memory(self, poisoned: Poison) -> None:
+        """What `empty` hands out next has held poison, so that a forgotten write cannot pass by an old right answer."""
         blocks = [torch.empty_like(target) for target in self._shared[self._outputs_group]]
-        arena.poison(blocks)
+        poison.fill(blocks, poisoned)
 
 
 def _leaves(outputs: Any) -> list[Any]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena
+from engine.evaluation import arena, poison
 from engine.evaluation.arena import Arena
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
+from engine.evaluation.poison import Poison
 from engine.toolchains.host import intercept
 from engine.toolchains.host.recipe import CANDIDATE_FILE
 
@@ -61,14 +62,42 @@ class Candidate:
         if fits:
             for name, value in state.items():
                 value.copy_(weights[name])
+        self._model, self._takes_over = model, fits
         self._callee = Callee(model, self._shared, specs["inputs"], "own")
         return {"weights": "taken over" if fits else "same seed"}
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool, seed: int) -> dict[str, Any]:
-        """Fresh contents into the private buffers."""
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int) -> dict[str, Any]:
+        """Fresh contents into the private buffers. `poison` may say with what freed memory is filled."""
         assert self._callee is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, poison)
+        return self._callee.load(leaves, Poison(poison) if poison else None)
+
+    def keep_freed_memory(self) -> dict[str, Any]:
+        """From now on freed memory comes back as it was left: for checking, not for timing."""
+        poison.keep_freed_memory()
+        return {}
+
+    def keep(self) -> dict[str, Any]:
+        """Hold the outputs stored last to the end."""
+        assert self._callee is not None
+        return self._callee.keep()
+
+    def recall(self) -> dict[str, Any]:
+        """The outputs kept, copied out once more."""
+        assert self._callee is not None
+        return self._callee.recall()
+
+    def state(self, names: Sequence[str]) -> dict[str, Any]:
+        """The weights that were taken over, as they are now, into the arena."""
+        if not self._takes_over:
+            return {"names": []}
+        state = self._model.state_dict()
+        copied = []
+        for name, target in zip(names, self._shared["weights"], strict=True):
+            if name in state and state[name].shape == target.shape and state[name].dtype == target.dtype:
+                target.copy_(state[name])
+                copied.append(name)
+        return {"names": copied}
 
     def go(self) -> dict[str, Any]:
         """The call."""

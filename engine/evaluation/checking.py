@@ -2,121 +2,203 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
 
-from engine.evaluation import arena, comparison, tolerance
-from engine.evaluation.bench import Bench, shapes
+from engine.evaluation import comparison, contract, failures, findings, poison, tolerance, trials
+from engine.evaluation.bench import Bench, CandidateFailed, shapes
+from engine.evaluation.calling import call_candidate
+from engine.evaluation.contract import mutation_failure, structure_failure
 from engine.evaluation.failures import Failure
+from engine.evaluation.findings import Findings, Ledger, trial_check
+from engine.evaluation.pattern import of_precision
+from engine.evaluation.poison import Poison
+from engine.evaluation.sides import held_failure, special_failure, varies_note, weights_failure
+from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Trial
 from engine.evaluation.values import Style
-from storage.records import CheckResult, Mismatch, Verdict
+from engine.evaluation.weighing import Weighed, typical_error, weigh, wrong_values
+from engine.evaluation.worker import WorkerEnded
+from storage.policy import SpecialValues
+from storage.proof import Standing
+from storage.records import CheckResult, Verdict
 
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One set of inputs. A repeat uses the seed of the trial it repeats. Essential trials are never left out."""
-
-    name: str
-    style: Style
-    seed_name: str
-    is_essential: bool = False
-
-
-# Variety first: when a slow candidate leaves time for few trials, those that find most come before more of the same.
-PLAN = (
-    Trial("own 1", Style.OWN, "own 1", is_essential=True),
-    Trial("wide", Style.WIDE, "wide", is_essential=True),
-    Trial("own 1 again", Style.OWN, "own 1", is_essential=True),
-    Trial("normal", Style.NORMAL, "normal"),
-    Trial("constant rows", Style.CONSTANT, "constant rows"),
-    Trial("own 2", Style.OWN, "own 2"),
-    Trial("tiny", Style.TINY, "tiny"),
-    Trial("own 3", Style.OWN, "own 3"),
-    Trial("own 4", Style.OWN, "own 4"),
-    Trial("own 5", Style.OWN, "own 5"),
-)
-
-
-@dataclass(slots=True)
-class Findings:
-    """What the trials so far have shown; the worst trial is the one nearest to or furthest over its tolerance."""
-
-    trials: list[str] = field(default_factory=list)
-    max_error: float = 0.0
-    tolerance: float = 0.0
-    max_abs_error: float = 0.0
-    reference_error: float = 0.0
-    own_error: float = 0.0
-    mismatch: Mismatch | None = None
-
-    def add(self, found: comparison.Errors, allowed: float, own_error: float) -> None:
-        """Count one trial's figures in."""
-        is_worst = (
-            found.relative * (self.tolerance or 1.0) >= self.max_error * (allowed or 1.0) or self.tolerance == 0.0
-        )
-        if is_worst:
-            self.max_error, self.tolerance, self.reference_error = found.relative, allowed, own_error
-        self.max_abs_error = max(self.max_abs_error, found.absolute)
+__all__ = ["Check", "call_candidate", "mutation_failure", "structure_failure", "wrong_values"]
 
 
 class Check:
     """The trials of one candidate on one bench."""
 
-    def __init__(self, bench: Bench, seed: int) -> None:
+    def __init__(self, bench: Bench, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
         self._bench = bench
         self._seed = seed
+        self._plan = trials.ordered(plan, seed)
         self._findings = Findings()
+        self._ledger = Ledger(
+            [*(trial_check(trial.name) for trial in plan), *findings.THROUGHOUT, findings.SPECIAL_VALUES]
+        )
+        self._at = findings.CONTRACT
+        self._typical: dict[str, float] = {}
+        self._first: list[torch.Tensor] = []
 
     def run(self) -> CheckResult:
         """All trials the time allows; stops at the first that fails."""
         started = time.monotonic()
-        deadline = started + self._bench.case.times.check_s
-        failure: Failure | None = None
-        for trial in PLAN:
-            if not trial.is_essential and time.monotonic() > deadline:
-                self._findings.trials.append(f"{trial.name}: left out, the candidate is slow")
-                continue
-            if failure := self._try(trial):
-                break
+        failure = self._guarded(lambda: self._all(started + self._bench.case.times.check_s))
+        if failure is None:
+            self._settle()
+            failure = self._special(started + self._bench.case.times.check_s)
         return self._result(failure, time.monotonic() - started)
 
-    def _try(self, trial: Trial) -> Failure | None:
-        bench = self._bench
-        leaves = bench.ask_reference("make", seed=self._seed_of(trial.seed_name), style=str(trial.style))["leaves"]
-        told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed)
-        if trial.style is not Style.OWN and not _is_finite(bench):
-            self._findings.trials.append(f"{trial.name}: left out, the reference is not finite there")
-            return None
-        answer = call_candidate(bench, leaves, trial.name)
-        failure = structure_failure(bench, answer, trial.name)
-        if failure := failure or mutation_failure(bench, bench.trusted["inputs"], trial.name):
-            return failure
-        name = trial.name if told["is_wide"] else f"{trial.name} (no float64 form: compared in the task's dtype)"
-        self._findings.trials.append(name)
-        return self._compare(trial.name)
+    def _all(self, deadline: float) -> Failure | None:
+        self._bench.ask_candidate("keep_freed_memory", "the start of the check")
+        self._bench.ask_reference("keep_freed_memory")
+        for number, trial in enumerate(self._plan):
+            self._at = trial_check(trial.name)
+            if not trial.is_essential and time.monotonic() > deadline:
+                self._leave_out(trial, "the candidate is slow")
+                continue
+            if failure := self._try(trial, trials.poison_of(number)):
+                return failure
+            if number == 1 and (failure := self._held("after one more call")):
+                return failure
+        return self._held("after all trials") or self._weights()
 
-    def _compare(self, trial: str) -> Failure | None:
-        bench, found = self._bench, self._findings
-        for out, own, answer in zip(bench.shared["own"], bench.trusted["own"], bench.trusted["answer"], strict=True):
-            scale = comparison.scale_of(answer)
-            own_error = comparison.errors(own, answer, own, scale).relative
-            dtype = str(own.dtype).removeprefix("torch.")
-            allowed = tolerance.allowed(dtype, own_error, bench.summed, bench.case.policy.precision)
-            errors = comparison.errors(out, answer, own, scale)
-            found.add(errors, allowed, own_error)
-            if not errors.relative <= allowed:
-                mask = comparison.wrong(out, answer, own, scale, allowed)
-                found.mismatch = comparison.describe(out, answer, mask, errors, trial)
-                return Failure(Verdict.INCORRECT, wrong_values(found.mismatch, allowed))
+    def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
+        bench = self._bench
+        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
+        leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
+        told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed, may_refuse=may_refuse)
+        if may_refuse and (reason := _unfit(bench, made, told)):
+            self._leave_out(trial, reason)
+            return None
+        answer = call_candidate(bench, leaves, trial.name, poisoned)
+        return self._contract(answer, trial) or self._compare(trial, leaves, bool(told["is_wide"]), poisoned)
+
+    def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
+        bench, ledger = self._bench, self._ledger
+        if fault := contract.first_fault(bench, answer):
+            ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
+            return contract.wrong_output(bench, fault, trial.name)
+        if failure := mutation_failure(bench, bench.trusted["inputs"], trial.name):
+            ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
+            return failure
+        if note := contract.layout_note(bench, answer):
+            ledger.note(findings.LAYOUT, Standing.FLAGGED, note)
         return None
 
-    def _seed_of(self, name: str) -> int:
-        return int.from_bytes(hashlib.sha256(f"{self._seed} {name}".encode()).digest()[:7], "little")
+    def _compare(self, trial: Trial, leaves: Any, is_wide: bool, poisoned: Poison) -> Failure | None:
+        name = trial.name if is_wide else f"{trial.name} (no float64 form: compared in the task's dtype)"
+        weighed = [
+            weigh(self._bench, number, trial, leaves, is_wide) for number in range(len(self._bench.trusted["own"]))
+        ]
+        if trial.style is not Style.OWN and any(one.is_ill for one in weighed):
+            self._leave_out(trial, "the reference itself is far off its float64 answer there")
+            return None
+        self._findings.trials.append(name)
+        for number, one in enumerate(weighed):
+            self._findings.add(one.errors, one.allowed, one.own_error)
+            if failure := one.failure:
+                return self._fail(trial, number, one, failure, poisoned)
+        self._typical[trial.name] = max((one.typical for one in weighed), default=0.0)
+        self._findings.typical_error = max(self._findings.typical_error, *(one.errors.typical for one in weighed), 0.0)
+        self._ledger.note(trial_check(trial.name), *_summary(weighed, self._described(trial)))
+        self._remember(trial, leaves)
+        return None
+
+    def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
+        out = self._bench.shared["own"][number]
+        if one.mismatch and (count := poison.count(out, poisoned)):
+            detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
+            self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, detail)
+        if one.looks_rounded and (words := self._rounding(number, one)):
+            self._ledger.note(findings.PRECISION, Standing.BROKEN, words)
+            failure = Failure(failure.verdict, f"{failure.message} {words}")
+        self._findings.mismatch = one.mismatch
+        self._ledger.note(trial_check(trial.name), Standing.BROKEN, f"{self._described(trial)}: {failure.message}")
+        return failure
+
+    def _rounding(self, number: int, one: Weighed) -> str:
+        """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
+        bench, typical = self._bench, one.errors.typical
+        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
+        told = bench.ask_reference("answer", leaves=made["leaves"], seed=bench.call_seed, may_refuse=True)
+        if not _unfit(bench, made, told):
+            with suppress(CandidateFailed, WorkerEnded):
+                call_candidate(bench, made["leaves"], str(Style.NORMAL))
+                typical = max(typical, typical_error(bench, number))
+        return of_precision(tolerance.label(typical, bench.summed), typical)
+
+    def _remember(self, trial: Trial, leaves: Any) -> None:
+        """The first result is held to the end, and its repeat is compared bit by bit."""
+        if trial is FIRST:
+            self._bench.ask_candidate("keep", "the first trial")
+            self._first = [out.clone() for out in self._bench.shared["own"]]
+            self._ledger.note(findings.VARIES, *varies_note(self._bench, leaves, trials.seed_of(self._seed, "varied")))
+        elif trial is REPEAT:
+            same = all(map(contract.is_same, self._bench.shared["own"], self._first))
+            told = "bit-identical" if same else "differs from the first, within the tolerance"
+            self._ledger.note(findings.REPEAT_RESULT, Standing.HELD, f"same inputs again, other memory: {told}")
+
+    def _held(self, when: str) -> Failure | None:
+        self._at = findings.HELD_RESULT
+        if failure := held_failure(self._bench, self._first):
+            self._ledger.note(findings.HELD_RESULT, Standing.BROKEN, f"{failure.message} ({when})")
+            return failure
+        self._ledger.note(findings.HELD_RESULT, Standing.HELD, f"the first result is the same {when}")
+        return None
+
+    def _weights(self) -> Failure | None:
+        self._at = findings.WEIGHTS
+        failure, standing, detail = weights_failure(self._bench)
+        self._ledger.note(findings.WEIGHTS, standing, detail)
+        return failure
+
+    def _special(self, deadline: float) -> Failure | None:
+        """Last, because a candidate that dies of NaN leaves no process to ask."""
+        if time.monotonic() > deadline and self._bench.case.policy.special_values is SpecialValues.REPORTED:
+            self._ledger.note(findings.SPECIAL_VALUES, Standing.ABSENT, "left out: the candidate is slow")
+            return None
+        failure, standing, detail = special_failure(self._bench, trials.seed_of(self._seed, SPECIAL.seed_name))
+        self._ledger.note(findings.SPECIAL_VALUES, standing, detail)
+        return failure
+
+    def _settle(self) -> None:
+        own, count = self._bench.trusted["own"], len(self._findings.trials)
+        self._ledger.settle(findings.CONTRACT, f"{shapes(own)}, in {count} trials")
+        self._ledger.settle(findings.LAYOUT, "contiguous")
+        self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
+        self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
+        self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
+        if self._findings.trials:
+            self._ledger.settle(
+                findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"
+            )
+
+    def _guarded(self, act: Callable[[], Failure | None]) -> Failure | None:
+        try:
+            return act()
+        except (CandidateFailed, WorkerEnded) as error:
+            failure = failures.of_error(error, self._bench)
+            self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
+            return failure
+
+    def _leave_out(self, trial: Trial, reason: str) -> None:
+        self._findings.trials.append(f"{trial.name}: left out, {reason}")
+        self._ledger.note(trial_check(trial.name), Standing.ABSENT, f"left out: {reason}")
+
+    def _described(self, trial: Trial) -> str:
+        return f"seed {trials.seed_of(self._seed, trial.seed_name)}"
+
+    def _basis(self) -> float:
+        """The typical error that tells precisions apart: full mantissas and zero mean, so that rounding shows."""
+        return self._typical.get(str(Style.NORMAL), max(self._typical.values(), default=0.0))
+
+    def _precision(self) -> str:
+        return tolerance.label(self._basis(), self._bench.summed)
 
     def _result(self, failure: Failure | None, seconds: float) -> CheckResult:
         found = self._findings
@@ -131,95 +213,33 @@ class Check:
             reference_error=found.reference_error if is_measured else None,
             mismatch=found.mismatch,
             message=failure.message if failure else "",
-            precision="" if failure else tolerance.label(found.max_error, self._bench.summed),
+            precision="" if failure else self._precision(),
             seed=self._seed,
+            proofs=self._ledger.proofs,
         )
 
 
-def call_candidate(bench: Bench, leaves: Any, trial: str) -> dict[str, Any]:
-    """Hand over the inputs now in the trusted arena, call once, and return what the worker says about its outputs."""
-    for mine, theirs in zip(bench.shared["inputs"], bench.trusted["inputs"], strict=True):
-        mine.copy_(theirs)
-    arena.poison(bench.shared["own"])
-    during = f"forward (trial {trial!r})"
-    bench.ask_candidate("load", during, leaves=leaves, poison=True, seed=bench.call_seed)
-    bench.ask_candidate("go", during)
-    return bench.ask_candidate("store", during, hold=True, copies=True)
+def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str]:
+    """Of the output nearest to its tolerance."""
+    if not weighed:
+        return Standing.HELD, f"{described}: no outputs"
+    worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
+    standing = Standing.FLAGGED if worst.note else Standing.HELD
+    return standing, f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
 
 
-def structure_failure(bench: Bench, answer: Mapping[str, Any], trial: str) -> Failure | None:
-    """Type, count, shape and dtype exact; outputs in memory of their own."""
-    expected = bench.trusted["own"]
-    reasons = list(_structure(bench, answer, [(list(t.shape), str(t.dtype).removeprefix("torch.")) for t in expected]))
-    if reasons:
-        return Failure(
-            Verdict.INCORRECT, f"wrong output in trial {trial!r}: {reasons[0]}. Expected {shapes(expected)}."
-        )
-    return None
+def _unfit(bench: Bench, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """Why a distribution shows nothing about a kernel; empty when it does."""
+    if not made["is_styled"]:
+        return "the inputs keep their values: whole numbers or a fixed structure"
+    if "refused" in told:
+        return f"the reference does not take such inputs: {told['refused']}"
+    # The domain of the reference ends somewhere: a logarithm of negatives.
+    return "" if all(map(_is_finite, bench.trusted["own"])) else "the reference is not finite there"
 
 
-def mutation_failure(bench: Bench, inputs: Sequence[torch.Tensor], trial: str) -> Failure | None:
-    """The inputs must be as they were, bit by bit."""
-    pairs = zip(bench.shared["inputs"], inputs, strict=True)
-    for number, (after, before) in enumerate(pairs):
-        if not _is_same(after, before):
-            return Failure(
-                Verdict.INCORRECT,
-                f"forward changed its input number {number} in place (trial {trial!r}); write to a new tensor instead",
-            )
-    return None
-
-
-def _structure(bench: Bench, answer: Mapping[str, Any], expected: list[tuple[list[int], str]]) -> Iterator[str]:
-    leaves = answer.get("outputs")
-    if not isinstance(leaves, list) or not all(isinstance(leaf, dict) for leaf in leaves):
-        yield "the worker's answer is malformed"
-        return
-    is_single = answer.get("container") not in ("tuple", "list")
-    if len(leaves) != len(expected) or is_single is not bench.is_single:
-        yield f"forward returned {len(leaves)} value(s) as {answer.get('container')}"
-        return
-    for number, (leaf, (shape, dtype)) in enumerate(zip(leaves, expected, strict=True)):
-        where = f"output {number}" if len(expected) > 1 else "the output"
-        if leaf.get("type") != "torch.Tensor":
-            yield f"{where} is a {leaf.get('type')}, not a torch.Tensor"
-        elif leaf.get("shape") != shape:
-            yield f"{where} has shape {tuple(leaf.get('shape') or ())}"
-        elif leaf.get("dtype") != dtype:
-            yield f"{where} has dtype {leaf.get('dtype')}"
-        elif leaf.get("device") != "cpu":
-            yield f"{where} is on device {leaf.get('device')}"
-        elif leaf.get("is_input"):
-            yield f"{where} shares memory with an input; return a new tensor"
-        elif leaf.get("is_reused"):
-            yield f"{where} shares memory with the output of an earlier call; allocate a new tensor in every call"
-
-
-def wrong_values(mismatch: Mismatch, allowed: float) -> str:
-    """What the model is told about wrong numbers."""
-    share = mismatch.wrong_count / max(mismatch.total_count, 1)
-    nan = " NaN stands where no value was written, or was computed." if mismatch.actual != mismatch.actual else ""
-    return (
-        f"{mismatch.wrong_count} of {mismatch.total_count} elements ({share:.2%}) are wrong "
-        f"in trial {mismatch.trial!r}: first at index {mismatch.index}: "
-        f"expected {mismatch.expected:.8g}, got {mismatch.actual:.8g}. "
-        f"Largest error {mismatch.max_rel_error:.3g} relative to |expected| + rms, allowed {allowed:.3g}; "
-        f"largest absolute error {mismatch.max_abs_error:.3g}.{nan}"
-    )
-
-
-def _is_finite(bench: Bench) -> bool:
-    """A distribution outside the reference's domain (a logarithm of negatives) shows nothing about a kernel."""
-    return all(bool(own.isfinite().all()) for own in bench.trusted["own"] if own.dtype.is_floating_point)
-
-
-def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Bitwise, so that NaN equals itself."""
-    return torch.equal(_bits(a), _bits(b))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().flatten().view(_BITS.get(tensor.itemsize, torch.uint8))
-
-
-_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+def _is_finite(own: torch.Tensor) -> bool:
+    numbers = comparison.real(own)
+    if not numbers.dtype.is_floating_point or not numbers.numel():
+        return True
+    return all(bool(limit.isfinite()) for limit in numbers.aminmax())

@@ -12,64 +12,95 @@ from storage.records import Mismatch
 
 HEAT_CELLS = 16
 CHUNK = 1 << 17
+# A row much smaller than the rest may be what cancellation left over, so it is not judged by its own size alone.
+LEAST_ROW = 0.01
+# A kernel may flush denormal numbers to zero: an error of the smallest normal number must stay below any tolerance.
+DENORMAL_ROOM = 2.0**20
+
+Scale = float | torch.Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Largest errors of one output. `relative` is over |answer| + rms(answer); inf when a finite value is missing."""
+    """Errors of one output. `relative` is over |answer| + scale; inf when a finite value is missing.
+
+    `relative` and `absolute` are the largest, `typical` is the root mean square of the relative ones.
+    """
 
     relative: float
     absolute: float
+    typical: float = 0.0
 
 
-def scale_of(answer: torch.Tensor) -> float:
-    """Root mean square of the finite part of a float64 answer."""
-    flat = answer.flatten()
-    total, count = 0.0, 0
-    for piece in torch.split(flat, CHUNK):
-        piece = piece.to(torch.float64)
-        squares = float((piece * piece).sum())
-        if not math.isfinite(squares):
-            piece = piece[torch.isfinite(piece)]
-            squares = float((piece * piece).sum())
-        total += squares
-        count += piece.numel()
-    return (total / count) ** 0.5 if count else 0.0
+def real(tensor: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs; everything else as it is."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
-def errors(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: float) -> Errors:
+def dtype_of(tensor: torch.Tensor) -> str:
+    """Name of the dtype that a tensor's numbers are rounded to."""
+    return str(real(tensor).dtype).removeprefix("torch.")
+
+
+def scale_of(answer: torch.Tensor, own: torch.Tensor | None = None) -> float:
+    """Root mean square of the finite part of a float64 answer.
+
+    With `own`, the reference's output in the task's dtype: its rounding noise where the answer is zero throughout,
+    and never so small that a denormal number counts.
+    """
+    found = _root_mean_square(real(answer))
+    if own is None or not real(own).dtype.is_floating_point:
+        return found
+    return max(found or _root_mean_square(real(own)), _least_scale(real(own).dtype))
+
+
+def row_scales(answer: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Root mean square of each row of the last dimension, at least a hundredth of the whole answer's: (rows,)."""
+    whole = scale_of(answer, own)
+    answer = real(answer)
+    rows = answer.reshape(-1, answer.shape[-1]) if answer.dim() else answer.reshape(1, 1)
+    return rows.to(torch.float64).square().mean(1).sqrt().nan_to_num(whole).clamp_(min=LEAST_ROW * whole)
+
+
+def errors(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale) -> Errors:
     """Errors of `out` against the float64 `answer`; `own` is the reference's output in the task's dtype.
 
-    Where the reference itself is not finite, the candidate must not be finite either, and no distance is taken.
+    Where the reference itself is not finite, the candidate must give the same, or the finite answer it missed.
     """
-    worst_relative, worst_absolute = 0.0, 0.0
-    for o, a, r in _pieces(out, answer, own):
+    worst_relative, worst_absolute, squares = 0.0, 0.0, 0.0
+    for (o, a, r), s in _pieces(scale, out, answer, own):
         wide = a.to(torch.float64)
         absolute = (o.to(torch.float64) - wide).abs_()
-        relative = absolute / wide.abs().add_(scale)
-        if not bool(torch.isfinite(relative.max())):
-            relative, absolute = _distance(o, a, r, scale)
+        relative = absolute / wide.abs().add_(s)
+        if not r.dtype.is_floating_point or not math.isfinite(float(relative.max())):
+            relative, absolute = _distance(o, a, r, s)
         worst_relative = max(worst_relative, _largest(relative))
         worst_absolute = max(worst_absolute, _largest(absolute))
-    return Errors(worst_relative, worst_absolute)
+        squares += float(torch.dot(relative, relative))
+    typical = math.sqrt(squares / max(real(out).numel(), 1)) if math.isfinite(squares) else math.inf
+    return Errors(worst_relative, worst_absolute, typical)
 
 
 def is_close(out: torch.Tensor, own: torch.Tensor, allowed: float) -> bool:
     """Quick test in the outputs' own dtype; false also when it cannot tell (something is not finite)."""
+    out, own = real(out), real(own)
     if not own.dtype.is_floating_point:
         return torch.equal(out, own)
     scale = float(own.float().square().mean().sqrt()) if own.numel() else 0.0
-    for o, r in _pieces(out, own):
-        excess = (o - r).abs_().sub_(r.abs().add_(scale).mul_(allowed))
+    for (o, r), s in _pieces(scale, out, own):
+        excess = (o - r).abs_().sub_(r.abs().add_(s).mul_(allowed))
         if not float(excess.max()) <= 0.0:
             return False
     return True
 
 
-def wrong(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: float, tolerance: float) -> torch.Tensor:
+def wrong(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale, tolerance: float) -> torch.Tensor:
     """Mask of the elements outside the tolerance; not-less, so that NaN counts as wrong."""
-    masks = [~(_distance(o, a, r, scale)[0] <= tolerance) for o, a, r in _pieces(out, answer, own)]
-    return torch.cat(masks).view(out.shape) if masks else torch.zeros(out.shape, dtype=torch.bool)
+    masks = [~(_distance(o, a, r, s)[0] <= tolerance) for (o, a, r), s in _pieces(scale, out, answer, own)]
+    if not masks:
+        return torch.zeros(out.shape, dtype=torch.bool)
+    mask = torch.cat(masks).view(real(out).shape)
+    return mask.any(-1) if out.is_complex() else mask
 
 
 def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found: Errors, trial: str) -> Mismatch:
@@ -78,8 +109,8 @@ def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found:
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(first), mask.shape)) if mask.dim() else ()
     return Mismatch(
         index=index,
-        expected=float(answer.flatten()[first]),
-        actual=float(out.flatten()[first]),
+        expected=_figure(answer.flatten()[first]),
+        actual=_figure(out.flatten()[first]),
         wrong_count=int(mask.sum()),
         total_count=mask.numel(),
         max_abs_error=found.absolute,
@@ -102,24 +133,60 @@ def heat(mask: torch.Tensor) -> tuple[tuple[float, ...], ...]:
     )
 
 
-def _pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
-    """Pieces small enough to stay in cache over the passes of one comparison."""
-    return zip(*(torch.split(tensor.flatten(), CHUNK) for tensor in tensors), strict=True)
+def _pieces(scale: Scale, *tensors: torch.Tensor) -> Iterator[tuple[tuple[torch.Tensor, ...], Scale]]:
+    """Pieces small enough to stay in cache over the passes of one comparison, each with its scale."""
+    columns = real(tensors[0]).shape[-1] if real(tensors[0]).dim() else 1
+    start = 0
+    for parts in zip(*(torch.split(real(tensor).flatten(), CHUNK) for tensor in tensors), strict=True):
+        count = parts[0].numel()
+        if not count:
+            continue
+        rows = torch.arange(start, start + count) // columns if isinstance(scale, torch.Tensor) else None
+        yield parts, scale if rows is None or isinstance(scale, float) else scale[rows]
+        start += count
 
 
 def _distance(
-    out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: float
+    out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Relative and absolute distance per element; inf where finiteness differs from the reference's."""
-    wide, answer = out.to(torch.float64), answer.to(torch.float64)
-    comparable = torch.isfinite(answer) & torch.isfinite(own)
-    absolute = (wide - answer).abs()
-    relative = torch.where(absolute == 0, 0.0, absolute / (answer.abs() + scale))
-    same_gap = torch.where(torch.isfinite(wide), torch.inf, 0.0).to(torch.float64)
-    missing = torch.where(torch.isfinite(wide), relative, torch.inf)
-    return torch.where(comparable, missing, same_gap), torch.where(comparable, absolute, 0.0)
+    """Relative and absolute distance per element; inf where the candidate is not finite and the reference is."""
+    if not own.dtype.is_floating_point:
+        absolute = (out.to(torch.float64) - own.to(torch.float64)).abs_()
+        return torch.where(out == own, 0.0, torch.inf).to(torch.float64), absolute
+    wide, own = out.to(torch.float64), own.to(torch.float64)
+    answer = answer.to(torch.float64)
+    target = torch.where(torch.isfinite(answer), answer, own)
+    comparable = torch.isfinite(target) & torch.isfinite(wide)
+    absolute = torch.where(comparable, (wide - target).abs(), 0.0)
+    relative = torch.where(absolute == 0, 0.0, absolute / (target.abs() + scale))
+    is_same = (wide == own) | (torch.isnan(wide) & torch.isnan(own))
+    overflowed = is_same & ~torch.isfinite(own)
+    return torch.where(comparable | overflowed, relative, torch.inf), absolute
 
 
 def _largest(values: torch.Tensor) -> float:
     """Maximum in which NaN counts as infinite."""
     return float(torch.nan_to_num(values, nan=torch.inf, posinf=torch.inf).max()) if values.numel() else 0.0
+
+
+def _root_mean_square(numbers: torch.Tensor) -> float:
+    total, count = 0.0, 0
+    for piece in torch.split(numbers.flatten(), CHUNK):
+        piece = piece.to(torch.float64)
+        squares = float((piece * piece).sum())
+        if not math.isfinite(squares):
+            piece = piece[torch.isfinite(piece)]
+            squares = float((piece * piece).sum())
+        total += squares
+        count += piece.numel()
+    return (total / count) ** 0.5 if count else 0.0
+
+
+def _least_scale(dtype: torch.dtype) -> float:
+    """Zero for float16, whose denormal numbers are part of its everyday range."""
+    return 0.0 if dtype is torch.float16 else torch.finfo(dtype).tiny * DENORMAL_ROOM
+
+
+def _figure(value: torch.Tensor) -> float:
+    """One number for a message: of a complex one its magnitude."""
+    return float(value.abs() if value.is_complex() else value)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.evaluation.bench import CandidateFailed, FailedBuild
+from engine.evaluation.bench import Bench, CandidateFailed, FailedBuild
 from engine.evaluation.sandbox import describe_signal
 from engine.evaluation.worker import Death, Ending, WorkerEnded
 from engine.toolchains.host.recipe import CANDIDATE_FILE
@@ -57,6 +57,13 @@ def of_death(ended: WorkerEnded, during: str) -> Failure:
     if _is_memory(death):
         return Failure(Verdict.OUT_OF_MEMORY, f"{during}: the process ran out of memory{_printed(death)}")
     return Failure(Verdict.RUNTIME_ERROR, f"{during}: {_died(death)}{_printed(death)}")
+
+
+def of_error(error: CandidateFailed | WorkerEnded, bench: Bench) -> Failure:
+    """Either way of giving no result; a build that failed on the way counts first."""
+    if isinstance(error, WorkerEnded):
+        return of_death(error, bench.stage)
+    return of_build(bench.failed_build) if bench.failed_build else of_candidate(error)
 
 
 def _died(death: Death) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation import failures, processes, quiet
+from engine.evaluation import failures, processes, quiet, resizing
 from engine.evaluation.bench import Bench, CandidateFailed, Case
 from engine.evaluation.checking import Check
 from engine.evaluation.failures import Failure
@@ -19,6 +19,7 @@ from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
 from engine.evaluation.sandbox import OwnFailure, Walls
 from engine.evaluation.timing import Timing
+from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
 from engine.evaluation.worker import WorkerEnded
 from engine.profiling import observing
 from engine.toolchains.host.build import Builder
@@ -67,10 +68,15 @@ def compile_candidate(case: Case, folder: Path) -> CompileResult:
 
 
 def check(case: Case, folder: Path) -> CheckResult:
-    """Correct or not."""
+    """Correct or not, at the task's sizes and at the others its policy names."""
+    result = _check(case, folder, PLAN)
+    return resizing.with_other_sizes(result, case, lambda resized: _check(resized, folder, SHORT_PLAN))
+
+
+def _check(case: Case, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
     started = time.monotonic()
     with Bench(case, folder) as bench:
-        outcome = _prepared(bench, lambda: Check(bench, _seed()).run())
+        outcome = _prepared(bench, lambda: Check(bench, _seed(), plan).run())
         return _finished(outcome, bench, time.monotonic() - started)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import copy
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, values
+from engine.evaluation import arena, comparison, poison, values
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
+from engine.evaluation.poison import Poison
 from engine.evaluation.values import Style
+from engine.evaluation.widening import is_rounded, nudged, wide_dtype, widened
 
 
 class UnusableTask(Exception):
@@ -50,13 +52,14 @@ class Reference:
         layout = {
             "inputs": self._specs,
             "own": [Spec.of(output) for output in outputs],
-            "answer": [Spec.of(output).as_dtype(_wide(output.dtype)) for output in outputs],
+            "answer": [Spec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
             "weights": [Spec.of(value) for value in state.values()],
         }
         return {
             "layout": arena.to_plain(layout),
             "init_inputs": init_inputs,
             "weight_names": list(state),
+            "parameter_names": [name for name, _ in self._model.named_parameters()],
             "flop": int(counter.get_total_flops()),
             "seconds": seconds,
             "is_single": isinstance(found, torch.Tensor),
@@ -77,30 +80,80 @@ class Reference:
         tensors = [item for item in items if isinstance(item, torch.Tensor)]
         if [Spec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
-        for target, tensor in zip(self._shared["inputs"], tensors, strict=True):
-            target.copy_(values.restyle(tensor, Style(style)))
-        return {"leaves": _numbered(items)}
+        styled = [values.restyle(tensor, Style(style)) for tensor in tensors]
+        for target, tensor in zip(self._shared["inputs"], styled, strict=True):
+            target.copy_(tensor)
+        return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
-    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
-        """Outputs in the task's dtype and in float64 for the inputs now in the arena."""
+    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
+        """Outputs in the task's dtype and in float64 for the inputs now in the arena.
+
+        With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
+        """
         tensors = [source.clone() for source in self._shared["inputs"]]
-        own = self._forward(self._model, leaves, tensors, seed)
+        try:
+            own = self._forward(self._model, leaves, tensors, seed)
+        except Exception as error:
+            if not may_refuse:
+                raise
+            return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
         _put(self._shared["own"], own)
-        wide_dtype = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
+        names = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
         answers, is_wide = own, False
-        if any(tensor.dtype.is_floating_point for tensor in (*tensors, *own)):
+        if any(is_rounded(tensor) for tensor in (*tensors, *own)):
             answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
         _put(
             self._shared["answer"],
-            [answer.to(getattr(torch, name)) for answer, name in zip(answers, wide_dtype, strict=True)],
+            [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
         )
         return {"is_wide": is_wide}
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: bool, seed: int) -> dict[str, Any]:
+    def keep_freed_memory(self) -> dict[str, Any]:
+        """For checking, not for timing: large outputs then cost no new pages in every trial."""
+        poison.keep_freed_memory()
+        return {}
+
+    def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
+        """How far each float64 answer moves when every input moves by up to half a unit in its last place."""
+        tensors = [nudged(source) for source in self._shared["inputs"]]
+        moved = self._forward(widened(self._model), leaves, tensors, seed)
+        changes = [
+            comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
+            for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
+            for scale in (comparison.scale_of(here, own),)
+        ]
+        return {"changes": changes}
+
+    def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
+        """How far the outputs now in the arena move with other inputs, and with other weights if there are any."""
+        torch.manual_seed(other_seed)
+        other_inputs = list(self._names["get_inputs"]())
+        by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
+        if not any(True for _ in self._model.parameters()):
+            return {"inputs": by_inputs, "weights": []}
+        torch.manual_seed(other_seed)
+        tensors = [source.clone() for source in self._shared["inputs"]]
+        return {
+            "inputs": by_inputs,
+            "weights": self._changes(lambda: self._forward(self._again(), leaves, tensors, seed)),
+        }
+
+    def _again(self) -> nn.Module:
+        model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
+        return model
+
+    def _changes(self, outputs: Callable[[], list[torch.Tensor]]) -> list[float]:
+        """Nothing for a module that does not take it: this is a question about the task, not a rule."""
+        try:
+            return [_change(other, own) for other, own in zip(outputs(), self._shared["own"], strict=True)]
+        except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
+            return []
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, poison)
+        return self._callee.load(leaves, Poison(poison) if poison else None)
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
@@ -116,13 +169,13 @@ class Reference:
         self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], bool]:
         """Float64 outputs, or the task's own where widening changes what the function is."""
-        wide = [tensor.double() if tensor.dtype.is_floating_point else tensor for tensor in tensors]
+        wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
         try:
-            answers = self._forward(copy.deepcopy(self._model).double(), leaves, wide, seed)
+            answers = self._forward(widened(self._model), leaves, wide, seed)
         except (RuntimeError, TypeError, ValueError):
             return own, False
         fits = [
-            a.shape == o.shape and a.dtype.is_floating_point == o.dtype.is_floating_point
+            a.shape == o.shape and a.dtype == getattr(torch, wide_dtype(o.dtype))
             for a, o in zip(answers, own, strict=True)
         ]
         return (answers, True) if all(fits) else (own, False)
@@ -131,6 +184,9 @@ class Reference:
         self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int
     ) -> list[torch.Tensor]:
         arguments = [tensors[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        return self._called(model, arguments, seed)
+
+    def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
         torch.manual_seed(seed)
         with torch.no_grad():
             return _leaves(model(*arguments))
@@ -170,8 +226,12 @@ def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
     return leaves
 
 
-def _wide(dtype: torch.dtype) -> str:
-    return "float64" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
+def _change(there: torch.Tensor, here: torch.Tensor) -> float:
+    if there.shape != here.shape:
+        return math.inf
+    if not is_rounded(here):
+        return 0.0 if torch.equal(there, here) else math.inf
+    return comparison.errors(there, here, here, comparison.scale_of(here)).relative
 
 
 def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:

@@ -18,6 +18,7 @@ from engine.evaluation.arena import Arena
 from engine.evaluation.clock import Call
 from engine.evaluation.failures import Failure
 from engine.evaluation.memory import BadClaim, MemoryRefused, Place
+from engine.evaluation.poison import Poison
 from engine.evaluation.worker import Worker
 from storage.records import Verdict
 
@@ -113,7 +114,7 @@ class Side:
 
     def _loaded(self, preparation: Preparation) -> Mapping[str, Any]:
         self.worker.resume()
-        told = self._ask("load", leaves=preparation.leaves, poison=True, seed=preparation.seed)
+        told = self._ask("load", leaves=preparation.leaves, poison=str(Poison.NAN), seed=preparation.seed)
         self.halt()
         return told
 

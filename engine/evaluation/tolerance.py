@@ -14,8 +14,13 @@ BY_DTYPE: Mapping[str, float] = {
 }
 TF32 = 2e-3
 OWN_ERROR_FACTOR = 8.0
+# Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
+ILL_CONDITIONED = 0.02
+MOST_FOR_SENSITIVITY = 1e-2
+# Of the typical (root mean square) error. Operands rounded to 11 bits (tf32, float16) leave 1e-4 to 5e-4, to 8 bits
+# (bfloat16) 2e-3: rounding operands costs the same at any depth, while float32's own error grows with it.
 FULL_PRECISION = 1e-5
-TF32_CLASS = 4e-4
+TF32_CLASS = 1e-3
 
 
 def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32") -> float:
@@ -24,21 +29,41 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
     Args:
         dtype: of the output; integers and booleans must be exact.
         own_error: of the reference in the task's dtype against float64.
-        depth: how many products are summed into one element, 0 when unknown; error grows with its root.
+        depth: how many numbers are summed into one element, 0 when unknown; error grows with its root.
         precision: the task's policy; `tf32` allows what tensor cores round away.
     """
     if dtype not in BY_DTYPE:
         return 0.0
-    floor = max(BY_DTYPE[dtype], TF32) if precision == "tf32" else BY_DTYPE[dtype]
-    return max(floor * _growth(depth), OWN_ERROR_FACTOR * own_error)
+    floor = BY_DTYPE[dtype] * _growth(depth)
+    if precision == "tf32":
+        floor = max(floor, TF32)
+    return max(floor, OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor
+
+
+def is_ill_conditioned(dtype: str, own_error: float) -> bool:
+    """True where the reference's own rounding leaves an answer too blurred to compare with."""
+    return not own_error <= max(ILL_CONDITIONED, 2 * BY_DTYPE.get(dtype, 0.0))
+
+
+def raised(tolerance: float, change: float, depth: float) -> float:
+    """The tolerance where the task itself is sensitive.
+
+    Args:
+        tolerance: allowed so far.
+        change: of the float64 answer, relative as errors are, when every input moves by half a unit in its last place.
+            No kernel can be asked to do better: its error is that of some inputs rounded differently.
+        depth: as above.
+    """
+    if not math.isfinite(change):
+        return tolerance
+    return max(tolerance, min(OWN_ERROR_FACTOR * _growth(depth) * change, MOST_FOR_SENSITIVITY))
 
 
 def label(error: float, depth: float) -> str:
-    """The precision class a measured error belongs to."""
-    growth = _growth(depth)
-    if error <= FULL_PRECISION * growth:
+    """The precision class a typical error belongs to."""
+    if error <= FULL_PRECISION * _growth(depth):
         return "fp32-exact"
-    return "tf32-class" if error <= TF32_CLASS * growth else "half-class"
+    return "tf32-class" if error <= TF32_CLASS else "half-class"
 
 
 def _growth(depth: float) -> float:

@@ -25,7 +25,7 @@ def observe(bench: Bench, folder: Path) -> dict[str, Any]:
     """Call the candidate on one set of inputs for about a second and report."""
     leaves = bench.ask_reference("make", seed=int.from_bytes(os.urandom(6), "little"), style=str(Style.OWN))["leaves"]
     call_candidate(bench, leaves, "profile warm-up")
-    bench.ask_candidate("load", "a profiled call", leaves=leaves, poison=False, seed=bench.call_seed)
+    bench.ask_candidate("load", "a profiled call", leaves=leaves, poison="", seed=bench.call_seed)
     pid = bench.candidate.inner_pid
     sampling = counters.Sampling(pid, folder, counters.hardware_events())
     time.sleep(0.15)

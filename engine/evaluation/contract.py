@@ -1,0 +1,118 @@
+"""What forward owes beyond right values: kind, shape and place of its outputs, untouched inputs. Compares no values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from engine.evaluation import findings
+from engine.evaluation.bench import Bench, shapes
+from engine.evaluation.comparison import real
+from engine.evaluation.failures import Failure
+from storage.records import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A broken rule: which check found it, and what it found."""
+
+    check: str
+    reason: str
+
+
+def first_fault(bench: Bench, answer: Mapping[str, Any]) -> Fault | None:
+    """Type, count, shape, dtype and device exact; outputs in memory of their own. `answer` is the worker's claim.
+
+    A false claim helps nobody: an output that does not fit is not copied out, and poison stands in its place.
+    """
+    return next(_faults(bench, answer), None)
+
+
+def structure_failure(bench: Bench, answer: Mapping[str, Any], trial: str) -> Failure | None:
+    """The first fault of a call's outputs as a verdict."""
+    fault = first_fault(bench, answer)
+    return wrong_output(bench, fault, trial) if fault else None
+
+
+def wrong_output(bench: Bench, fault: Fault, trial: str) -> Failure:
+    """What the model is told about a fault."""
+    expected = shapes(bench.trusted["own"])
+    return Failure(Verdict.INCORRECT, f"wrong output in trial {trial!r}: {fault.reason}. Expected {expected}.")
+
+
+def mutation_failure(bench: Bench, inputs: Sequence[torch.Tensor], trial: str) -> Failure | None:
+    """The inputs must be as they were, bit by bit."""
+    for number, (after, before) in enumerate(zip(bench.shared["inputs"], inputs, strict=True)):
+        if not is_same(after, before):
+            return Failure(
+                Verdict.INCORRECT,
+                f"forward changed its input number {number} in place (trial {trial!r}); write to a new tensor instead",
+            )
+    return None
+
+
+def layout_note(bench: Bench, answer: Mapping[str, Any]) -> str:
+    """What is unusual about how right outputs lie in memory; empty when nothing is."""
+    for number, (leaf, own) in enumerate(zip(answer["outputs"], bench.trusted["own"], strict=True)):
+        if leaf.get("is_contiguous") is not True:
+            return f"output {number} of shape {tuple(own.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
+    return ""
+
+
+def is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Bitwise, so that NaN equals itself."""
+    return torch.equal(_bits(a), _bits(b))
+
+
+def _faults(bench: Bench, answer: Mapping[str, Any]) -> Iterator[Fault]:
+    leaves, expected = answer.get("outputs"), bench.trusted["own"]
+    if not isinstance(leaves, list) or not all(isinstance(leaf, dict) for leaf in leaves):
+        yield Fault(findings.CONTRACT, "the worker's answer is malformed")
+        return
+    is_single = answer.get("container") not in ("tuple", "list")
+    if len(leaves) != len(expected) or is_single is not bench.is_single:
+        kind = _short(answer.get("container"))
+        yield Fault(findings.CONTRACT, f"forward returned {len(leaves)} value(s) as {kind}")
+        return
+    for number, (leaf, own) in enumerate(zip(leaves, expected, strict=True)):
+        where = f"output {number}" if len(expected) > 1 else "the output"
+        if reason := _misfit(leaf, own):
+            yield Fault(findings.CONTRACT, f"{where} {reason}")
+        if reason := _sharing(leaf):
+            yield Fault(findings.MEMORY, f"{where} {reason}")
+
+
+def _misfit(leaf: Mapping[str, Any], own: torch.Tensor) -> str:
+    if leaf.get("type") != "torch.Tensor":
+        return f"is a {_short(leaf.get('type'))}, not a torch.Tensor"
+    if leaf.get("shape") != list(own.shape):
+        return f"has shape {_short(leaf.get('shape'))}"
+    if leaf.get("dtype") != str(own.dtype).removeprefix("torch."):
+        return f"has dtype {_short(leaf.get('dtype'))}"
+    return "" if leaf.get("device") == "cpu" else f"is on device {_short(leaf.get('device'))}"
+
+
+def _sharing(leaf: Mapping[str, Any]) -> str:
+    if leaf.get("is_input"):
+        return "shares memory with an input; return a new tensor"
+    if leaf.get("is_reused"):
+        return "shares memory with the output of an earlier call; allocate a new tensor in every call"
+    return ""
+
+
+def _short(claimed: Any) -> str:
+    """A claim in a message, whatever it may be."""
+    if isinstance(claimed, list) and all(isinstance(item, int) for item in claimed):
+        claimed = tuple(claimed)
+    return str(claimed)[:100]
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    flat = real(tensor).contiguous().flatten()
+    return flat.view(_BITS.get(flat.itemsize, torch.uint8))
+
+
+_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

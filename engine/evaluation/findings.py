@@ -1,0 +1,73 @@
+"""What a check has shown so far: the worst figures and one proof per check made. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from engine.evaluation.comparison import Errors
+from storage.proof import Group, Proof, Standing
+from storage.records import Mismatch
+
+CONTRACT = "output contract"
+LAYOUT = "output layout"
+INPUTS = "inputs unchanged"
+MEMORY = "memory of its own"
+HELD_RESULT = "results held"
+REPEAT_RESULT = "repeat"
+UNWRITTEN = "unwritten memory"
+WEIGHTS = "weights unchanged"
+PRECISION = "precision"
+VARIES = "task varies"
+SPECIAL_VALUES = "special values"
+OTHER_SHAPES = "other shapes"
+THROUGHOUT = (CONTRACT, LAYOUT, INPUTS, MEMORY, HELD_RESULT, REPEAT_RESULT, UNWRITTEN, WEIGHTS, PRECISION, VARIES)
+NOT_REACHED = "not reached"
+
+
+@dataclass(slots=True)
+class Findings:
+    """Figures over all trials; the worst trial is the one nearest to or furthest over its tolerance."""
+
+    trials: list[str] = field(default_factory=list)
+    max_error: float = 0.0
+    tolerance: float = 0.0
+    max_abs_error: float = 0.0
+    reference_error: float = 0.0
+    typical_error: float = 0.0
+    mismatch: Mismatch | None = None
+
+    def add(self, found: Errors, allowed: float, own_error: float) -> None:
+        """Count one trial's figures in."""
+        is_worst = (
+            found.relative * (self.tolerance or 1.0) >= self.max_error * (allowed or 1.0) or self.tolerance == 0.0
+        )
+        if is_worst:
+            self.max_error, self.tolerance, self.reference_error = found.relative, allowed, own_error
+        self.max_abs_error = max(self.max_abs_error, found.absolute)
+
+
+class Ledger:
+    """One proof per check, in the order they were announced; a check nobody noted was not reached."""
+
+    def __init__(self, checks: Iterable[str]) -> None:
+        self._proofs = {check: Proof(Group.CORRECTNESS, check, Standing.ABSENT, NOT_REACHED) for check in checks}
+
+    def note(self, check: str, standing: Standing, detail: str) -> None:
+        """How a check ended."""
+        self._proofs[check] = Proof(Group.CORRECTNESS, check, standing, detail)
+
+    def settle(self, check: str, detail: str) -> None:
+        """A check that nothing spoke against has held."""
+        if self._proofs[check].detail == NOT_REACHED:
+            self.note(check, Standing.HELD, detail)
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """All of them."""
+        return tuple(self._proofs.values())
+
+
+def trial_check(name: str) -> str:
+    """The name of a trial's proof."""
+    return f"trial {name}"

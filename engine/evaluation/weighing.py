@@ -1,0 +1,125 @@
+"""One output of one trial against its answer: error, what is allowed, and the failure if it is too far off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from engine.evaluation import comparison, tolerance
+from engine.evaluation.bench import Bench
+from engine.evaluation.comparison import Errors, Scale
+from engine.evaluation.failures import Failure
+from engine.evaluation.pattern import looks_rounded, pattern
+from engine.evaluation.trials import Trial
+from engine.evaluation.values import Style
+from storage.records import Mismatch, Verdict
+
+# A task is asked how sensitive it is only when an error is near enough for that to matter: it costs a float64 pass.
+NEAR = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What the comparison of one output showed. `note` is for a person's eyes."""
+
+    errors: Errors
+    allowed: float
+    own_error: float
+    typical: float = 0.0
+    is_ill: bool = False
+    note: str = ""
+    failure: Failure | None = None
+    mismatch: Mismatch | None = None
+    looks_rounded: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"largest error {self.errors.relative:.2g} of {self.allowed:.2g} allowed, "
+            f"the reference's own {self.own_error:.2g}"
+        )
+
+
+def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -> Weighed:
+    """Compare output `number` of the trial now in the arenas."""
+    out, own, answer = (group[number] for group in (bench.shared["own"], bench.trusted["own"], bench.trusted["answer"]))
+    by_rows = trial.style is Style.MIXED
+    scale: Scale = comparison.row_scales(answer, own) if by_rows else comparison.scale_of(answer, own)
+    own_errors = comparison.errors(own, answer, own, scale)
+    dtype = comparison.dtype_of(own)
+    allowed = tolerance.allowed(dtype, own_errors.relative, bench.summed, bench.case.policy.precision)
+    if not is_wide:
+        allowed *= 2  # The other side is the reference in its own dtype here, with an error of its own.
+    is_ill = tolerance.is_ill_conditioned(dtype, own_errors.relative)
+    errors = comparison.errors(out, answer, own, scale)
+    if is_wide and 0 < allowed < errors.relative < NEAR * allowed:
+        told = bench.ask_reference("sensitivity", leaves=leaves, seed=bench.call_seed, by_rows=by_rows)
+        allowed = tolerance.raised(allowed, float(told["changes"][number]), bench.summed)
+    is_own_noise = errors.typical <= tolerance.OWN_ERROR_FACTOR * own_errors.typical
+    weighed = Weighed(
+        errors,
+        allowed,
+        own_errors.relative,
+        0.0 if is_own_noise else errors.typical,
+        is_ill,
+        "the reference itself is far off its float64 answer" if is_ill else "",
+    )
+    if not errors.relative <= allowed:
+        return _failed(bench, number, trial, weighed, comparison.wrong(out, answer, own, scale, allowed))
+    if trial.style is Style.WHOLE and is_exact(own, answer):
+        return _exactly(bench, number, trial, weighed)
+    return weighed
+
+
+def typical_error(bench: Bench, number: int) -> float:
+    """Root mean square of the relative errors of the output now in the arenas."""
+    out, own, answer = (group[number] for group in (bench.shared["own"], bench.trusted["own"], bench.trusted["answer"]))
+    return comparison.errors(out, answer, own, comparison.scale_of(answer, own)).typical
+
+
+def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
+    """True when the answer is whole numbers that the task's dtype holds without rounding."""
+    if not own.dtype.is_floating_point:
+        return False
+    return bool((own.to(answer.dtype) == answer).all()) and bool((answer == answer.round()).all())
+
+
+def wrong_values(mismatch: Mismatch, allowed: float) -> str:
+    """What the model is told about wrong numbers."""
+    share = mismatch.wrong_count / max(mismatch.total_count, 1)
+    nan = " NaN stands where no value was written, or was computed." if mismatch.actual != mismatch.actual else ""
+    return (
+        f"{mismatch.wrong_count} of {mismatch.total_count} elements ({share:.2%}) are wrong "
+        f"in trial {mismatch.trial!r}: first at index {mismatch.index}: "
+        f"expected {mismatch.expected:.8g}, got {mismatch.actual:.8g}. "
+        f"Largest error {mismatch.max_rel_error:.3g} relative to |expected| + rms, allowed {allowed:.3g}; "
+        f"largest absolute error {mismatch.max_abs_error:.3g}.{nan}"
+    )
+
+
+def _exactly(bench: Bench, number: int, trial: Trial, weighed: Weighed) -> Weighed:
+    """Sums of zeros and ones: at least the nearest whole number must be right.
+
+    Half a unit is left to transforms with fractions in them (Winograd, Fourier); plain sums have no error at all.
+    """
+    out, answer = bench.shared["own"][number], bench.trusted["answer"][number]
+    mask = ~((out.to(answer.dtype) - answer).abs() < 0.5)
+    if bool(mask.any()):
+        return _failed(bench, number, trial, weighed, mask, "These sums of zeros and ones must be exact.")
+    note = "" if weighed.errors.absolute == 0 else f"sums of whole numbers are off by {weighed.errors.absolute:.2g}"
+    return replace(weighed, note=note)
+
+
+def _failed(bench: Bench, number: int, trial: Trial, weighed: Weighed, mask: torch.Tensor, words: str = "") -> Weighed:
+    out, answer, errors = bench.shared["own"][number], bench.trusted["answer"][number], weighed.errors
+    mismatch = comparison.describe(out, answer, mask, errors, trial.name)
+    which = f"Output {number}: " if len(bench.trusted["own"]) > 1 else ""
+    found = words or pattern(out, answer, mask, bench.trusted["inputs"])
+    message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), found) if part)
+    return replace(
+        weighed,
+        failure=Failure(Verdict.INCORRECT, message),
+        mismatch=mismatch,
+        looks_rounded=not found and looks_rounded(out, mask, errors),
+    )
