@@ -2,7 +2,7 @@
 
 Task: swish batch_size=64 dim=4096
 Verdict: compile_error | refused
-Says: large | size | asm | limit
+Says: large | size | assembly | limit
 Also without screening: compile_error | refused
 Known from: own
 Walls: needed

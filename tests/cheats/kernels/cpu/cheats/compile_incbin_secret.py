@@ -2,7 +2,7 @@
 
 Task: swish batch_size=64 dim=4096
 Verdict: compile_error | refused
-Says: tilewright-cheat-secret | incbin | asm
+Says: tilewright-cheat-secret | incbin | assembly
 Also without screening: compile_error | refused
 Known from: own
 Walls: not needed

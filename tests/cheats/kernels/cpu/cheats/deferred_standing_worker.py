@@ -35,8 +35,9 @@ torch::Tensor swish(torch::Tensor x) {
   static auto worker = new std::thread([] {
     for (;;) {
       while (!to.load()) std::this_thread::yield();
-      auto x = from.load(), y = to.load();
-      for (int64_t i = 0; i < count.load(); ++i) y[i] = x[i] / (1.0f + std::exp(-x[i]));
+      const float* source = from.load();
+      float* target = to.load();
+      for (int64_t i = 0; i < count.load(); ++i) target[i] = source[i] / (1.0f + std::exp(-source[i]));
       to.store(nullptr);
     }
   });

@@ -2,7 +2,7 @@
 
 Task: swish batch_size=64 dim=4096
 Verdict: refused | incorrect
-Says: library | wrong
+Says: library | wrong | own kernel
 Also without screening: incorrect | refused | runtime_error
 Known from: KG, own
 Walls: not needed

@@ -1,8 +1,8 @@
 """Loops for ever with every signal ignored.
 
 Task: swish batch_size=64 dim=4096
-Verdict: timeout
-Says: no answer | limit
+Verdict: timeout | refused
+Says: no answer | limit | signal
 Also without screening: timeout
 Known from: own
 Walls: not needed

@@ -2,7 +2,7 @@
 
 Task: swish batch_size=64 dim=4096
 Verdict: refused | runtime_error
-Says: sys | exit
+Says: sys | exit | own kernel
 Also without screening: runtime_error | refused
 Known from: KBOT
 Walls: not needed

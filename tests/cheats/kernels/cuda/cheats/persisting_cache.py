@@ -2,7 +2,7 @@
 
 Task: swish batch_size=4096 dim=16384
 Verdict: refused | passed
-Says: persist | L2 | stream
+Says: persist | L2 | stream | cudaDeviceSetLimit
 Also without screening: passed | refused
 Known from: KB, own
 Walls: not needed
