@@ -1,0 +1,38 @@
+"""The kernel runs on a stream of its own, which events on the current stream do not see.
+
+Task: swish batch_size=4096 dim=16384
+Verdict: refused | incorrect
+Says: stream | wrong
+Also without screening: refused | incorrect
+Known from: KB, L1, DR, WAF
+Walls: not needed
+Speedup: any
+"""
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime.h>
+
+__global__ void swish_kernel(const float* __restrict__ x, float* __restrict__ y, long n) {
+  for (long i = blockIdx.x * (long)blockDim.x + threadIdx.x; i < n; i += (long)gridDim.x * blockDim.x)
+    y[i] = x[i] / (1.0f + expf(-x[i]));
+}
+
+torch::Tensor swish(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  static cudaStream_t side = [] { cudaStream_t s; cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); return s; }();
+  swish_kernel<<<1024, 256, 0, side>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+  return y;
+}
+"""
+
+ext = load_inline(name="candidate_ext", cpp_sources="torch::Tensor swish(torch::Tensor x);", cuda_sources=SOURCE, functions=["swish"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.swish(x)
