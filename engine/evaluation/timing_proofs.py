@@ -104,7 +104,8 @@ def _noise(session: Session) -> Proof:
 def _machine(session: Session, setting: Setting) -> Proof:
     mine = sessions.waited_share(session.candidate_calls)
     theirs = sessions.waited_share(session.reference_calls)
-    detail = f"threads waiting for a processor, of the calls' time: candidate {mine:.0%}, reference {theirs:.0%}; load {setting.load:.2f}"
+    waits = f"candidate {mine:.0%}, reference {theirs:.0%}"
+    detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
     return _proof("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
 
 
