@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ from engine.toolchains.host.build import Builder, BuildFailed, Built
 from engine.toolchains.host.flags import FlagRefused
 from engine.toolchains.host.order import OrderRefused
 from storage.policy import Policy
+from storage.records import Verdict
 
 UNLIMITED = 1 << 46
 
@@ -48,7 +49,7 @@ class FailedBuild:
 
     excerpt: str
     log: str
-    is_timeout: bool
+    verdict: Verdict = Verdict.COMPILE_ERROR
 
 
 class CandidateFailed(Exception):
@@ -61,10 +62,16 @@ class CandidateFailed(Exception):
 
 
 class Bench:
-    """A reference worker and a candidate worker. Both are forked before this process computes anything."""
+    """A reference worker and a candidate worker. Both are forked before this process computes anything.
 
-    def __init__(self, case: Case, folder: Path, with_reference: bool = True) -> None:
+    `inspect` sees each library before the candidate does; a text it returns is the reason not to hand it over.
+    """
+
+    def __init__(
+        self, case: Case, folder: Path, with_reference: bool = True, inspect: Callable[[Path], str] | None = None
+    ) -> None:
         self.case = case
+        self._inspect = inspect
         self.builds: list[Built] = []
         self.failed_build: FailedBuild | None = None
         self._trusted = Arena("reference")
@@ -188,11 +195,15 @@ class Bench:
             wanted = order.read(request["build"] if isinstance(request.get("build"), dict) else {})
             built = self.case.builder.build(wanted, self.case.source)
         except BuildFailed as failure:
-            self.failed_build = FailedBuild(str(failure), failure.log, failure.is_timeout)
+            verdict = Verdict.TIMEOUT if failure.is_timeout else Verdict.COMPILE_ERROR
+            self.failed_build = FailedBuild(str(failure), failure.log, verdict)
             return {"excerpt": str(failure)}
         except (OrderRefused, FlagRefused) as refusal:
-            self.failed_build = FailedBuild(str(refusal), str(refusal), is_timeout=False)
+            self.failed_build = FailedBuild(str(refusal), str(refusal))
             return {"excerpt": str(refusal)}
+        if self._inspect and (refused := self._inspect(Path(built.library))):
+            self.failed_build = FailedBuild(refused, refused, Verdict.REFUSED)
+            return {"excerpt": refused}
         self.builds.append(built)
         return {"library": self._shown(built), "binding": built.binding, "namespace": built.namespace}
 

@@ -27,8 +27,7 @@ class Failure:
 
 def of_build(failed: FailedBuild) -> Failure:
     """A build that did not succeed."""
-    verdict = Verdict.TIMEOUT if failed.is_timeout else Verdict.COMPILE_ERROR
-    return Failure(verdict, failed.excerpt)
+    return Failure(failed.verdict, failed.excerpt)
 
 
 def of_candidate(failed: CandidateFailed) -> Failure:

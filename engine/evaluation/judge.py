@@ -15,6 +15,7 @@ from engine.evaluation import failures, processes, quiet, resizing
 from engine.evaluation.bench import Bench, CandidateFailed, Case
 from engine.evaluation.checking import Check
 from engine.evaluation.failures import Failure
+from engine.evaluation.gate import Gate
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
 from engine.evaluation.sandbox import OwnFailure, Walls
@@ -26,7 +27,7 @@ from engine.toolchains.host.build import Builder
 from engine.toolchains.host.installation import Installation
 from storage import codec
 from storage.policy import Policy
-from storage.records import CheckResult, CompileResult, TimingResult
+from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 
 
 def answer(request: Mapping[str, Any], walls: Walls) -> dict[str, Any]:
@@ -45,12 +46,17 @@ def answer(request: Mapping[str, Any], walls: Walls) -> dict[str, Any]:
 
 
 def compile_candidate(case: Case, folder: Path) -> CompileResult:
-    """Build and import."""
+    """Screen, build and import."""
     started = time.monotonic()
-    with Bench(case, folder, with_reference=False) as bench:
+    gate = Gate(case)
+    gate.read_text(folder)
+    if gate.is_shut:
+        seconds, proofs = time.monotonic() - started, (*gate.proofs, *case.walls.proofs())
+        return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=proofs)
+    with Bench(case, folder, with_reference=False, inspect=gate.read_library) as bench:
         failure = _import(bench)
         seconds = time.monotonic() - started
-        built, proofs = bench.builds, case.walls.proofs()
+        built, proofs = bench.builds, (*gate.proofs, *case.walls.proofs())
         log = "\n".join(one.log for one in built)
         if failure:
             log = bench.failed_build.log if bench.failed_build else log
