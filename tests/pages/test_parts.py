@@ -17,6 +17,7 @@ from pages.parts import code, curve, curve_chart, diff, index, marks, routes, wo
 from pages.parts.line_names import TEXT_PX, Place, Scale, places
 from storage import queries
 from storage.queries import BaselineRow
+from storage.relative import Relative
 from tests import samples
 from tests.pages.conftest import ROOT
 
@@ -120,6 +121,11 @@ def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:
 def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
     _, notes = marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
     assert [note["yshift"] for note in notes[1:]] == [0, TEXT_PX]
+
+
+def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:
+    assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile ±0.9 %"
+    assert wording.not_measured("torch.compile", "") == "There is no figure over torch.compile: no reason was recorded"
 
 
 def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:

@@ -6,7 +6,7 @@ function span(seconds) {
 
 function figure(label, value, note, second) {
   const box = document.createElement("div")
-  for (const [tag, className, text] of [["dt", "", label], ["dd", "value", value], ["dd", "second", second], ["dd", "note", note]]) {
+  for (const [tag, className, text] of [["dt", "", label], ["dd", "value", value], ["dd", "note", note], ["dd", "second", second]]) {
     if (!text) continue
     const node = document.createElement(tag)
     node.className = className
