@@ -25,7 +25,7 @@ from storage.records import (
     Verdict,
 )
 from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS, TIMED
-from tests.sample_results import BROKEN, BUILT, IDEAS, KERNEL, RIGHT, TURNED_AWAY, WRONG
+from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG
 
 
 class Script:
@@ -34,6 +34,7 @@ class Script:
     def __init__(self, settings: RunSettings, seed: int) -> None:
         self.settings = settings
         self.random = random.Random(seed)
+        self.second = NOT_COMPILED if seed % 3 == 2 else COMPILED
         self.entries: list[Entry] = []
         self.texts: set[str] = set()
         self.commands: list[Command] = []
@@ -141,6 +142,8 @@ class Script:
             "eager", 3.0, {"clock": "locked"}, SUSPICIOUS if self.depth % 5 == 3 else TIMED,
         )  # fmt: skip
         self.emit(ev.Timed(self.step, name, timed), 3.0)
+        if not self.best:
+            self.emit(self.second, 9.0)
         self.finish(StepKind.TIME, 3.0, "passed")
         if self.depth >= 1:
             self.profile(name)

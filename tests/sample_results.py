@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from storage.records import CheckResult, CompileResult, Mismatch, Verdict
+from storage.events import BaselineMeasured
+from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
 from tests.sample_proofs import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
@@ -29,6 +30,12 @@ DIAGNOSTICS = """kernel.cu(31): warning #177-D: variable "pad" was declared but 
 kernel.cu(34): error: no instance of function template "cute::copy" matches the argument list
             argument types are: (cute::Tensor<...>, cute::Tensor<...>)
 1 error detected in the compilation of "kernel.cu"."""
+
+COMPILED = BaselineMeasured(
+    "torch.compile",
+    TimingResult(tuple(2.0 / (1.28 + 0.004 * (i % 5 - 2)) for i in range(20)), (2.0,) * 20, "eager", 9.0),
+)
+NOT_COMPILED = BaselineMeasured("torch.compile", None, "its answers differ: 3 of 1024 values are wrong")
 
 BUILT = CompileResult(
     True, 11.5, remarks=("96 registers", "34816 bytes of shared memory", "no spills"), proofs=(*SCREENED, *WALLS)

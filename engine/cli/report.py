@@ -12,11 +12,13 @@ from engine.cli.judgement import printable
 from engine.cli.live import attempts_table
 from engine.errors import EngineError
 from engine.history import Attempt, History
-from storage import codec, journal, liveness
+from storage import codec, journal, liveness, relative
 from storage.blobs import Blobs
+from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
 from storage.proof import StagedProof, Standing, standing
 from storage.records import RunState
+from storage.relative import Relative
 
 
 def load(folder: RunFolder) -> History:
@@ -44,11 +46,36 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         "best": best.candidate_id if best else None,
         "speedup": best.timed.speedup if best and best.timed else None,
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
+        "second_baseline": _second(history),
         "model_calls": history.usage.model_calls,
         "tokens": history.usage.tokens,
         "cost_usd": history.usage.cost_usd,
         "engine_s": history.usage.engine_s,
     }
+
+
+def _second(history: History) -> dict[str, Any] | None:
+    """The further baseline against eager, and the best kernel over it; None before it was measured."""
+    if history.baseline is None:
+        return None
+    timed, found = history.baseline.result, over_second(history)
+    return {
+        "name": history.baseline.name,
+        "failure": history.baseline.failure,
+        "speedup": timed.speedup if timed else None,
+        "speedup_interval": list(timed.speedup_interval) if timed else None,
+        "latency_ms": timed.latency_ms if timed else None,
+        "best_speedup": found.speedup if found else None,
+        "best_speedup_interval": [found.low, found.high] if found else None,
+    }
+
+
+def over_second(history: History) -> Relative | None:
+    """The best kernel over the further baseline; None where either is not known."""
+    best, second = history.best, history.baseline.result if history.baseline else None
+    if best is None or best.timed is None or second is None:
+        return None
+    return relative.over(best.timed.speedup, best.timed.noise, second.speedup, second.noise)
 
 
 def details(folder: RunFolder) -> dict[str, Any]:
@@ -118,6 +145,20 @@ def print_run(console: Console, folder: RunFolder) -> None:
             f"({low:.3g} to {high:.3g}), {history.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
+    if history.baseline:
+        console.print(_second_line(history, history.baseline), highlight=False, markup=False)
+
+
+def _second_line(history: History, second: BaselineMeasured) -> str:
+    timed, found = second.result, over_second(history)
+    if timed is None:
+        return f"{printable(second.name)}: not measured: {' '.join(printable(second.failure).split())}"
+    low, high = timed.speedup_interval
+    over = f"; best: {found.speedup:.3g}x over it ({found.low:.3g} to {found.high:.3g})" if found else ""
+    return (
+        f"{printable(second.name)}: {timed.speedup:.3g}x eager ({low:.3g} to {high:.3g}), "
+        f"{timed.latency_ms:.4g} ms{over}"
+    )
 
 
 def exported(folder: RunFolder, candidate_id: str | None) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import index, wording
 from storage import queries
-from storage.queries import CandidateRow, RunRow
+from storage.queries import BaselineRow, CandidateRow, RunRow
 from storage.records import Verdict
+from storage.relative import Relative
 
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
@@ -100,12 +102,26 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
             st.error(wording.plain(candidate.message), icon=":material/error:")
         return
     evaluation = queries.evaluation(index.current(), run.run_id, candidate.candidate_id)
-    columns = st.columns(5)
+    baseline = queries.baseline(index.current(), run.run_id)
+    found = baseline.under(candidate.speedup, candidate.noise) if baseline else None
+    columns = iter(st.columns(6 if found else 5))
     noise = f"{wording.plus_minus(candidate.noise)}, 95 %: {wording.interval(candidate.low, candidate.high)}"
-    columns[0].metric("Speed-up", wording.speedup(candidate.speedup, candidate.noise), help=noise)
-    columns[1].metric("Noise", wording.plus_minus(candidate.noise), help="half the 95 % interval of the median ratio")
-    columns[2].metric("Latency", wording.latency(candidate.latency_ms), help="median of the timed calls")
-    columns[3].metric(
+    next(columns).metric("Speed-up", wording.speedup(candidate.speedup, candidate.noise), help=noise)
+    if found and baseline:
+        _over(next(columns), found, baseline)
+    next(columns).metric(
+        "Noise", wording.plus_minus(candidate.noise), help="half the 95 % interval of the median ratio"
+    )
+    next(columns).metric("Latency", wording.latency(candidate.latency_ms), help="median of the timed calls")
+    next(columns).metric(
         "Baseline", wording.latency(candidate.baseline_latency_ms), help=evaluation.baseline if evaluation else ""
     )
-    columns[4].metric("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE)
+    next(columns).metric("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE)
+
+
+def _over(column: DeltaGenerator, found: Relative, baseline: BaselineRow) -> None:
+    """The same speed-up over the further baseline."""
+    name = wording.plain(baseline.name)
+    interval = f"{wording.plus_minus(found.noise)}, 95 %: {wording.interval(found.low, found.high)}"
+    itself = f"{name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
+    column.metric(f"Over {name}", wording.speedup(found.speedup, found.noise), help=f"{interval}; {itself}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import marks, wording
-from storage.queries import AttemptRow, DepthRow, SteeringMark, StepRow
+from storage.queries import AttemptRow, BaselineRow, DepthRow, SteeringMark, StepRow
 from storage.records import Verdict
 
 Trace = dict[str, Any]
@@ -18,7 +18,8 @@ FINE = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Everything the curve shows. `limit_speedup` is baseline latency over the hardware's limit."""
+    """Everything the curve shows. `limit_speedup` is baseline latency over the hardware's limit, `second` the further
+    baseline, None before it was measured."""
 
     attempts: Sequence[AttemptRow]
     depths: Sequence[DepthRow]
@@ -28,6 +29,7 @@ class CurveRows:
     limit_speedup: float | None
     target_speedup: float | None
     selected_id: str
+    second: BaselineRow | None = None
 
 
 def figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
@@ -133,7 +135,7 @@ def _best_label(best: Sequence[AttemptRow], x_of: dict[str, float]) -> Trace:
 def _spacers(values: list[float]) -> list[Trace]:
     """Nothing to see: room above and below the points, and the failure lane even while nothing has failed."""
     unseen = {"type": "scatter", "mode": "markers", "opacity": 0, "hoverinfo": "skip", "showlegend": False, "x": [0, 0]}
-    edges = [min([1.0, *values]) / 1.25, max([1.0, *values]) * 1.35]
+    edges = [min([1.0, *values]) / marks.ROOM_BELOW, max([1.0, *values]) * marks.ROOM_ABOVE]
     return [unseen | {"y": edges}, unseen | {"y": [0, 0], "yaxis": "y2"}]
 
 
@@ -186,7 +188,7 @@ def tick_step(last: int) -> int:
 
 def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = max([rows.budget_depths, *(a.depth for a in rows.attempts)])
-    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, max(values, default=1.0))
+    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, values, is_log, rows.second)
     bands = marks.exposure_bands([d.depth for d in rows.depths if d.is_profile_exposed])
     flags, flag_notes = marks.steering_flags(rows.steering)
     grid = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from pages.parts import curve, index, plot, wording
 from storage import folder, queries
 from storage.codec import DecodeError
-from storage.queries import AttemptRow, RunRow
+from storage.queries import RunRow
 
 HEIGHT = 440
 ALL_STEPS = 20_000
@@ -25,7 +23,7 @@ def draw(run: RunRow) -> str | None:
         )
     is_log = scale != "linear"
     figure = curve.figure(rows, is_log, run.run_id)
-    return plot.draw(figure, name(run, rows.attempts), HEIGHT, f"{run.run_id}:{scale}", key="curve")
+    return plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
 
 
 def gather(run: RunRow) -> curve.CurveRows:
@@ -44,15 +42,19 @@ def gather(run: RunRow) -> curve.CurveRows:
         limit_speedup=baseline / limit.limit_ms if baseline and limit and limit.limit_ms else None,
         target_speedup=_target(run.run_id),
         selected_id=st.session_state.get(f"looked_at:{run.run_id}", ""),
+        second=queries.baseline(db, run.run_id),
     )
 
 
-def name(run: RunRow, attempts: Sequence[AttemptRow]) -> str:
+def name(run: RunRow, rows: curve.CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    timed = sum(a.speedup is not None for a in attempts)
+    timed = sum(a.speedup is not None for a in rows.attempts)
     best = f"best {wording.speedup(run.best_speedup)}" if run.best_speedup else "no correct kernel yet"
+    second = (
+        f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
+    )
     return (
-        f"Speed-up by depth: {len(attempts)} kernels, {timed} correct and timed, {best}. "
+        f"Speed-up by depth: {len(rows.attempts)} kernels, {timed} correct and timed, {best}{second}. "
         "Every point is also a row of the kernels table."
     )
 

@@ -6,7 +6,8 @@ import time
 
 import streamlit as st
 
-from pages.parts import client, wording
+from pages.parts import client, index, wording
+from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
 
@@ -24,6 +25,7 @@ def draw(run: RunRow, state: RunState) -> None:
     best = {
         "label": "Best speed-up",
         "value": wording.speedup(run.best_speedup, _noise(run)),
+        "second": _second(run),
         "note": _best_note(run),
         "tone": "good" if run.best_low and run.best_low > 1 else "",
     }
@@ -44,6 +46,13 @@ def _noise(run: RunRow) -> float | None:
     if run.best_speedup is None or run.best_low is None or run.best_high is None:
         return None
     return (run.best_high - run.best_low) / 2 / run.best_speedup
+
+
+def _second(run: RunRow) -> str:
+    """The best kernel over the further baseline; empty where there is none."""
+    baseline = queries.baseline(index.current(), run.run_id)
+    found = baseline.under(run.best_speedup, _noise(run)) if baseline else None
+    return wording.over(found, baseline.name) if found and baseline else ""
 
 
 def _best_note(run: RunRow) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import wording
-from storage.queries import SteeringMark
+from pages.parts.line_names import TEXT_PX, Place, Scale, places
+from storage.queries import BaselineRow, SteeringMark
 from storage.records import CommandKind
 
 Shape = dict[str, Any]
@@ -15,22 +18,48 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": 0.12, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
+ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
+HEIGHT_PX = 284  # of the axis in a chart as high as the page draws it
 
 
-def reference_lines(limit: float | None, target: float | None, top: float) -> tuple[list[Shape], list[Shape]]:
-    """Baseline, target and hardware limit; a limit far above all points is named at the edge and not drawn to scale."""
-    shapes = [_line(1.0, "@gray-color", "dash")]
-    notes = [_note(1.0, "eager baseline 1×", "@gray-text-color")]
-    for value, name, colour in ((target, "target", "@violet-color"), (limit, "hardware limit", "@red-color")):
-        if value is None:
-            continue
-        if 0.5 * top <= value <= 3 * top:
-            shapes.append(_line(value, colour, "dashdot"))
-            # At the left, where curves are low: the best kernel and its label stand at the right.
-            notes.append(_note(value, f"{name} {wording.speedup(value)}", colour) | {"x": 0, "xanchor": "left"})
-        else:
-            notes.append(_edge_note(f"{name} {wording.speedup(value)} {'↑' if value > top else '↓'}", colour))
-    return shapes, notes
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A speed-up drawn across the whole chart, with its name."""
+
+    value: float
+    text: str
+    text_colour: str
+    colour: str
+    dash: str
+
+
+def reference_lines(
+    limit: float | None, target: float | None, values: Sequence[float], is_log: bool, second: BaselineRow | None = None
+) -> tuple[list[Shape], list[Shape]]:
+    """Baselines, target and hardware limit beside the speed-ups shown.
+
+    A line far from all points is named at the edge and not drawn to scale.
+    """
+    top, shown = max(values, default=1.0), [1.0, *values]
+    eager = Line(1.0, "eager baseline 1×", "@gray-text-color", "@gray-color", "dash")
+    near: list[Line] = [eager]
+    far: list[Line] = []
+    for line, low, high in (
+        (
+            _line_of(second.speedup, second.name, "@yellow-text-color", "dot") if second else None,
+            min(shown),
+            max(shown),
+        ),
+        (_line_of(target, "target", "@violet-color"), top, top),
+        (_line_of(limit, "hardware limit", "@red-color"), top, top),
+    ):
+        if line:
+            (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
+    heights = [*shown, *(line.value for line in near)]
+    scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
+    names = places([line.value for line in near], scale)
+    notes = [_note(line, place) for line, place in zip(near, names, strict=True)]
+    return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
 
 
 def exposure_bands(depths: Sequence[int]) -> list[Shape]:
@@ -71,19 +100,28 @@ def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Sha
     return shapes, notes
 
 
-def _line(y: float, colour: str, dash: str) -> Shape:
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "layer": "below",
-            "line": {"color": colour, "width": 1.4, "dash": dash}}  # fmt: skip
+def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot") -> Line | None:
+    if value is None:
+        return None
+    return Line(value, f"{html.escape(name, quote=False)} {wording.speedup(value)}", colour, colour, dash)
 
 
-def _note(y: float, text: str, colour: str) -> Shape:
-    return {"xref": "paper", "x": 1, "yref": "y", "y": y, "text": text, "showarrow": False, "xanchor": "right",
-            "yanchor": "bottom", "font": {"size": 11, "color": colour}}  # fmt: skip
+def _line(line: Line) -> Shape:
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": line.value, "y1": line.value,
+            "layer": "below", "line": {"color": line.colour, "width": 1.4, "dash": line.dash}}  # fmt: skip
 
 
-def _edge_note(text: str, colour: str) -> Shape:
-    return {"xref": "paper", "x": 1, "yref": "paper", "y": 1, "text": text, "showarrow": False, "xanchor": "right",
-            "yanchor": "bottom", "font": {"size": 11, "color": colour}}  # fmt: skip
+def _note(line: Line, place: Place) -> Shape:
+    return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
+            "showarrow": False, "xanchor": "left" if place.is_left else "right",
+            "yanchor": "bottom" if place.is_above else "top",
+            "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+
+
+def _edge_note(line: Line, top: float, number: int) -> Shape:
+    return {"xref": "paper", "x": 1, "yref": "paper", "y": 1, "yshift": number * TEXT_PX,
+            "text": f"{line.text} {'↑' if line.value > top else '↓'}", "showarrow": False, "xanchor": "right",
+            "yanchor": "bottom", "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
 
 
 def in_log_units(notes: Sequence[Shape]) -> list[Shape]:

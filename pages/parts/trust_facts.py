@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pages.parts import wording
 from storage.proof import Group
-from storage.queries import EvaluationRow
+from storage.queries import BaselineRow, EvaluationRow
 
 Facts = list[tuple[str, str]]
 
@@ -55,6 +55,25 @@ def timing(e: EvaluationRow) -> Facts:
         ("took", wording.seconds(e.timing_seconds)),
     ]
     return found + _named(e.timing_evidence)
+
+
+def second(e: EvaluationRow, baseline: BaselineRow | None) -> Facts:
+    """The same kernel over the further baseline; nothing where that could not be measured."""
+    found = baseline.under(e.speedup, e.noise) if baseline else None
+    if found is None or baseline is None:
+        return []
+    itself = wording.speedup(baseline.speedup, baseline.noise)
+    return [
+        (
+            f"over {baseline.name}",
+            f"{wording.speedup(found.speedup, found.noise)} ({wording.plus_minus(found.noise)}, "
+            f"95 %: {wording.interval(found.low, found.high)})",
+        ),
+        (
+            f"{baseline.name} itself",
+            f"{itself} over eager ({wording.plus_minus(baseline.noise)}), {wording.latency(baseline.latency_ms)}",
+        ),
+    ]
 
 
 OF_GROUP: Mapping[Group, Callable[[EvaluationRow], Facts]] = {

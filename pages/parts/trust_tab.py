@@ -53,6 +53,8 @@ def _group(
 ) -> None:
     mine = [row for row in proofs if row.group is group]
     facts = trust_facts.OF_GROUP[group](evaluation) if evaluation else []
+    baseline = queries.baseline(index.current(), run_id) if group is Group.TIMING and facts else None
+    facts += trust_facts.second(evaluation, baseline) if evaluation else []
     heading, name = wording.GROUP_NAME[group], candidate.candidate_id
     st.markdown(f"#### {heading} :gray[{wording.plain(counted(mine)) if mine else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
@@ -68,6 +70,8 @@ def _group(
     if facts:
         rows = [table.Row(f"{i}", {"name": label, "value": value}) for i, (label, value) in enumerate(facts)]
         table.draw(f"Figures: {heading}", FACTS, rows, key=f"facts:{group}:{name}", is_compact=True)
+    if baseline and baseline.speedup is None:
+        st.caption(wording.plain(wording.not_measured(baseline.name, baseline.failure)))
 
 
 def cells(row: StagedProof) -> dict[str, table.Cell]:

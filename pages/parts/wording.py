@@ -9,6 +9,7 @@ from typing import Literal
 
 from storage.proof import Group, Standing
 from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
+from storage.relative import Relative
 
 NONE = "–"
 UNKNOWN = "unknown"
@@ -122,6 +123,16 @@ def plus_minus(noise: float | None) -> str:
 def interval(low: float | None, high: float | None) -> str:
     """A 95 % interval of a speed-up."""
     return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
+
+
+def over(found: Relative, baseline: str) -> str:
+    """A speed-up over a named baseline: "1.66× over torch.compile ±0.9 %"."""
+    return f"{speedup(found.speedup, found.noise)} over {baseline} {plus_minus(found.noise)}"
+
+
+def not_measured(baseline: str, failure: str) -> str:
+    """Why there is no figure over a further baseline."""
+    return f"There is no figure over {baseline}: {cut(failure, 300) or 'no reason was recorded'}"
 
 
 def significant(value: float, digits: int = 3) -> str:

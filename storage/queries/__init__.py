@@ -8,6 +8,8 @@ from storage.queries.attempts import attempts as attempts
 from storage.queries.attempts import candidate as candidate
 from storage.queries.attempts import depths as depths
 from storage.queries.attempts import lineage as lineage
+from storage.queries.baselines import BaselineRow as BaselineRow
+from storage.queries.baselines import baseline as baseline
 from storage.queries.calls import DiagnosisRow as DiagnosisRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow

@@ -33,6 +33,8 @@ def test_the_overview_lists_runs_and_opens_one(page: Page, server: Server) -> No
     row.get_by_role("link").press("Enter")
     expect(page).to_have_url(re.compile(r"/run\?run=listed"))
     expect(curve.chart(page)).to_be_visible()
+    expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
+    expect(page.get_by_label("Key figures")).to_contain_text("over torch.compile")
 
 
 def test_a_new_run_appears_by_itself(page: Page, server: Server) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from engine import doctor
@@ -15,6 +16,7 @@ from engine.errors import BaselineUnavailable
 from engine.evaluation import evaluate
 from engine.evaluation.sandbox import walls
 from engine.tasks import Task
+from storage.folder import RunFolder
 from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
 from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS
 from tests.sample_results import BUILT, RIGHT, TURNED_AWAY, WRONG
@@ -114,6 +116,34 @@ def test_a_run_shows_what_is_flagged_and_broken(tmp_path: Path) -> None:
     out = io.StringIO()
     report.print_run(Console(file=out, width=200), folder)
     assert f"c004: flagged: {LOST_STRUCTURE}" in out.getvalue()
+
+
+def test_a_run_tells_its_best_kernel_over_torch_compile_too(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, depths=3)
+    told = report.summary(folder)
+    second = told["second_baseline"]
+    assert (second["name"], second["failure"]) == ("torch.compile", "")
+    assert second["speedup"] == pytest.approx(1.28)
+    assert second["best_speedup"] == pytest.approx(told["speedup"] / second["speedup"])
+    low, high = second["best_speedup_interval"]
+    assert low < second["best_speedup"] < high
+    line = f"torch.compile: 1.28x eager (1.28 to 1.28), 1.562 ms; best: {second['best_speedup']:.3g}x over it"
+    assert line in shown(folder)
+
+
+def test_a_run_tells_why_it_has_no_figure_over_torch_compile(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, depths=3, seed=2)
+    assert report.summary(folder)["second_baseline"]["best_speedup"] is None
+    assert "torch.compile: not measured: its answers differ: 3 of 1024 values are wrong" in shown(folder)
+    new = write_run(tmp_path, "new", ending="new")
+    assert report.summary(new)["second_baseline"] is None
+    assert "torch.compile" not in shown(new)
+
+
+def shown(folder: RunFolder) -> str:
+    out = io.StringIO()
+    report.print_run(Console(file=out, width=200), folder)
+    return out.getvalue()
 
 
 def test_doctor_names_each_wall_and_what_to_do_where_one_is_missing() -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pages.parts import code, curve, curve_chart, diff, index, marks, routes, wording
+from pages.parts.line_names import TEXT_PX, Place, Scale, places
 from storage import queries
+from storage.queries import BaselineRow
+from storage.relative import Relative
 from tests import samples
 from tests.pages.conftest import ROOT
 
@@ -106,9 +113,57 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
 
 
 def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:
-    shapes, notes = marks.reference_lines(80.0, None, top=2.0)
+    shapes, notes = marks.reference_lines(80.0, None, [2.0], is_log=True)
     assert len(shapes) == 1
     assert "hardware limit 80.0× ↑" in notes[-1]["text"]
+
+
+def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
+    _, notes = marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
+    assert [note["yshift"] for note in notes[1:]] == [0, TEXT_PX]
+
+
+def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:
+    assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile ±0.9 %"
+    assert wording.not_measured("torch.compile", "") == "There is no figure over torch.compile: no reason was recorded"
+
+
+def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
+    return BaselineRow(name, speedup, speedup, speedup, 0.01, 1.0, 1.0, "" if speedup else "it crashed")
+
+
+@pytest.mark.parametrize(
+    ("compiled", "values"), [(1.28, [0.6, 1.9]), (1.01, [0.03]), (0.93, [9.0]), (1.0, []), (6.0, [2.5])]
+)
+def test_the_second_baseline_is_a_line_with_its_name_whatever_the_points(compiled: float, values: list[float]) -> None:
+    for is_log in (True, False):
+        shapes, notes = marks.reference_lines(None, None, values, is_log, second(compiled))
+        assert [shape["y0"] for shape in shapes] == [1.0, compiled]
+        assert notes[1]["text"] == f"torch.compile {wording.speedup(compiled)}"
+        assert len({json.dumps(shape["line"]) for shape in shapes}) == 2
+
+
+def test_a_second_baseline_without_a_figure_is_no_line_and_its_name_is_no_markup() -> None:
+    assert len(marks.reference_lines(None, None, [2.0], True, second(None))[0]) == 1
+    notes = marks.reference_lines(None, None, [2.0], True, second(1.2, "<b>x</b>"))[1]
+    assert notes[1]["text"] == "&lt;b&gt;x&lt;/b&gt; 1.20×"
+
+
+@given(st.lists(st.floats(0.5, 4.0), min_size=1, max_size=4), st.floats(0.02, 0.5), st.floats(4.0, 60.0), st.booleans())
+def test_no_name_of_a_line_covers_another(lines: list[float], low: float, high: float, is_log: bool) -> None:
+    scale = Scale(low, high, 284, is_log)
+    feet = [
+        (place.is_left, scale.px(value) - (0 if place.is_above else TEXT_PX))
+        for value, place in zip(lines, places(lines, scale), strict=True)
+    ]
+    close = [(a, b) for a, b in itertools.combinations(feet, 2) if a[0] is b[0] and abs(a[1] - b[1]) < TEXT_PX - 1e-6]
+    assert close == []
+
+
+def test_a_name_stands_on_the_side_where_no_other_line_runs_through_it() -> None:
+    scale = Scale(0.5, 2.0, 284, is_log=True)
+    assert places([1.0, 1.02], scale)[1] == Place(is_left=True, is_above=True)
+    assert places([1.0, 0.98], scale)[1] == Place(is_left=True, is_above=False)
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

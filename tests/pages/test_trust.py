@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import trust, trust_figures, trust_tab, wording
+from pages.parts import index, trust, trust_facts, trust_figures, trust_tab, wording
 from pages.parts.trust_figures import Measured
+from storage import queries
 from storage.folder import RunFolder
 from storage.proof import Group, StagedProof, Standing, counted
 from storage.records import Verdict
@@ -173,3 +174,38 @@ def test_a_flag_leads_to_the_tab(home: Path, open_page: Open) -> None:
     assert not app.exception
     assert "Look at “intent kept”" in words(app)
     assert "flagged" not in [b.key for b in open_page("candidate", run="r1", candidate="c001").button]
+
+
+def test_the_speed_over_torch_compile_stands_beside_the_one_over_eager(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=1)
+    app = open_page("candidate", run="r1", candidate="c001", tab="Trust")
+    assert not app.exception
+    assert [metric.label.replace("\\", "") for metric in app.metric][:2] == ["Speed-up", "Over torch.compile"]
+    assert app.metric[1].value == "0.47×"
+    assert "no figure over" not in words(app)
+
+
+def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=1, seed=2)
+    app = open_page("candidate", run="r1", candidate="c001", tab="Trust")
+    assert not app.exception
+    assert "Over" not in " ".join(metric.label for metric in app.metric)
+    said = "There is no figure over torch.compile: its answers differ: 3 of 1024 values are wrong"
+    assert said in [caption.value.replace("\\", "") for caption in app.caption]
+
+
+def test_the_facts_name_the_second_baseline_and_its_interval(home: Path) -> None:
+    samples.write_run(home / "runs", "r1", depths=1)
+    opened = index.open_index()
+    opened.ingest.catch_up()
+    evaluation = queries.evaluation(opened.database, "r1", "c001")
+    baseline = queries.baseline(opened.database, "r1")
+    index.close_index()
+    assert evaluation is not None
+    assert baseline is not None
+    facts = dict(trust_facts.second(evaluation, baseline))
+    assert list(facts) == ["over torch.compile", "torch.compile itself"]
+    assert facts["over torch.compile"].startswith("0.47× (±")
+    assert ", 95 %: 0.4" in facts["over torch.compile"]
+    assert facts["torch.compile itself"].startswith("1.28× over eager")
+    assert trust_facts.second(evaluation, None) == []

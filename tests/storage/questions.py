@@ -10,7 +10,7 @@ from storage.database import Database
 OF_A_RUN = (
     "run", "attempts", "depths", "steps", "count_steps", "current_step", "feed", "commands", "switches",
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "budget_warnings", "problems",
-    "events", "version", "standing_counts",
+    "events", "version", "standing_counts", "baseline",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",

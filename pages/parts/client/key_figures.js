@@ -4,9 +4,9 @@ function span(seconds) {
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
 }
 
-function figure(label, value, note) {
+function figure(label, value, note, second) {
   const box = document.createElement("div")
-  for (const [tag, className, text] of [["dt", "", label], ["dd", "value", value], ["dd", "note", note]]) {
+  for (const [tag, className, text] of [["dt", "", label], ["dd", "value", value], ["dd", "note", note], ["dd", "second", second]]) {
     if (!text) continue
     const node = document.createElement(tag)
     node.className = className
@@ -19,7 +19,7 @@ function figure(label, value, note) {
 export default function ({ data, parentElement }) {
   const list = parentElement.querySelector(".figures")
   const elapsed = figure("Elapsed", "0:00", "")
-  list.replaceChildren(...data.items.map(item => figure(item.label, item.value, item.note)), elapsed)
+  list.replaceChildren(...data.items.map(item => figure(item.label, item.value, item.note, item.second)), elapsed)
   list.firstElementChild.className = `first ${data.items[0].tone}`
   const skew = data.server_now - Date.now() / 1000
   const tick = () => {

@@ -1,0 +1,32 @@
+"""How fast one thing is over another when each was measured against a third. Pure; knows neither kernels nor runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A ratio of two speed-ups over the same baseline, which cancels out.
+
+    `noise` is relative: those of both speed-ups combined in quadrature, since they were measured independently.
+    """
+
+    speedup: float
+    noise: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval, as wide as the noise says; a speed-up is never below zero."""
+        return self.speedup * max(0.0, 1 - self.noise)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the same interval."""
+        return self.speedup * (1 + self.noise)
+
+
+def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
+    """One speed-up over another, each with its relative noise."""
+    return Relative(speedup / other, math.hypot(noise, other_noise))
