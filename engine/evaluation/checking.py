@@ -219,13 +219,14 @@ class Check:
         )
 
 
-def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str]:
+def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str, float | None, float | None]:
     """Of the output nearest to its tolerance."""
     if not weighed:
-        return Standing.HELD, f"{described}: no outputs"
+        return Standing.HELD, f"{described}: no outputs", None, None
     worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
     standing = Standing.FLAGGED if worst.note else Standing.HELD
-    return standing, f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
+    told = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
+    return standing, told, worst.errors.relative, worst.allowed
 
 
 def _unfit(bench: Bench, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:

@@ -53,9 +53,11 @@ class Ledger:
     def __init__(self, checks: Iterable[str]) -> None:
         self._proofs = {check: Proof(Group.CORRECTNESS, check, Standing.ABSENT, NOT_REACHED) for check in checks}
 
-    def note(self, check: str, standing: Standing, detail: str) -> None:
-        """How a check ended."""
-        self._proofs[check] = Proof(Group.CORRECTNESS, check, standing, detail)
+    def note(
+        self, check: str, standing: Standing, detail: str, value: float | None = None, limit: float | None = None
+    ) -> None:
+        """How a check ended, and what was measured against what where it was a figure."""
+        self._proofs[check] = Proof(Group.CORRECTNESS, check, standing, detail, value, limit)
 
     def settle(self, check: str, detail: str) -> None:
         """A check that nothing spoke against has held."""

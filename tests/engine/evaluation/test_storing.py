@@ -21,8 +21,9 @@ from storage.records import TimingResult
 JUDGE = """
 import json, sys
 from engine.evaluation import judge, memory
+from engine.evaluation.sandbox import Walls
 memory.is_permitted = lambda pid: False
-print(json.dumps(judge.answer(json.load(sys.stdin))))
+print(json.dumps(judge.answer(json.load(sys.stdin), Walls())))
 """
 EAGER = """
 import torch
