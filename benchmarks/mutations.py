@@ -64,7 +64,7 @@ MUTATIONS = [
         PROPERTIES,
         ("        return 0.0\n    floor", "        return 1.0\n    floor"),
         ("OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor", "OWN_ERROR_FACTOR * own_error)"),
-        ("min(OWN_ERROR_FACTOR * _growth(depth) * change, MOST_FOR_SENSITIVITY)", "OWN_ERROR_FACTOR * change"),
+        ("min(OWN_ERROR_FACTOR * _growth(depth) * change, most)", "OWN_ERROR_FACTOR * change"),
         ("if error <= FULL_PRECISION * _growth(depth):", "if True:"),
         ("math.sqrt(max(1.0, depth / 1000.0))", "max(1.0, depth / 1000.0)"),
         ("return not own_error <=", "return own_error <="),
