@@ -64,7 +64,7 @@ MUTATIONS = [
         PROPERTIES,
         ("        return 0.0\n    floor", "        return 1.0\n    floor"),
         ("OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor", "OWN_ERROR_FACTOR * own_error)"),
-        ("min(OWN_ERROR_FACTOR * _growth(depth) * change, MOST_FOR_SENSITIVITY)", "OWN_ERROR_FACTOR * change"),
+        ("min(OWN_ERROR_FACTOR * _growth(depth) * change, most)", "OWN_ERROR_FACTOR * change"),
         ("if error <= FULL_PRECISION * _growth(depth):", "if True:"),
         ("math.sqrt(max(1.0, depth / 1000.0))", "max(1.0, depth / 1000.0)"),
         ("return not own_error <=", "return own_error <="),
@@ -82,7 +82,7 @@ MUTATIONS = [
         CHECKS,
         ("            if failure := self._try(trial, trials.poison_of(number)):", "            if failure := None:"),
         ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
-        ("if number == 1 and (failure := self._held", "if number == 99 and (failure := self._held"),
+        ('return self._held("after all trials") or self._weights()', "return self._weights()"),
     ),
     *of(
         "sides",
@@ -98,9 +98,9 @@ MUTATIONS = [
     *of(
         "poison",
         CHECKS,
-        ("libc.mallopt(_M_MMAP_MAX, 0)", "pass"),
         ("        tensor.fill_(value(", "        value(value("),
     ),
+    *of("callee", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
     *of("resizing", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
     *of(
         "contract",

@@ -12,6 +12,8 @@ from engine.evaluation import arena, poison
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.poison import Poison
 
+# An aligned allocation needs a hole somewhat larger than itself.
+SPARE = 1024
 _clock = time.perf_counter_ns
 
 
@@ -99,7 +101,9 @@ class Callee:
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
         """What `empty` hands out next has held poison, so that a forgotten write cannot pass by an old right answer."""
-        blocks = [torch.empty_like(target) for target in self._shared[self._outputs_group]]
+        blocks = [
+            torch.empty(target.numel() + SPARE, dtype=target.dtype) for target in self._shared[self._outputs_group]
+        ]
         poison.fill(blocks, poisoned)
 
 

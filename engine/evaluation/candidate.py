@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena, poison
+from engine.evaluation import arena
 from engine.evaluation.arena import Arena
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
@@ -71,11 +71,6 @@ class Candidate:
         assert self._callee is not None
         torch.manual_seed(seed)
         return self._callee.load(leaves, Poison(poison) if poison else None)
-
-    def keep_freed_memory(self) -> dict[str, Any]:
-        """From now on freed memory comes back as it was left: for checking, not for timing."""
-        poison.keep_freed_memory()
-        return {}
 
     def keep(self) -> dict[str, Any]:
         """Hold the outputs stored last to the end."""

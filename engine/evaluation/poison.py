@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from enum import StrEnum
 from math import nan
 
 import torch
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
 
 class Poison(StrEnum):
@@ -42,10 +39,3 @@ def count(tensor: torch.Tensor, poison: Poison) -> int:
     if poison is Poison.NAN and (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         return int(torch.isnan(tensor).sum())
     return 0 if tensor.dtype is torch.bool else int((tensor == value(tensor.dtype, poison)).sum())
-
-
-def keep_freed_memory() -> None:
-    """Let this process reuse large blocks it freed. glibc returns them to the system, and what comes back is zero."""
-    libc = ctypes.CDLL(None)
-    libc.mallopt(_M_MMAP_MAX, 0)
-    libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)

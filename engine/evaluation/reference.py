@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, comparison, poison, values
+from engine.evaluation import arena, comparison, values
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
@@ -107,11 +107,6 @@ class Reference:
             [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
         )
         return {"is_wide": is_wide}
-
-    def keep_freed_memory(self) -> dict[str, Any]:
-        """For checking, not for timing: large outputs then cost no new pages in every trial."""
-        poison.keep_freed_memory()
-        return {}
 
     def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
         """How far each float64 answer moves when every input moves by up to half a unit in its last place."""

@@ -16,7 +16,11 @@ TF32 = 2e-3
 OWN_ERROR_FACTOR = 8.0
 # Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
 ILL_CONDITIONED = 0.02
-MOST_FOR_SENSITIVITY = 1e-2
+# Below what operands of 11 bits cost on normal inputs, so that sensitivity never hides them.
+MOST_FOR_SENSITIVITY = 5e-4
+# A sum or a loss is one number, and cancels by chance: no other elements stand beside it to give it a scale.
+FEW_OUTPUTS = 16
+MOST_FOR_FEW = 5e-2
 # Of the typical (root mean square) error. Operands rounded to 11 bits (tf32, float16) leave 1e-4 to 5e-4, to 8 bits
 # (bfloat16) 2e-3: rounding operands costs the same at any depth, while float32's own error grows with it.
 FULL_PRECISION = 1e-5
@@ -45,18 +49,20 @@ def is_ill_conditioned(dtype: str, own_error: float) -> bool:
     return not own_error <= max(ILL_CONDITIONED, 2 * BY_DTYPE.get(dtype, 0.0))
 
 
-def raised(tolerance: float, change: float, depth: float) -> float:
+def raised(tolerance: float, change: float, depth: float, outputs: int) -> float:
     """The tolerance where the task itself is sensitive.
 
     Args:
         tolerance: allowed so far.
-        change: of the float64 answer, relative as errors are, when every input moves by half a unit in its last place.
-            No kernel can be asked to do better: its error is that of some inputs rounded differently.
+        change: of the float64 answer, relative as errors are, when every input moves by half a unit in its last place,
+            positive ones up and negative ones down: what cancels in a sum then adds up.
         depth: as above.
+        outputs: number of elements.
     """
     if not math.isfinite(change):
         return tolerance
-    return max(tolerance, min(OWN_ERROR_FACTOR * _growth(depth) * change, MOST_FOR_SENSITIVITY))
+    most = MOST_FOR_FEW if outputs < FEW_OUTPUTS else MOST_FOR_SENSITIVITY
+    return max(tolerance, min(OWN_ERROR_FACTOR * _growth(depth) * change, most))
 
 
 def label(error: float, depth: float) -> str:

@@ -55,7 +55,7 @@ def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -
     errors = comparison.errors(out, answer, own, scale)
     if is_wide and 0 < allowed < errors.relative < NEAR * allowed:
         told = bench.ask_reference("sensitivity", leaves=leaves, seed=bench.call_seed, by_rows=by_rows)
-        allowed = tolerance.raised(allowed, float(told["changes"][number]), bench.summed)
+        allowed = tolerance.raised(allowed, float(told["changes"][number]), bench.summed, out.numel())
     is_own_noise = errors.typical <= tolerance.OWN_ERROR_FACTOR * own_errors.typical
     weighed = Weighed(
         errors,

@@ -30,9 +30,9 @@ def widened(model: nn.Module) -> nn.Module:
 
 
 def nudged(tensor: torch.Tensor) -> torch.Tensor:
-    """Every element in double precision, moved by up to half a unit in the last place of its own dtype."""
+    """In double precision, positive numbers up and negative ones down by half a unit in the last place of the dtype."""
     if not is_rounded(tensor):
         return tensor.clone()
     wide = tensor.to(getattr(torch, wide_dtype(tensor.dtype)))
-    half_unit = torch.finfo(tensor.dtype).eps / 2
-    return wide * (1 + half_unit * (2 * torch.rand(tensor.shape, dtype=torch.float64) - 1))
+    size = torch.complex(wide.real.abs(), wide.imag.abs()) if wide.is_complex() else wide.abs()
+    return wide + size * (torch.finfo(tensor.dtype).eps / 2)

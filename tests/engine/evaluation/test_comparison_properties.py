@@ -199,13 +199,14 @@ def test_tolerance_never_falls_below_its_floor_and_never_becomes_infinite(own: f
     assert tolerance.BY_DTYPE[dtype] <= allowed < math.inf
     assert tolerance.allowed(dtype, math.inf, depth) == tolerance.allowed(dtype, 0.0, depth)
     assert tolerance.allowed(dtype, own, depth, "tf32") >= allowed
-    assert allowed <= tolerance.raised(allowed, own, depth) <= max(allowed, tolerance.MOST_FOR_SENSITIVITY)
-    assert tolerance.raised(allowed, math.inf, depth) == allowed
+    assert allowed <= tolerance.raised(allowed, own, depth, 99) <= max(allowed, tolerance.MOST_FOR_SENSITIVITY)
+    assert tolerance.raised(allowed, math.inf, depth, 99) == allowed
 
 
 def test_a_sensitive_task_raises_the_tolerance_only_so_far() -> None:
-    assert tolerance.raised(8e-6, 1e-5, 0.0) == pytest.approx(8e-5)
-    assert tolerance.raised(8e-6, 1.0, 0.0) == tolerance.MOST_FOR_SENSITIVITY
+    assert tolerance.raised(8e-6, 1e-5, 0.0, 99) == pytest.approx(8e-5)
+    assert tolerance.raised(8e-6, 1.0, 0.0, 99) == tolerance.MOST_FOR_SENSITIVITY
+    assert tolerance.raised(8e-6, 1.0, 0.0, 1) == tolerance.MOST_FOR_FEW
 
 
 def test_rounding_operands_to_tf32_is_allowed_no_more_at_greater_depth() -> None:
