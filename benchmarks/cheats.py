@@ -41,7 +41,7 @@ def judge(files: Sequence[Declaration], modes: Sequence[Mode]) -> int:
         with CpuToolchain(scratch, running.TIMES, running.LIMITS) as toolchain:
             for declared in files:
                 if declared.needs_walls and not running.walls_hold():
-                    print(f"{declared.name:42} not run: needs walls ({running.HOSTILE} is not set)")
+                    print(f"{declared.name:42} not run: needs walls")
                     continue
                 outcomes = [(mode, running.run(toolchain, scratch, declared, mode)) for mode in modes]
                 failed += report(declared, outcomes)
