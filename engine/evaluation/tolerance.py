@@ -12,6 +12,8 @@ BY_DTYPE: Mapping[str, float] = {
     "float16": 4e-3,
     "bfloat16": 2e-2,
 }
+UNITS: Mapping[str, float] = {"float64": 2.0**-52, "float32": 2.0**-23}
+ONE_WAY = 0.5
 TF32 = 2e-3
 OWN_ERROR_FACTOR = 8.0
 # Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
@@ -42,6 +44,15 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
     if precision == "tf32":
         floor = max(floor, TF32)
     return max(floor, OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor
+
+
+def of_one_way_rounding(dtype: str, length: int) -> float:
+    """Tolerance where all roundings of a sum may go one way: many equal terms, or small ones after a large one.
+
+    Half a unit per term is the most that a plain loop can lose. Measured for float32 over 4,096 to 393,216 terms:
+    0.04 to 0.07 units with equal terms, 0.24 with small ones that vanish beside a large one.
+    """
+    return ONE_WAY * UNITS[dtype] * length if dtype in UNITS else 0.0
 
 
 def is_ill_conditioned(dtype: str, own_error: float) -> bool:

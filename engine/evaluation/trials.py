@@ -41,6 +41,7 @@ FURTHER = (
     _styled(Style.WHOLE),
     _styled(Style.MIXED),
     _styled(Style.ONE_HOT),
+    _styled(Style.OUTLIERS),
 )
 PLAN = (*ESSENTIAL, *FURTHER)
 SHORT_PLAN = (FIRST, _styled(Style.NORMAL, is_essential=True))

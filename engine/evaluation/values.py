@@ -11,6 +11,7 @@ import torch
 
 SPARSE = 0.01
 SPRINKLED = 6
+OUTLIERS = 64
 GLANCE = 4096
 HALF_HUGE = 1e4
 
@@ -28,7 +29,12 @@ class Style(StrEnum):
     WHOLE = "whole numbers"
     MIXED = "mixed magnitudes"
     ONE_HOT = "one-hot rows"
+    OUTLIERS = "outliers"
     SPECIAL = "special values"
+
+
+ONE_WAY = frozenset({Style.CONSTANT, Style.WHOLE, Style.ONE_HOT, Style.OUTLIERS})
+"""Distributions under which all roundings of a sum may go the same way."""
 
 
 def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
@@ -43,6 +49,8 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
         return sprinkle(tensor)
     if _is_probability(tensor):
         return tensor
+    if style is Style.OUTLIERS:
+        return outliers(tensor)
     fresh = _DRAWN[style](tensor)
     if _is_sorted(tensor):
         fresh = fresh.sort(dim=-1).values
@@ -61,6 +69,15 @@ def sprinkle(tensor: torch.Tensor) -> torch.Tensor:
     order = torch.randperm(3)
     kinds = torch.tensor([nan, inf, -inf])[order[torch.arange(count) % 3]]
     found.view(-1)[places] = kinds.to(tensor.dtype)
+    return found
+
+
+def outliers(tensor: torch.Tensor) -> torch.Tensor:
+    """The same contents with other magnitudes at a few random places: a kernel that samples its inputs misses them."""
+    found = tensor.clone(memory_format=torch.contiguous_format)
+    count = max(1, min(OUTLIERS, tensor.numel() // 64))
+    sizes = 10.0 ** torch.empty(count).uniform_(0.3, 2.0) * torch.randn(count).sign()
+    found.view(-1)[_places(tensor.numel(), count)] = sizes.to(tensor.dtype)
     return found
 
 

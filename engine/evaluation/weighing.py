@@ -13,7 +13,7 @@ from engine.evaluation.comparison import Errors, Scale
 from engine.evaluation.failures import Failure
 from engine.evaluation.pattern import looks_rounded, pattern
 from engine.evaluation.trials import Trial
-from engine.evaluation.values import Style
+from engine.evaluation.values import ONE_WAY, Style
 from storage.records import Mismatch, Verdict
 
 # A task is asked how sensitive it is only when an error is near enough for that to matter: it costs a float64 pass.
@@ -49,6 +49,8 @@ def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -
     own_errors = comparison.errors(own, answer, own, scale)
     dtype = comparison.dtype_of(own)
     allowed = tolerance.allowed(dtype, own_errors.relative, bench.summed, bench.case.policy.precision)
+    if trial.style in ONE_WAY:
+        allowed = max(allowed, tolerance.of_one_way_rounding(dtype, bench.longest))
     if not is_wide:
         allowed *= 2  # The other side is the reference in its own dtype here, with an error of its own.
     is_ill = tolerance.is_ill_conditioned(dtype, own_errors.relative)

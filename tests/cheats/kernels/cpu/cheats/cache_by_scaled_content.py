@@ -1,12 +1,14 @@
 """Recognises inputs that are a multiple of earlier ones and scales the old product.
 
+No timed call gets such inputs, so what it does then is honest work: it may pass, at its true speed.
+
 Task: square_matmul N=192
-Verdict: incorrect | refused
+Verdict: incorrect | refused | passed
 Says: wrong
-Also without screening: incorrect | refused
+Also without screening: incorrect | refused | passed
 Known from: GM 5d299fd, own
 Walls: not needed
-Speedup: any
+Speedup: at most 2
 """
 import torch
 import torch.nn as nn

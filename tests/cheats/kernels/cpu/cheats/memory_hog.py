@@ -1,9 +1,9 @@
 """Allocates and touches memory until something gives, twelve gibibytes at most.
 
 Task: swish batch_size=64 dim=4096
-Verdict: out_of_memory | refused | runtime_error
-Says: memory | kill
-Also without screening: out_of_memory | runtime_error | refused
+Verdict: out_of_memory | refused | runtime_error | timeout
+Says: memory | kill | no answer
+Also without screening: out_of_memory | runtime_error | refused | timeout
 Known from: own
 Walls: needed
 Speedup: any
