@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable
-from engine.evaluation import compiled, lease, suspicion
+from engine.evaluation import compiled, judging, lease, suspicion
 from engine.evaluation.judging import Judging
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.suspicion import Bounds
@@ -74,8 +75,9 @@ class CpuToolchain:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with everything on this machine that can change a result."""
-        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), len(os.sched_getaffinity(0))]
+        """Changes with everything that can change a result, the evaluator's own code included."""
+        threads = len(os.sched_getaffinity(0))
+        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator()]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
     def compile(self, task: Task, source: str) -> CompileResult:
@@ -178,6 +180,15 @@ class CpuToolchain:
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
             return self._judging.ask(request, JUDGE_S)
+
+
+@functools.cache
+def _evaluator() -> str:
+    """Of the code that judges: what an older version let through must be judged again."""
+    code = hashlib.sha256()
+    for path in sorted(Path(judging.__file__).parent.rglob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()
 
 
 def cache_folder() -> Path:
