@@ -116,6 +116,10 @@ def _plain_names(view: View) -> Iterator[Breach]:
             yield Breach(
                 Rule.DYNAMIC, _line(view, named), f"C++ `{named.name}` runs Python from C++; leave it out", True
             )
+        elif _is_looked_up(view, named):
+            yield Breach(
+                Rule.DYNAMIC, _line(view, named), "C++ `.attr()` reaches Python objects by name; leave it out", True
+            )
         elif named.name.startswith(("std::filesystem", "boost::", "std::experimental::filesystem")):
             yield Breach(
                 Rule.OUTSIDE, _line(view, named), f"C++ `{named.name}` reaches files; a kernel needs none", True
@@ -126,6 +130,13 @@ def _plain_names(view: View) -> Iterator[Breach]:
 
 def _imports(view: View, named: Named) -> bool:
     return named.leaf in ("import", "import_") or view.text(named.last + 2) == "import"
+
+
+def _is_looked_up(view: View, named: Named) -> bool:
+    """`x.attr("name")`, unless it is assigned to, as a module's own attributes are."""
+    opening = named.last + 1
+    is_call = named.leaf == "attr" and view.is_member(named) and view.text(opening) == "("
+    return is_call and view.text(view.after(opening)) != "="
 
 
 def _calls(view: View) -> Iterator[Breach]:

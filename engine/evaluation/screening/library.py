@@ -17,6 +17,7 @@ SYMBOL_SIZE = 24
 _NUMERICAL = re.compile(
     r"^(cublas|cudnn|cusparse|cusolver|cufft|cutensor|dnnl_|mkldnn|cblas_|LAPACKE_|mkl_|MKL_|xnn_|nnp_|fbgemm|armpl_|openblas"
     r"|_ZNK?(4dnnl|6fbgemm|5ideep)|aoti_torch_(cpu|cuda|xpu|mps|mkldnn)_)"
+    r"|^_ZN2at(6native|10redispatch)\d|^_ZN2at3cpu\d+(?!\d|is_|L\d|init_)|^_ZNK?3c1010Dispatcher\d+(findSchema|callBoxed|redispatch)"
     r"|^v[sd](Exp|Tanh|Erf|Sqrt|Ln|Mul|Add|Div)$|^[sdcz](gemm|gemv|ger|symm|syrk|trmm|trsm|axpy|dot|scal|nrm2)_$"
 )
 _STREAMS = re.compile(

@@ -43,6 +43,8 @@ HONEST = [
     "__cxa_throw",
     "getenv",
     "_ZN2at4_ops12fill__Scalar4callEv",
+    "_ZN2at3cpu21is_cpu_support_avx512Ev",
+    "_ZN2at15get_num_threadsEv",
 ]
 
 
@@ -58,6 +60,9 @@ def test_what_honest_libraries_link_is_let_through() -> None:
         ("_ZN2at4_ops6matmul4callERKNS_6TensorES4_", Rule.LIBRARY),
         ("_ZN2at4_ops10mul_Tensor4callERKNS_6TensorES4_", Rule.LIBRARY),
         ("_ZN2at4_ops9fill_diagonal_4callEv", Rule.LIBRARY),
+        ("_ZN2at3cpu2mmERKNS_6TensorES3_", Rule.LIBRARY),
+        ("_ZN2at6native7cpublas4gemmENS0_13TransposeTypeES2_lllfPKflS4_lfPfl", Rule.LIBRARY),
+        ("_ZNK3c1010Dispatcher17findSchemaOrThrowEPKcS2_", Rule.LIBRARY),
         ("sgemm_", Rule.LIBRARY),
         ("cblas_sgemm", Rule.LIBRARY),
         ("cublasSgemm_v2", Rule.LIBRARY),

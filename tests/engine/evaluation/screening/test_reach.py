@@ -2,12 +2,14 @@
 
 import pytest
 
+from engine.evaluation.screening import Rule
 from tests.engine.evaluation.screening.candidates import (
     CALL,
     SWISH,
     forward,
     found,
     refused,
+    with_cpp,
     with_init,
     with_top_and_forward,
 )
@@ -126,3 +128,12 @@ def test_an_operator_is_found_however_python_reaches_it(source: str) -> None:
 )
 def test_the_same_ways_to_a_kernel_are_free(source: str) -> None:
     assert refused(source) == set(), found(source)
+
+
+def test_a_method_looked_up_by_name_in_cpp_is_refused() -> None:
+    assert Rule.DYNAMIC in refused(with_cpp('auto s = py::cast(x).attr("sig" "moid")();'))
+
+
+def test_an_attribute_that_a_module_sets_is_let_through() -> None:
+    source = with_cpp(top='PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.attr("version") = 1; }')
+    assert Rule.DYNAMIC not in refused(source)
