@@ -18,8 +18,8 @@ POINTERS = words("* & && const volatile __restrict__ __restrict restrict")
 FOLLOWERS = words("= ; , ) { ( [ :")
 CONTROL = words("if for while switch catch")
 NO_NAMES = words(
-    """return else case goto throw new delete do sizeof co_return co_await co_yield typename class struct union enum using
-    namespace template operator public private protected and or not"""
+    """return else case goto throw new delete do sizeof co_return co_await co_yield typename class struct union enum
+    using namespace template operator public private protected and or not"""
 )
 AFTER_PARAMETERS = words("mutable noexcept const override final")
 VALUE_WORDS = BUILT_IN | words("static_cast reinterpret_cast const_cast sizeof true false nullptr const")
@@ -47,9 +47,7 @@ class Shadows:
         self._table: dict[str, list[Declared]] = {}
         self._openers = self._opened(start, end)
         # A lambda with template parameters declares names where this reading would see variables.
-        self._is_readable = not any(
-            view.text(i) == "]" and view.text(i + 1) == "<" for i in range(start, end)
-        )
+        self._is_readable = not any(view.text(i) == "]" and view.text(i + 1) == "<" for i in range(start, end))
         for place in range(start, end if self._is_readable else start):
             self._read(place)
 
@@ -79,7 +77,8 @@ class Shadows:
 
     def _read(self, place: int) -> None:
         view, before = self._view, self._view.at(place - 1)
-        if before.text in (";", "{", "}", "(", ",", ")", "") and view.at(place).is_name:
+        is_labelled = before.text == ":" and view.text(place - 3) in (";", "{", "}")
+        if (is_labelled or before.text in (";", "{", "}", "(", ",", ")", "]", "")) and view.at(place).is_name:
             if before.text != "," or view.text(self._openers[place]) == "(":
                 self._declaration(place)
         elif before.text in ("[", ",", "&") and view.text(place + 1) == "=" and self._is_capture(place):
@@ -89,6 +88,8 @@ class Shadows:
         named = view.named_at(place)
         if named is not None and (is_tensor_type(view, named) or named.name == "auto"):
             self._unread(self._after_pointers(named.last + 1))
+        elif view.text(place) == "decltype":
+            self._unread(self._after_pointers(view.after(place + 1)))
 
     def _unread(self, place: int) -> None:
         """A variable of a type not read: it is no tensor for certain only where a declaration says so."""
@@ -107,7 +108,8 @@ class Shadows:
         is_plain = not is_auto and self._types.is_plain(place, end)
         for name, value in self._declarators(end):
             is_value = is_auto and value is not None and self._is_plain_value(value)
-            self._learn(view.text(name), name, is_plain or is_value)
+            seen = end if view.text(name + 1) in ("]", ",") and view.text(end) == "[" else name
+            self._learn(view.text(name), seen, is_plain or is_value)
 
     def _after_type(self, place: int) -> int | None:
         view = self._view

@@ -16,7 +16,9 @@ KNOWN = BUILT_IN | words(
 KNOWN_PATTERN = re.compile(r"u?int(_fast|_least)?\d+_t|__m(64|128|256|512)[di]?|__half2?|__nv_bfloat162?")
 LIBRARIES = re.compile(r"(std|cute|cutlass|at::vec)::[\w:]+")
 # Templates that say another type by computing it.
-COMPUTED = re.compile(r"decay|remove_|add_|result|element|common_|conditional|type_t|value_type|any$|identity|wrapper|enable")
+COMPUTED = re.compile(
+    r"decay|remove_|add_|result|element|common_|conditional|type_t|value_type|any$|identity|wrapper|enable"
+)
 HOLDS_TENSOR = frozenset({"Tensor", "TensorBase", "Variable", "auto", "decltype"})
 
 
