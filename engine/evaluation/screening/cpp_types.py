@@ -15,10 +15,6 @@ KNOWN = BUILT_IN | words(
 )
 KNOWN_PATTERN = re.compile(r"u?int(_fast|_least)?\d+_t|__m(64|128|256|512)[di]?|__half2?|__nv_bfloat162?")
 LIBRARIES = re.compile(r"(std|cute|cutlass|at::vec)::[\w:]+")
-# Templates that say another type by computing it.
-COMPUTED = re.compile(
-    r"decay|remove_|add_|result|element|common_|conditional|type_t|value_type|any$|identity|wrapper|enable"
-)
 HOLDS_TENSOR = frozenset({"Tensor", "TensorBase", "Variable", "auto", "decltype"})
 
 
@@ -52,7 +48,7 @@ class Types:
         if name in KNOWN or KNOWN_PATTERN.fullmatch(name) or name in self._classes:
             return name not in self._view.aliases
         if LIBRARIES.fullmatch(name):
-            return not COMPUTED.search(name)
+            return True
         if len(parts) == 1 and name in self._aliases and depth < 4:
             inner = re.findall(r"[A-Za-z_][\w:]*", self._aliases[name])
             return bool(inner) and all(self._is_known(each.split("::"), depth + 1) for each in inner)

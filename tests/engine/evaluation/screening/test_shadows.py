@@ -155,6 +155,8 @@ EVASIONS = {
     ),
     "template's type": with_cpp("  auto f = []<class T>(T x) { return x + x; }; y = f(y);\n"),
     "template's number": with_cpp("  auto f = []<int x, int z>() {}; y = x * y;\n"),
+    "template's number in a call": with_cpp("  use([]<int z, int x = 3>() {}, x * x);\n"),
+    "class that holds a tensor": with_cpp("  { P x{y}; y = x * x; }\n", "struct P { at::Tensor t; };"),
     "prototype": with_cpp("  void g(float x); y = x * y;\n"),
     "function type": with_cpp("  std::function<at::Tensor(float x)> g = [&](float z) { return x * x; };\n"),
     "capture of a tensor": with_cpp("  auto f = [x = y] { return x * x; };\n"),
