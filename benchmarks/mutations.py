@@ -60,7 +60,11 @@ def _is_noticed(tree: Path, mutation: Mutation) -> bool:
 
 
 def _failing_test(tree: Path, tests: tuple[str, ...]) -> str:
-    """Name of the first test that fails, empty when all pass; a run that hangs has noticed too."""
+    """Name of the first test that fails, empty when all pass; a run that hangs has noticed too.
+
+    Raises:
+        RuntimeError: no test ran, which says nothing about the mutation.
+    """
     command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-o", "addopts=", *tests]
     try:
         done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=LIMIT_S)
@@ -68,6 +72,8 @@ def _failing_test(tree: Path, tests: tuple[str, ...]) -> str:
         return "no end within the limit"
     if done.returncode == 0:
         return ""
+    if not done.stdout:
+        raise RuntimeError(f"the tests did not start: {done.stderr[-500:]}")
     found = re.search(r"^(?:FAILED|ERROR) \S*?::?(\S+)", done.stdout, re.MULTILINE)
     return found.group(1) if found else done.stdout[-200:]
 

@@ -17,7 +17,7 @@ MEMORY = (f"{TESTS}/test_memory.py",)
 SUSPICION = (f"{TESTS}/test_suspicion.py",)
 IDLE = (f"{TESTS}/test_timing.py", "-k", "burns or left_running")
 GATE = (f"{TESTS}/test_gate.py",)
-TRIALS = (f"{TESTS}/test_checking.py", "-k", "order_of_further")
+TRIALS = (f"{TESTS}/test_trials.py", f"{TESTS}/test_checking.py", "-k", "order_of_further or secret")
 
 MUTATIONS = [
     *of(
