@@ -152,7 +152,6 @@ MUTATIONS = [
         ("if extent * like.itemsize > max(", "if extent < 0 * max("),
         ("return isinstance(step, int) and 0 <= step < HIGHEST", "return isinstance(step, int)"),
         ("return difference == 0", "return True"),
-        ("        if moved <= 0:\n", "        if moved < -1:\n"),
     ),
     *of(
         "idle",
