@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from engine.evaluation.screening import operators
+from engine.evaluation.screening import containers, operators
 from engine.evaluation.screening.scopes import root_name
 from engine.evaluation.screening.state import State
 from engine.evaluation.screening.uses import Act
@@ -62,7 +62,9 @@ class Attributes(State):
                 return self._of_parent(kind, name)
             case Layer():
                 return self._of_layer(value, name)
-            case Extension() | Box() | Names():
+            case Box():
+                return containers.attribute(value, name)
+            case Extension() | Names():
                 return frozenset({value})
             case Number():
                 return NUMBER
@@ -189,7 +191,9 @@ class Attributes(State):
         """A tensor that an expression names now also holds what these values hold."""
         if not (found := [load for load in loads(values) if load.is_result]):
             return
-        extra = tensor(max(found))
+        self._spread(target, tensor(max(found)))
+
+    def _spread(self, target: ast.expr, extra: Values) -> None:
         match target:
             case ast.Name(id=name):
                 self.has_grown |= self.scope.put(name, extra, False)
@@ -198,7 +202,7 @@ class Attributes(State):
                     if isinstance(value, Instance):
                         self.learn(self.attribute_table(value.kind), name, extra)
             case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-                self.taint(inner, values)
+                self._spread(inner, containers.inside(self.values(inner, quiet=True), extra))
 
     def from_names(self, names: Names, key: Values, node: ast.AST, callee: bool = False) -> Values:
         """`vars(x)[key]`; an unknown key may be anything."""

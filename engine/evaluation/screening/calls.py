@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from engine.evaluation.screening import containers
 from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.library_calls import QUERIES, LibraryCalls
 from engine.evaluation.screening.uses import Act
@@ -29,6 +30,7 @@ from engine.evaluation.screening.values import (
     Unknown,
     Value,
     Values,
+    box,
     loads,
     tensor,
     union,
@@ -66,6 +68,8 @@ class Calls(LibraryCalls):
                 return self.from_names(value, given.at(0), node)
             case Getter():
                 return self._call_getter(value, given, node)
+            case Text() if given.load is not None:
+                return box([union(given.all)])
             case Tensor() | Number() | Text() | Parent():
                 return frozenset({value})
             case Unknown():
@@ -83,7 +87,8 @@ class Calls(LibraryCalls):
         workers = frozenset(v for v in inside if isinstance(v, Layer | Instance))
         if workers and given.load is not None:
             return self.call(workers, given, node)
-        return union((inside, frozenset({value}), *given.plain[1:]))
+        is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        return containers.method(value, node.func.attr if is_method else "", given.plain)  # type: ignore[attr-defined]
 
     def _call_instance(self, value: Instance, given: Arguments, node: ast.expr) -> Values:
         found: list[Value] = []
@@ -124,4 +129,6 @@ class Calls(LibraryCalls):
             self.taint(node.func.value, tensor(most))
         if name in QUERIES or name.startswith("is_"):
             return NUMBER
+        if name in containers.SEQUENCES:
+            return box([tensor(most)])
         return tensor(Load.BLANK if name.startswith("new_") else most)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from engine.evaluation.screening import operators
 from engine.evaluation.screening.cpp_names import COMPUTING_NAMESPACES
+from engine.evaluation.screening.cpp_shadows import Shadows
 from engine.evaluation.screening.cpp_tensors import (
     FREE_CPP_METHODS,
     LAST_OF_CHAIN,
@@ -17,6 +18,7 @@ from engine.evaluation.screening.cpp_tensors import (
     is_computing_function,
     tensors_in,
 )
+from engine.evaluation.screening.cpp_types import Types
 from engine.evaluation.screening.cpp_view import Named, View
 from engine.evaluation.screening.tables import words
 
@@ -36,13 +38,26 @@ class Computed:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """The tensors of one part."""
+
+    names: frozenset[str]
+    shadows: Shadows
+
+    def has(self, named: Named) -> bool:
+        """True when a name stands for a tensor where it is written."""
+        return named.is_plain and named.name in self.names and not self.shadows.hides(named)
+
+
 def computing(view: View, own: frozenset[str]) -> Iterator[Computed]:
     """Everything PyTorch would compute. `own`: names of functions declared anywhere in the candidate's C++."""
     yield from _functions(view)
+    types, everywhere = Types(view), global_tensors(view)
     for start, end in view.parts():
-        tensors = tensors_in(view, start, end)
-        if tensors or global_tensors(view):
-            yield from _on_tensors(view, start, end, tensors | global_tensors(view), own)
+        if tensors := tensors_in(view, start, end) | everywhere:
+            shadows = Shadows(view, types, start, end, tensors)
+            yield from _on_tensors(view, start, end, Tensors(tensors, shadows), own)
 
 
 def _functions(view: View) -> Iterator[Computed]:
@@ -62,10 +77,10 @@ def _path(name: str) -> str:
     return f"torch.{leaf}"
 
 
-def _on_tensors(view: View, start: int, end: int, tensors: frozenset[str], own: frozenset[str]) -> Iterator[Computed]:
+def _on_tensors(view: View, start: int, end: int, tensors: Tensors, own: frozenset[str]) -> Iterator[Computed]:
     for named in view.names_between(start, end):
         line = view.at(named.first).line
-        if named.is_plain and named.name in tensors and not view.is_member(named):
+        if tensors.has(named) and not view.is_member(named):
             yield from _methods(view, named.last + 1, named.name)
             yield from _arithmetic(view, named)
         elif re.match(r"(at|torch)::[a-z]", named.name) and view.text(named.last + 1) == "(":
@@ -105,7 +120,7 @@ def _is_declarator(view: View, named: Named) -> bool:
     return view.at(place).is_name and view.text(place) in ("Tensor", "auto", "TensorBase", "Variable")
 
 
-def _is_lookup(view: View, named: Named, tensors: frozenset[str], own: frozenset[str]) -> bool:
+def _is_lookup(view: View, named: Named, tensors: Tensors, own: frozenset[str]) -> bool:
     """An undeclared function called on a tensor: C++ finds PyTorch's by its argument."""
     is_call = view.text(named.last + 1) == "(" and named.is_plain and not view.is_member(named)
     if not is_call or named.name in own or not re.fullmatch(r"_?[a-z][a-z0-9_]*", named.name):
@@ -128,9 +143,9 @@ def _argument_starts(view: View, place: int) -> Iterator[int]:
         place += 1
 
 
-def _is_tensor_argument(view: View, place: int, tensors: frozenset[str]) -> bool:
+def _is_tensor_argument(view: View, place: int, tensors: Tensors) -> bool:
     named = view.named_at(place)
-    if named is None or named.name not in tensors:
+    if named is None or not tensors.has(named):
         return False
     following = view.text(named.last + 1)
     return following in (",", ")") or (following in (".", "[") and chain_end(view, named.last + 1) is None)

@@ -7,9 +7,9 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from engine.evaluation.screening import operators
 from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.keeping import Keeping
+from engine.evaluation.screening.arithmetic import Arithmetic
+from engine.evaluation.screening.containers import contents, is_operator
 from engine.evaluation.screening.scopes import defaults
 from engine.evaluation.screening.strings import TEXT_METHODS, join, text_method
 from engine.evaluation.screening.uses import Act
@@ -29,14 +29,12 @@ from engine.evaluation.screening.values import (
     Values,
     box,
     elements,
-    loads,
-    tensor,
     texts,
     union,
 )
 
 
-class Expressions(Keeping):
+class Expressions(Arithmetic):
     """Expression by expression."""
 
     def values(self, node: ast.expr, callee: bool = False, quiet: bool = False) -> Values:
@@ -86,6 +84,8 @@ class Expressions(Keeping):
         return self.attribute(self.values(node.value, callee=True), node.attr, node, callee)
 
     def _call_node(self, node: ast.Call, callee: bool) -> Values:
+        if self._is_fold_of_numbers(node) and is_operator(self.values(node.args[0], callee=True, quiet=True)):
+            return NUMBER
         plain = [self.values(a.value if isinstance(a, ast.Starred) else a) for a in node.args]
         named = {k.arg or "**": self.values(k.value) for k in node.keywords}
         is_loose = any(isinstance(a, ast.Starred) for a in node.args) or "**" in named
@@ -101,47 +101,18 @@ class Expressions(Keeping):
                 self.grow_container(node.func, receiver, given, node)
             if node.func.attr.startswith("register_") or node.func.attr == "add_module":
                 self.register(node.func, receiver, given, node)
+            return self.call(self.attribute(receiver, node.func.attr, node.func, callee=True), given, node)
         return self.call(self.values(node.func, callee=True), given, node)
 
-    def _binary(self, node: ast.BinOp, callee: bool) -> Values:
-        left, right = self.values(node.left), self.values(node.right)
-        method = operators.METHOD_OF[type(node.op).__name__]
-        is_own = any(isinstance(v, Instance) for v in (*left, *right))
-        if is_own:
-            self.special(right, f"__r{method}__", [left])
-        if (found := [*loads(left), *loads(right)]) and not is_own:
-            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
-            return tensor(max(found))
-        if own := self.special(left, f"__{method}__", [right]):
-            return own
-        is_text = any(isinstance(v, Text) for v in (*left, *right))
-        if isinstance(node.op, ast.Add) and is_text:
-            return join([left, right])
-        if isinstance(node.op, ast.Mod | ast.Mult) and is_text:
-            spread = [item for v in right if isinstance(v, Box) for item in v.items]
-            return join([left, *(spread or [right])], is_whole=False)
-        if isinstance(node.op, ast.Add) and any(isinstance(v, Box) for v in left):
-            return box([i for v in (*left, *right) if isinstance(v, Box) for i in v.items])
-        if isinstance(node.op, ast.BitOr | ast.Mult) and any(isinstance(v, Box) for v in (*left, *right)):
-            return union((left, right))
-        return NUMBER
-
-    def _unary(self, node: ast.UnaryOp, callee: bool) -> Values:
-        values = self.values(node.operand)
-        if (found := loads(values)) and not isinstance(node.op, ast.Not):
-            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
-            return tensor(max(found))
-        return NUMBER
-
-    def _compare(self, node: ast.Compare, callee: bool) -> Values:
-        sides = [self.values(side) for side in (node.left, *node.comparators)]
-        is_none = any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
-        is_math = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops)
-        found = [load for side in sides for load in loads(side)]
-        if found and is_math and not is_none:
-            self.note(Act.COMPUTED, type(node.ops[0]).__name__, node, is_result=max(found).is_result)
-            return tensor(max(found))
-        return NUMBER
+    def _is_fold_of_numbers(self, node: ast.Call) -> bool:
+        """`functools.reduce(operator.mul, x.shape)`: a function of numbers is no operator on tensors."""
+        leaf = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if leaf != "reduce" or len(node.args) < 2 or node.keywords:
+            return False
+        path = frozenset({Path("functools.reduce")})
+        return self.values(node.func, callee=True, quiet=True) == path and all(
+            isinstance(v, Number) for a in node.args[1:] for v in contents(self.values(a))
+        )
 
     def _choice(self, node: ast.IfExp | ast.BoolOp, callee: bool) -> Values:
         if isinstance(node, ast.IfExp):
@@ -156,7 +127,7 @@ class Expressions(Keeping):
     def _dictionary(self, node: ast.Dict, callee: bool) -> Values:
         for key in node.keys:
             if key is not None:
-                self.values(key, callee=True)
+                self.values(key)
         return box([union([self.values(value) for value in node.values])])
 
     def _subscript(self, node: ast.Subscript, callee: bool) -> Values:
@@ -166,6 +137,8 @@ class Expressions(Keeping):
             match value:
                 case Names():
                     found.append(self.from_names(value, key, node, callee))
+                case Box() if isinstance(node.slice, ast.Slice):
+                    found.append(box([value.all]))
                 case Box() if len(key) == 1:
                     place = getattr(next(iter(key)), "value", None)
                     is_known = isinstance(place, int) and -len(value.items) <= place < len(value.items)
@@ -226,9 +199,9 @@ class Expressions(Keeping):
         ast.Name: _name,
         ast.Attribute: _attribute_node,
         ast.Call: _call_node,
-        ast.BinOp: _binary,
-        ast.UnaryOp: _unary,
-        ast.Compare: _compare,
+        ast.BinOp: Arithmetic.binary,
+        ast.UnaryOp: Arithmetic.unary,
+        ast.Compare: Arithmetic.compare,
         ast.IfExp: _choice,
         ast.BoolOp: _choice,
         ast.List: _container,

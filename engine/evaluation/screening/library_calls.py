@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from engine.evaluation.screening import operators
+from engine.evaluation.screening import containers, operators
 from engine.evaluation.screening.arguments import Arguments
 from engine.evaluation.screening.attributes import Attributes
 from engine.evaluation.screening.strings import join
+from engine.evaluation.screening.tables import words
 from engine.evaluation.screening.uses import Act
 from engine.evaluation.screening.values import (
     NOTHING,
@@ -47,31 +48,10 @@ CONTAINERS = frozenset(
 )
 NUMBERS = frozenset(
     f"builtins.{name}"
-    for name in [
-        "int",
-        "float",
-        "bool",
-        "len",
-        "abs",
-        "min",
-        "max",
-        "round",
-        "divmod",
-        "range",
-        "pow",
-        "isinstance",
-        "issubclass",
-        "hasattr",
-        "callable",
-        "id",
-        "hash",
-        "all",
-        "any",
-        "ord",
-        "print",
-        "complex",
-        "slice",
-    ]
+    for name in words(
+        """int float bool len abs min max round divmod range pow isinstance issubclass hasattr callable id
+        hash all any ord print complex slice"""
+    )
 )
 CALLABLE = (Function, Bound, Method, Layer, Instance, Extension)
 QUERIES = operators.LOOKS - {"grad", "storage", "__getitem__"}
@@ -132,6 +112,12 @@ class LibraryCalls(Attributes):
             return self._from_torch(name, last, load)
         if name == "importlib.import_module":
             return self.imported(texts(given.at(0)))
+        if name.startswith("collections.") and last in containers.MAKERS:
+            return box([union(map(elements, given.all))])
+        if name == "types.SimpleNamespace":
+            return box([union(given.all)])
+        if name.startswith("copy.") and given.plain:
+            return given.at(0)
         if name.startswith(("functools.", "itertools.", "copy.", "collections.", "contextlib.", "enum.")):
             return union((*given.all, *(elements(v) for v in given.all))) or UNKNOWN
         if name.startswith(("math.", "time.")):
@@ -145,7 +131,8 @@ class LibraryCalls(Attributes):
         parts = name.split(".")
         if len(parts) > 1 and (parts[1] in operators.NEUTRAL_PACKAGES or parts[1] in operators.NEUTRAL):
             return UNKNOWN if load is None else tensor(load)
-        return tensor(load if load is not None else Load.BLANK)
+        held = tensor(load if load is not None else Load.BLANK)
+        return box([held]) if last in containers.SEQUENCES else held
 
     def _from_operator(self, last: str, given: Arguments, load: Load | None) -> Values:
         if last in ("attrgetter", "methodcaller"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from engine.evaluation.screening.finding import Finding, Rule
 from engine.evaluation.screening.uses import Act, Reading
-from engine.evaluation.screening.values import Load, Tensor, Unknown, Values, loads
+from engine.evaluation.screening.values import Box, Load, Tensor, Values, loads
 
 REFERENCE = "Model"
 
@@ -47,7 +47,8 @@ def _kernel(reading: Reading) -> Iterator[Finding]:
 def _may_be_result(values: Values) -> bool:
     if any(load is Load.KERNEL for load in loads(values)):
         return True
-    return any(isinstance(value, Unknown) or not isinstance(value, Tensor) for value in values)
+    inner = [value.all for value in values if isinstance(value, Box)]
+    return any(not isinstance(value, Tensor | Box) for value in values) or any(map(_may_be_result, inner))
 
 
 def _tensor_classes(module: ast.Module) -> Iterator[Finding]:

@@ -121,7 +121,9 @@ class Reader(Statements):
     def _inputs(self, entry: Function, skip: int, count: int) -> list[Values]:
         arguments = [*entry.node.args.posonlyargs, *entry.node.args.args][skip : skip + count]
         optional = {name for name, default in defaults(entry.node.args) if not _is_none(default)}
-        return [NUMBER if a.arg in optional or _is_plain(a.annotation) else tensor(Load.INPUT) for a in arguments]
+        # The first argument of a model is a tensor, whatever its annotation or default says.
+        plain = {a.arg for a in arguments[1:] if a.arg in optional or _is_plain(a.annotation)}
+        return [NUMBER if a.arg in plain else tensor(Load.INPUT) for a in arguments]
 
     def _read_function(self, function: Function) -> None:
         node, scope = function.node, self.scopes[function.node]
@@ -168,6 +170,10 @@ def _is_plain(annotation: ast.expr | None) -> bool:
             return name in PLAIN_TYPES
         case ast.Constant(value=str(name)):
             return name in PLAIN_TYPES
+        case ast.Subscript(value=ast.Name(id="Optional" | "List" | "list"), slice=inner):
+            return _is_plain(inner)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return all(_is_none(side) or _is_plain(side) for side in (left, right))
         case ast.Subscript(value=inner):
             return _is_plain(inner)
         case _:

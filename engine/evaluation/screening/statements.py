@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from engine.evaluation.screening.arguments import Arguments
+from engine.evaluation.screening.containers import operands
 from engine.evaluation.screening.expressions import Expressions
 from engine.evaluation.screening.scopes import Scope, defaults
 from engine.evaluation.screening.strings import join
@@ -20,7 +21,6 @@ from engine.evaluation.screening.values import (
     Values,
     box,
     elements,
-    loads,
     tensor,
     union,
 )
@@ -125,7 +125,7 @@ class Statements(Expressions):
 
     def _augment(self, node: ast.AugAssign) -> None:
         old, new = self.values(node.target), self.values(node.value)
-        if found := [*loads(old), *loads(new)]:
+        if found := [*operands(old), *operands(new)]:
             self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
             self.assign(node.target, tensor(max(found)))
         elif any(isinstance(v, Text) for v in old):

@@ -235,3 +235,20 @@ def test_a_missing_wall_is_absent_with_its_reason() -> None:
     assert proofs["own file system"].standing is Standing.ABSENT
     assert "not permitted" in proofs["own file system"].detail
     assert proofs["limits on time, memory, processes, files and output"].standing is Standing.HELD
+
+
+def test_no_descriptor_and_no_capability_of_the_parent_is_left(walls: Walls, folder: Path) -> None:
+    inherited = os.open(folder, os.O_RDONLY)
+    try:
+        found = behind(
+            walls,
+            folder,
+            lambda: [
+                outcome(lambda: os.fstat(inherited)),
+                Path("/proc/self/status").read_text().split("CapEff:\t")[1][:16],
+            ],
+        )
+    finally:
+        os.close(inherited)
+    assert found[0] != "done"
+    assert int(found[1], 16) == 0 or not (walls.has_own_user or walls.needs_user_namespace)

@@ -1,0 +1,81 @@
+"""Changes of what judges a result: comparison, tolerance, inputs, the order of trials, the contract of outputs."""
+
+from __future__ import annotations
+
+from benchmarks.mutation import TESTS, of
+
+PROPERTIES = (f"{TESTS}/test_comparison_properties.py", f"{TESTS}/test_comparison.py")
+PATTERNS = (f"{TESTS}/test_pattern.py",)
+CHECKS = (f"{TESTS}/test_checking.py",)
+VERDICTS = (f"{TESTS}/test_verdicts.py", "-k", "bad_candidate or positive or integer or located")
+
+MUTATIONS = [
+    *of(
+        "comparison",
+        PROPERTIES,
+        ("if not float(excess.max()) <= 0.0:", "if float(excess.max()) > 0.0:"),
+        ("        return torch.equal(out, own)\n", "        return True\n"),
+        ("masks = [~(_distance(o, a, r, s)[0] <= tolerance)", "masks = [(_distance(o, a, r, s)[0] > tolerance * 20)"),
+        ("torch.where(comparable | overflowed, relative, torch.inf)", "relative"),
+        ("comparable = torch.isfinite(target) & torch.isfinite(wide)", "comparable = torch.isfinite(target)"),
+        ("overflowed = is_same & ~torch.isfinite(own)", "overflowed = ~torch.isfinite(own)"),
+        ("torch.where(out == own, 0.0, torch.inf)", "torch.where(absolute == 0, 0.0, torch.inf)"),
+        ("nan=torch.inf, posinf=torch.inf", "nan=0.0, posinf=0.0"),
+        ("clamp_(min=LEAST_ROW * whole)", "clamp_(min=whole)"),
+        ("torch.view_as_real(tensor) if tensor.is_complex()", "tensor.real if tensor.is_complex()"),
+    ),
+    *of(
+        "tolerance",
+        PROPERTIES,
+        ("        return 0.0\n    floor", "        return 1.0\n    floor"),
+        ("OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor", "OWN_ERROR_FACTOR * own_error)"),
+        ("min(OWN_ERROR_FACTOR * _growth(depth) * change, most)", "OWN_ERROR_FACTOR * change"),
+        ("if error <= FULL_PRECISION * _growth(depth):", "if True:"),
+        ("math.sqrt(max(1.0, depth / 1000.0))", "max(1.0, depth / 1000.0)"),
+        ("return not own_error <=", "return own_error <="),
+    ),
+    *of(
+        "values",
+        PROPERTIES,
+        ("torch.where(tensor == 0, 0.0, fresh)", "fresh"),
+        ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
+        ("tensor.numel() == 0 or _is_whole(tensor):", "tensor.numel() == 0:"),
+    ),
+    *of("pattern", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
+    *of(
+        "checking",
+        CHECKS,
+        ("            if failure := self._try(trial, trials.poison_of(number)):", "            if failure := None:"),
+        ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
+        ('return self._held("after all trials") or self._weights()', "return self._weights()"),
+    ),
+    *of(
+        "sides",
+        CHECKS,
+        ('if all(map(contract.is_same, bench.shared["own"], first)):', "if True:"),
+        ("    if not changed:\n", "    if True:\n"),
+        ("        if found.count:\n", "        if False:\n"),
+        (
+            "(failure, Standing.BROKEN, detail) if is_required else",
+            "(None, Standing.BROKEN, detail) if is_required else",
+        ),
+    ),
+    *of(
+        "poison",
+        CHECKS,
+        ("        tensor.fill_(value(", "        value(value("),
+    ),
+    *of("callee", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
+    *of("resizing", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
+    *of(
+        "contract",
+        VERDICTS,
+        ("if not is_same(after, before):", "if False:"),
+        ('if leaf.get("type") != "torch.Tensor":', "if False:"),
+        ('if leaf.get("shape") != list(own.shape):', "if False:"),
+        ('if leaf.get("dtype") !=', 'if "" !='),
+        ('    if leaf.get("is_input"):', "    if False:"),
+        ('    if leaf.get("is_reused"):', "    if False:"),
+    ),
+    *of("weighing", VERDICTS, ("if not errors.relative <= allowed:", "if errors.relative > 1e9:")),
+]
