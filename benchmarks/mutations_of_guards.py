@@ -14,6 +14,7 @@ WALLS = (f"{TESTS}/sandbox",)
 CLOCK = (f"{TESTS}/test_clock.py",)
 CONTENTS = (f"{TESTS}/test_contents.py",)
 MEMORY = (f"{TESTS}/test_memory.py",)
+REMEMBERING = (f"{TESTS}/test_remembering.py", "-k", "explain")
 SUSPICION = (f"{TESTS}/test_suspicion.py",)
 IDLE = (f"{TESTS}/test_timing.py", "-k", "burns or left_running")
 GATE = (f"{TESTS}/test_gate.py",)
@@ -158,6 +159,14 @@ MUTATIONS = [
         IDLE,
         ("            if share < BUSY:\n", "            if True:\n"),
         ("    if left := threads.strays(candidate, others):\n", "    if left := []:\n"),
+    ),
+    *of(
+        "remembering",
+        REMEMBERING,
+        ("return self.is_telling and", "return False and"),
+        ("REMEMBERED = 0.4", "REMEMBERED = 0.01"),
+        ("return self.first_ms > max", "return self.first_ms < max"),
+        ("min(1.0, self.reference_share)", "self.reference_share"),
     ),
     *of(
         "suspicion",

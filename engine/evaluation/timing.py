@@ -18,6 +18,7 @@ from engine.evaluation.bench import Bench
 from engine.evaluation.checking import structure_failure, wrong_values
 from engine.evaluation.contents import Contents
 from engine.evaluation.failures import Failure
+from engine.evaluation.remembering import PROBES, SLOW_MS, SLOW_PROBES, Recall, Twice
 from engine.evaluation.session import Session, half_width
 from engine.evaluation.side import Preparation, Side, StoringSide, Taken, TimedCallFailed
 from engine.evaluation.timing_proofs import Setting
@@ -148,7 +149,12 @@ class Timing:
         agreement = self._session.agreement
         if not agreement.holds:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
+        recall = self._recall()
+        if recall.remembers:
+            message = f"the candidate remembers results: {recall}. Compute the output anew in every call"
+            raise TimedCallFailed("nothing remembered", Failure(Verdict.REFUSED, message))
         return Setting(
+            recall=recall,
             warm_up_calls=self._warm_up_calls,
             compared=self._compared,
             contents=self._contents.describe(),
@@ -157,6 +163,17 @@ class Timing:
             rest=rest,
             load=os.getloadavg()[0],
         )
+
+    def _recall(self) -> Recall:
+        """Call both sides twice on inputs of their own, a few times; last of all, so that it betrays nothing."""
+        is_slow = self._session.pairs[-1][0] > SLOW_MS or self._session.pairs[-1][1] > SLOW_MS
+        mine: list[Twice] = []
+        theirs: list[Twice] = []
+        for _ in range(SLOW_PROBES if is_slow else PROBES):
+            fresh = self._contents.fresh()
+            mine.append((self._mine.call(self._preparation, fresh).call, self._mine.again()))
+            theirs.append((self._theirs.call(self._preparation, fresh).call, self._theirs.again()))
+        return Recall.of(self._session.clock, mine, theirs)
 
     @property
     def _reference(self) -> Worker:
@@ -194,7 +211,7 @@ class Timing:
         return allowed
 
     def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
-        answer = own.double()
+        answer = own.to(torch.complex128 if own.is_complex() else torch.float64)
         scale = comparison.scale_of(answer)
         errors = comparison.errors(out, answer, own, scale)
         if not errors.relative <= allowed:

@@ -6,6 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from engine.evaluation import session as sessions
+from engine.evaluation.remembering import Recall
 from engine.evaluation.session import Session
 from engine.evaluation.side import TimedCallFailed
 from storage.proof import Group, Proof, Standing
@@ -27,6 +28,7 @@ class Setting:
     is_memory_read: bool
     rest: str
     load: float
+    recall: Recall
 
 
 def broken(error: TimedCallFailed) -> Proof:
@@ -43,6 +45,7 @@ def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
         ),
         _nothing_later(session, setting),
         _proof("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
+        _nothing_remembered(setting.recall),
         _order(session, setting),
         _proof("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
         _noise(session),
@@ -59,6 +62,11 @@ def _clock(session: Session) -> Proof:
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
     is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6
     return _proof("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+
+
+def _nothing_remembered(recall: Recall) -> Proof:
+    told = str(recall) if recall.is_telling else f"calls of {recall.first_ms:.3g} ms are too short to tell"
+    return _proof("nothing remembered", Standing.HELD if recall.is_telling else Standing.ABSENT, told)
 
 
 def _nothing_later(session: Session, setting: Setting) -> Proof:

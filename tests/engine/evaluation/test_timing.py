@@ -19,6 +19,7 @@ TIMING_CHECKS = {
     "clock",
     "outputs of timed calls",
     "nothing finishes later",
+    "nothing remembered",
     "fresh inputs",
     "order",
     "idle threads",

@@ -1,0 +1,56 @@
+"""Whether a candidate remembers results: the same inputs once more, untouched, must cost what they cost before. Pure.
+
+A cache may know its inputs by address, version or content. What it cannot do is be slow when it is asked twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.evaluation.clock import Call, Clock
+
+PROBES = 5
+SLOW_PROBES = 2
+SLOW_MS = 200.0
+# An honest second call finds its inputs in nearer caches, and so does the reference's.
+REMEMBERED = 0.4
+LEAST_MS = 0.1
+
+Twice = tuple[Call, Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What second calls on the same inputs took of the first ones, of both sides; the quickest of each."""
+
+    first_ms: float
+    share: float
+    reference_share: float
+    resolution_ms: float
+
+    @classmethod
+    def of(cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice]) -> Recall:
+        """From pairs of calls, the second of each on the same inputs."""
+        first_ms = clock.milliseconds([first for first, _ in candidate])
+        return cls(first_ms, _share(clock, candidate), _share(clock, reference), clock.spread_ns / 1e6)
+
+    @property
+    def is_telling(self) -> bool:
+        """False where a call is too short for the clock to see the difference."""
+        return self.first_ms > max(LEAST_MS, 2 * self.resolution_ms)
+
+    @property
+    def remembers(self) -> bool:
+        """True when the second call is far quicker than work explains."""
+        return self.is_telling and self.share < REMEMBERED * min(1.0, self.reference_share)
+
+    def __str__(self) -> str:
+        return (
+            f"a second call on the same inputs takes {self.share:.0%} of the first, the reference's "
+            f"{self.reference_share:.0%}"
+        )
+
+
+def _share(clock: Clock, pairs: Sequence[Twice]) -> float:
+    return clock.milliseconds([second for _, second in pairs]) / clock.milliseconds([first for first, _ in pairs])
