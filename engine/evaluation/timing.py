@@ -151,7 +151,9 @@ class Timing:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
         recall = self._recall()
         if recall.remembers:
-            message = f"the candidate remembers results: {recall}. Compute the output anew in every call"
+            message = (
+                f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
+            )
             raise TimedCallFailed("nothing remembered", Failure(Verdict.REFUSED, message))
         return Setting(
             recall=recall,

@@ -28,7 +28,7 @@ def test_a_text_that_ends_its_reader_is_refused(tmp_path: Path) -> None:
     shut = gate("x = [" + "1," * 400_000 + "]\n" + SWISH, Limits(address_space=1 << 20))
     shut.read_text(tmp_path)
     assert shut.is_shut
-    assert "cannot be read within limits" in shut.message
+    assert "cannot be read within limits" in shut.message or "nested too deeply" in shut.message
 
 
 def test_a_library_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

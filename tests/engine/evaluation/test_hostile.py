@@ -16,7 +16,7 @@ from storage.records import Verdict
 from tests.engine.evaluation import hostile
 from tests.engine.toolchains import kernels
 
-TIMES = Times(build_s=6.0, import_s=3.0, call_s=2.0, check_s=2.0, timing_s=1.0)
+TIMES = Times(build_s=3.0, import_s=2.0, call_s=1.0, check_s=1.0, timing_s=1.0)
 LIMITS = Limits(tree_memory=4 << 30, address_space=5 << 30)
 
 

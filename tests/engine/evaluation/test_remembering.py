@@ -27,6 +27,7 @@ def twice(first_ms: float, second_ms: float) -> list[Twice]:
         ((8.0, 2.0), (4.0, 1.1), False),
         ((0.01, 0.0), (4.0, 3.9), False),
         ((1.0, 0.1), (1.0, 8.0), True),
+        ((8.0, 7.2), (4.0, 12.0), False),
     ],
 )
 def test_a_second_call_that_work_cannot_explain_is_a_memory(

@@ -23,7 +23,7 @@ def cpu_home(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cpu(cpu_home: None) -> Iterator[CpuToolchain]:
-    with CpuToolchain(times=Times(call_s=5.0, check_s=5.0, timing_s=2.0)) as toolchain:
+    with CpuToolchain(times=Times(call_s=5.0, check_s=3.0, timing_s=1.0)) as toolchain:
         yield toolchain
 
 

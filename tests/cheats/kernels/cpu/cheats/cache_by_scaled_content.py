@@ -4,7 +4,7 @@ No timed call gets such inputs, so what it does then is honest work: it may pass
 
 Task: square_matmul N=192
 Verdict: incorrect | refused | passed
-Says: wrong
+Says: wrong | cache
 Also without screening: incorrect | refused | passed
 Known from: GM 5d299fd, own
 Walls: not needed
