@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Compiling takes long, and every run would do it once; one test of its own does.
+os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ examples:
 
 environment:
   TILEWRIGHT_HOME   where runs are kept (default ~/.tilewright)
+  TILEWRIGHT_ISOLATION=full           judge only behind every wall
+  TILEWRIGHT_COMPILED_BASELINE=off    do not time torch.compile once per run
   OPENAI_API_KEY    key of an OpenAI-compatible endpoint; OPENAI_BASE_URL for another provider or a local server
   TILEWRIGHT_MODEL  model to ask there
 

@@ -35,6 +35,7 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_file"]
 
 JUDGE_S = 900.0
+SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 
 
@@ -129,8 +130,10 @@ class CpuToolchain:
         """The reference through torch.compile, timed in the candidate's place; the first call compiles.
 
         Raises:
-            BaselineUnavailable: it cannot be compiled or is wrong.
+            BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
         """
+        if os.environ.get(SWITCH) == "off":
+            raise BaselineUnavailable(f"switched off by {SWITCH}")
         times = replace(self._times, call_s=self._times.reference_s)
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         with lease.hold(lease_file()):

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from engine.toolchains.cpu import CpuToolchain
+from storage.records import Verdict
 from tests.cheats import declaration, running
-from tests.cheats.declaration import KERNELS, Declaration
+from tests.cheats.declaration import KERNELS, Declaration, task_of
 from tests.cheats.running import Mode
 
 FILES = declaration.in_folder(KERNELS)
 HONEST = [one for one in FILES if one.is_honest]
+# Those that timing might take for something else; `benchmarks.cheats` times them all.
+TIMED = ("workspace_cached", "thread_pool_joined", "python_threads_joined", "openmp_schedules", "strided_result",
+         "static_workspace_cpp", "table_in_constructor")  # fmt: skip
 CHEATS = [one for one in FILES if not one.is_honest]
 
 
@@ -21,7 +25,12 @@ def by_name(declared: Declaration) -> str:
 
 
 @pytest.mark.parametrize("declared", HONEST, ids=by_name)
-def test_an_honest_kernel_passes_and_is_timed(evaluator: CpuToolchain, scratch: Path, declared: Declaration) -> None:
+def test_an_honest_kernel_passes(evaluator: CpuToolchain, scratch: Path, declared: Declaration) -> None:
+    if by_name(declared) not in TIMED:
+        task = task_of(declared)
+        assert evaluator.compile(task, declared.source).is_ok
+        assert evaluator.check(task, declared.source).verdict is Verdict.PASSED
+        return
     outcome = running.run(evaluator, scratch, declared, Mode.WHOLE)
     assert running.complaints(declared, outcome, Mode.WHOLE) == []
     assert outcome.speedup is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
-from engine.errors import TaskError, ToolchainError
+from engine.errors import BaselineUnavailable, TaskError, ToolchainError
 from engine.evaluation import processes
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, checks
@@ -183,6 +183,17 @@ def test_closing_from_another_thread_ends_a_request_in_flight(small_swish: Task,
     assert time.monotonic() - started < 20
     assert toolchain.compile(small_swish, kernels.SWISH).is_ok
     toolchain.close()
+
+
+def test_torch_compile_is_timed_against_eager_unless_it_is_switched_off(
+    cpu: CpuToolchain, small_swish: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BaselineUnavailable, match="TILEWRIGHT_COMPILED_BASELINE"):
+        cpu.compiled_baseline(small_swish)
+    monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
+    timed = cpu.compiled_baseline(small_swish)
+    assert timed.baseline == "eager"
+    assert timed.speedup > 0
 
 
 def test_missing_headers_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
