@@ -82,7 +82,7 @@ def told(folder: Path) -> list[object]:
     plain = [json.loads(line) for line in (folder / "run/journal.jsonl").read_text().splitlines()]
     for line in plain:
         line["event"].pop("seconds", None)
-        result = line["event"].get("result", {})
+        result = line["event"].get("result") or {}
         for remembered in ("seconds", "is_cached"):
             result.pop(remembered, None)
         result.get("evidence", {}).pop("cached", None)

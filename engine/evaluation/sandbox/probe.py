@@ -100,7 +100,7 @@ def _escapes(walls: Walls) -> Mapping[str, str]:
 
 
 def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
-    """Runs inside; prints one text per attempt."""
+    """Runs inside; writes one text per attempt."""
     found = {"python": "", "write": "", "read": "", "signal": "", "socket": ""}
     for path in packages:
         try:
@@ -121,7 +121,7 @@ def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
             line.connect(("192.0.2.1", 9))
         found["socket"] = "a socket reaches out"
-    print(json.dumps(found), flush=True)
+    os.write(1, json.dumps(found).encode())  # not print: a caller may have put something else in stdout's place
 
 
 def main() -> None:
