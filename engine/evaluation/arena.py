@@ -106,15 +106,6 @@ def private_copy(spec: Spec) -> torch.Tensor:
     return torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype)
 
 
-def poison(tensors: Sequence[torch.Tensor]) -> None:
-    """Fill with what no honest result contains, so that an unwritten element shows."""
-    for tensor in tensors:
-        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-            tensor.fill_(float("nan"))
-        elif tensor.dtype is not torch.bool:
-            tensor.fill_(torch.iinfo(tensor.dtype).min + 77)
-
-
 def _view(memory: mmap.mmap, spec: Spec, offset: int) -> torch.Tensor:
     if spec.numel == 0:
         return torch.empty(spec.shape, dtype=spec.torch_dtype)
