@@ -18,7 +18,7 @@ from storage.records import Verdict
 
 
 def main() -> None:
-    for name in sys.argv[1:] or list(supervisor.RECORDED_DEPTHS):
+    for name in sys.argv[1:] or list(supervisor.RECORDED_DEPTHS["cpu"]):
         started = time.time()
         folder = supervisor.start(supervisor.new_settings(name, model="recorded"))
         took = wait_for_end(folder)

@@ -11,27 +11,35 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from engine import loop, supervisor, tasks
 from engine.bench import Bench
-from engine.cli import arguments, judgement, verbs
+from engine.cli import arguments, compiling, judgement, person, verbs
 from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
 from engine.history import History
-from engine.llm import LanguageModel
+from engine.importing.importing import import_kernels
+from engine.importing.kernels import read_kernels
+from engine.llm import LanguageModel, environment
+from engine.llm.manual import ManualModel
+from engine.llm.recorded import RecordedModel
+from engine.llm.recording import read_recording
 from engine.steering import Inbox
 from engine.strategies import Strategy
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain, Identified
 from storage import codec, commands, liveness
 from storage import events as ev
+from storage.attendance import MANUAL
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import Journal
+from storage.models import ModelRole, for_role
 from storage.records import CommandKind, RunSettings, RunState
 
 
@@ -44,8 +52,12 @@ def main(argv: list[str] | None = None) -> int:
         "list": verbs.list_runs,
         "show": verbs.show_run,
         "command": verbs.send_command,
+        "answer": person.answer_call,
+        "record": person.record_run,
+        "import": import_result,
         "export": verbs.export_kernel,
         "evaluate": evaluate_file,
+        "compile": compile_file,
         "patch": verbs.patch_source,
         "tasks": verbs.list_tasks,
         "doctor": examine_machine,
@@ -76,6 +88,8 @@ def run_task(options: Namespace) -> int:
 def resume_run(options: Namespace) -> int:
     """Go on with a run, here or detached."""
     folder = find_run(options.run_id)
+    if options.budget:
+        commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
     if options.background:
         if liveness.is_held(folder):
             raise liveness.AlreadyRunningError(f"an engine is already working on run {folder.run_id}")
@@ -97,6 +111,8 @@ def work(folder: RunFolder, console: Console) -> int:
     shutil.rmtree(folder.scratch, ignore_errors=True)
     toolchain = _toolchain(settings.toolchain, folder.scratch)
     bench = Bench(folder, journal, history, task, _model(settings), toolchain, Blobs(folder.blobs))
+    if isinstance(bench.model, RecordedModel):
+        bench.model.on_divergence = bench.tell_divergence
     inbox = Inbox(bench)
     bench.interrupt = inbox.interrupt
     _on_interrupt_ask_to_stop(folder)
@@ -125,15 +141,41 @@ def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
         raise
 
 
+def import_result(options: Namespace) -> int:
+    """Take another system's result as a run that has ended."""
+    kernels = read_kernels(Path(options.folder))
+    depths = max(kernel.depth for kernel in kernels) + options.depths
+    settings = supervisor.import_settings(
+        options.task, toolchain=options.toolchain, model=options.model, overrides=dict(options.overrides), depths=depths
+    )
+    folder = RunFolder(runs_folder() / settings.run_id)
+    folder.write_settings(settings)
+    lock, journal = liveness.hold(folder), Journal(folder.journal_file)
+    history = History.of(settings, [])
+    task = tasks.Task(
+        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
+    )
+    toolchain = _toolchain(settings.toolchain, folder.scratch)  # it starts nothing before it is used
+    bench = Bench(folder, journal, history, task, ManualModel(), toolchain, Blobs(folder.blobs))
+    try:
+        bench.emit(ev.RunStarted(folder.run_id, task.name))
+        bench.emit(ev.EngineStarted(os.getpid(), False))
+        ended = import_kernels(bench, kernels, is_judged=options.evaluate)
+    finally:
+        toolchain.close()
+        shutil.rmtree(folder.scratch, ignore_errors=True)
+        journal.close()
+        os.close(lock)
+    print(f"{folder.run_id}: {ended.reason}")
+    return OK
+
+
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     from engine.evaluation import evaluate
 
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
-    try:
-        source = Path(options.candidate).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read candidate {options.candidate}: {error}") from error
+    source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain)
     try:
         judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
@@ -147,24 +189,62 @@ def evaluate_file(options: Namespace) -> int:
     return OK
 
 
+def compile_file(options: Namespace) -> int:
+    """Compile a file for a device that need not be there."""
+    from engine.toolchains.device.gate import CompileGate
+
+    source = _candidate(options.candidate)
+    with CompileGate(options.arch) as gate:
+        result = gate.compile(source)
+    if options.json:
+        print(json.dumps(codec.to_plain(result)))
+    else:
+        compiling.print_compiled(Console(), result)
+    return OK if result.is_ok else FAILED
+
+
 def examine_machine(options: Namespace) -> int:
     """What this machine has and lacks."""
-    from engine.doctor import print_findings
+    from engine import doctor
 
-    return OK if print_findings(Console()) else MACHINE_LACKS
+    is_ready = doctor.print_json() if options.json else doctor.print_findings(Console())
+    return OK if is_ready else MACHINE_LACKS
+
+
+def _candidate(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"cannot read candidate {path}: {error}") from error
 
 
 def _model(settings: RunSettings) -> LanguageModel:
     if settings.model == "recorded":
-        from engine.llm.recorded import RecordedModel
-        from engine.llm.recording import read_recording
-
         if settings.recording is None:
             raise EngineError(f"run {settings.run_id} uses recorded replies but names no recording")
         return RecordedModel(read_recording(Path(settings.recording)), settings.reply_seconds)
-    from engine.llm.endpoint import EndpointModel
+    if settings.model == MANUAL:
+        return ManualModel()
+    return _endpoints(settings)
 
-    return EndpointModel.from_environment(settings.model)
+
+def _endpoints(settings: RunSettings) -> LanguageModel:
+    """The endpoint of each role. Keys leave the environment here: nothing that the engine starts can inherit them."""
+    from engine.llm.endpoint import EndpointModel
+    from engine.llm.prices import FILE, read_prices
+    from engine.llm.roles import PLAYED_BY, ModelsByRole
+
+    prices = read_prices(home() / FILE)
+    variables, models = {environment.KEY}, dict[ModelRole, LanguageModel]()
+    for role in set(PLAYED_BY.values()):
+        options = for_role(settings.model_options, role)
+        options = replace(options, model=options.model or settings.model)
+        address = options.base_url or environment.configured_address()
+        key = environment.key_in(options.key_variable, address)
+        variables |= {options.key_variable} if options.key_variable else set()
+        models[role] = EndpointModel(options, address, key, prices.get(options.model or ""))
+    environment.forget(variables)
+    return ModelsByRole(models)
 
 
 def _toolchain(name: str, scratch: Path | None = None) -> Identified:
@@ -172,7 +252,11 @@ def _toolchain(name: str, scratch: Path | None = None) -> Identified:
         from engine.toolchains.cpu import CpuToolchain
 
         return CpuToolchain(scratch)
-    raise ToolchainError(f"toolchain {name!r} is not available here; use cpu")
+    if name == "cuda":
+        from engine.toolchains.cuda import CudaToolchain
+
+        return CudaToolchain(scratch)
+    raise ToolchainError(f"there is no toolchain {name!r}; there are: cpu, cuda")
 
 
 def _strategy(settings: RunSettings) -> Strategy:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from engine import limits
+from engine import limits, tokens
+from engine.calling import Question
+from engine.daily import Ledger
 from engine.errors import BudgetExhausted
 from engine.history import Attempt, History
 from engine.llm import Completion, LanguageModel, Message, Purpose
 from engine.tasks import Task
 from engine.toolchains import Toolchain
-from storage import codec
 from storage import events as ev
 from storage.blobs import Blobs
-from storage.folder import RunFolder
+from storage.folder import RunFolder, home
 from storage.journal import Entry, Journal
 from storage.records import Role
 
 Listener = Callable[[Entry], None]
+NAP_S = 0.1
 
 
 @dataclass(slots=True)
@@ -35,6 +39,10 @@ class Bench:
     interrupt: Callable[[], None] = lambda: None
     listeners: list[Listener] = field(default_factory=list)
     step: int = 0
+    step_began: float = field(default_factory=time.monotonic)
+    ledger: Ledger = field(default_factory=lambda: Ledger(home()))
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
 
     def emit(self, event: ev.Event) -> None:
         """Journal one event, fold it and tell the listeners."""
@@ -48,63 +56,91 @@ class Bench:
         return self.blobs.get(attempt.created.source_blob)
 
     def ask(
-        self, call: int, role: Role, messages: list[Message], candidate_id: str | None, *, exposed: bool
+        self,
+        call: int,
+        role: Role,
+        messages: list[Message],
+        candidate_id: str | None,
+        *,
+        exposed: bool,
+        wants_edits: bool = False,
     ) -> Completion:
         """The reply to call number `call` of the step in flight; one that was paid for before is read, not bought.
 
         Raises:
-            BudgetExhausted: this call would exceed a limit of the run.
+            BudgetExhausted: this call would exceed a limit of the run or of the day.
+            ModelError: the model gives no usable reply.
+            StopRequested: a person stopped or paused the run meanwhile.
         """
-        paid = self.history.calls.get((self.step, call))
-        if paid is not None:
-            reply = self.blobs.get(paid.reply_blob)
-            return Completion(
-                reply, paid.model, paid.finish_reason, paid.seconds, paid.input_tokens, paid.output_tokens
-            )
-        if reason := limits.exhausted(self.history):
-            raise BudgetExhausted(reason)
-        prompt = self.blobs.put(codec.dumps([{"role": m.role, "text": m.text} for m in messages]))
-        completion = self._buy(messages, self._purpose(role, candidate_id))
-        self.emit(
-            ev.ModelCalled(
-                step=self.step,
-                call=call,
-                role=role,
-                depth=self.history.depth,
-                candidate_id=candidate_id,
-                model=completion.model,
-                prompt_blob=prompt,
-                reply_blob=self.blobs.put(completion.text),
-                input_tokens=completion.input_tokens,
-                output_tokens=completion.output_tokens,
-                cached_tokens=completion.cached_tokens,
-                reasoning_tokens=completion.reasoning_tokens,
-                cost_usd=completion.cost_usd,
-                seconds=completion.seconds,
-                finish_reason=completion.finish_reason,
-                is_profile_exposed=exposed,
-            )
-        )
-        for name, used, allowed in list(limits.warnings(self.history)):
-            self.emit(ev.BudgetWarned(name, used, allowed))
+        if self.history.attendance.is_by_hand and (self.step, call) not in self.history.calls:
+            from engine.desk import ask_person  # it needs the bench in turn
+
+            if reason := limits.exhausted(self.history):
+                raise BudgetExhausted(reason)
+            return ask_person(self, call, role, messages, candidate_id, exposed=exposed)
+        purpose = replace(self.purpose(role, candidate_id), wants_edits=wants_edits)
+        completion = Question(self, call, purpose, messages, candidate_id, exposed).ask()
+        self._warn(is_metered=self.model.terms(purpose) is not None)
         return completion
 
-    def _buy(self, messages: list[Message], purpose: Purpose) -> Completion:
-        with open(self.folder.stream_file, "w", encoding="utf-8", errors="replace") as stream:
+    def _warn(self, is_metered: bool) -> None:
+        """Tell, once for each limit of the run and of the day, that four fifths of it are used."""
+        of_day = self.ledger.shares() if is_metered else []
+        for name, used, allowed in [*limits.warnings(self.history), *limits.nearly(self.history, of_day)]:
+            self.emit(ev.BudgetWarned(name, used, allowed))
+
+    def listen(self, messages: list[Message], purpose: Purpose) -> Completion:
+        """One request to the model. What arrives can be read in the stream file while it does."""
+        with open(self.folder.stream_file, "w", encoding="utf-8", errors="replace", newline="") as stream:
 
             def on_text(piece: str) -> None:
-                stream.write(piece)
-                stream.flush()
+                if piece:
+                    stream.write(piece)
+                    stream.flush()
                 self.interrupt()
 
             completion = self.model.complete(messages, purpose, on_text)
         self.folder.stream_file.write_text("")
         return completion
 
-    def _purpose(self, role: Role, candidate_id: str | None) -> Purpose:
+    def heard(self) -> str:
+        """What had arrived of a reply that was broken off; forgotten by asking."""
+        try:
+            with open(self.folder.stream_file, encoding="utf-8", errors="replace", newline="") as stream:
+                text = stream.read()
+        except FileNotFoundError:
+            return ""
+        self.folder.stream_file.write_text("")
+        return text
+
+    def rest(self, seconds: float) -> None:
+        """Wait, and look up now and then whether a person wants something else."""
+        waited = 0.0
+        while waited < seconds:
+            self.interrupt()
+            nap = min(NAP_S, seconds - waited)
+            self.sleep(nap)
+            waited += nap
+
+    def room(self, role: Role, candidate_id: str | None, opening: int) -> int | None:
+        """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
+        terms = self.model.terms(self.purpose(role, candidate_id))
+        return None if terms is None else tokens.room(self.history, terms) - opening
+
+    def purpose(self, role: Role, candidate_id: str | None) -> Purpose:
+        """What a call about a kernel is for."""
         source = self.history.attempts[candidate_id].created.source_blob if candidate_id else None
         earlier = [c for c in self.history.calls.values() if c.role is role and self._source_of(c) == source]
-        return Purpose(role, source, len(earlier))
+        given = frozenset(c.reply_blob for c in self.history.calls.values())
+        return Purpose(role, source, len(earlier), self.history.depth, given)
+
+    def tell_divergence(self, purpose: Purpose, is_bridged: bool, reason: str) -> None:
+        """Journal, once per call, that a replayed run left the path of its recording."""
+        call = sum(step == self.step for step, _ in self.history.calls)
+        current = self.history.in_flight.candidate_id if self.history.in_flight else None
+        event = ev.Diverged(self.step, call, purpose.role, current, is_bridged, reason)
+        if event != self.history.attendance.divergence:
+            self.emit(event)
 
     def _source_of(self, call: ev.ModelCalled) -> str | None:
         return self.history.attempts[call.candidate_id].created.source_blob if call.candidate_id else None

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import platform
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine import doctor_device
 from engine.evaluation.sandbox import Walls
 from engine.llm import environment
 from engine.toolchains.host.checks import Checked, checks
@@ -23,11 +29,19 @@ ALLOW_NAMESPACES = (
     "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
     "seccomp=unconfined; TILEWRIGHT_ISOLATION=full refuses to judge without them"
 )
+LEAST_FREE_GB = 5.0
+DASHBOARD = ("streamlit", "duckdb", "plotly", "watchdog", "openai")
+BUILDING, DEVICE, WALLS, RUNS = "Building and judging", "GPU", "Wall around a candidate", "Runs and models"
 
 
-def findings() -> list[Checked]:
-    """Everything worth knowing before a run, required things first."""
-    return [*checks(), _home(), _endpoint(), _cuda()]
+def findings() -> dict[str, list[Checked]]:
+    """Everything worth knowing before a run, by section, required things first."""
+    return {
+        BUILDING: checks(),
+        DEVICE: doctor_device.checks(),
+        WALLS: walls(),
+        RUNS: [_home(), _space(), _endpoint(), _dashboard(), _versions()],
+    }
 
 
 def walls() -> list[Checked]:
@@ -41,13 +55,25 @@ def walls() -> list[Checked]:
     ]
 
 
+def is_ready(found: Mapping[str, Sequence[Checked]]) -> bool:
+    """True when a run with recorded replies can work here."""
+    return all(one.is_ok for section in found.values() for one in section if one.is_required)
+
+
 def print_findings(console: Console) -> bool:
-    """Print the report, walls in a section of their own; True when a run with recorded replies can work here."""
-    found, standing = findings(), walls()
-    _print(console, "what", found)
-    console.print()
-    _print(console, "wall around a candidate", standing)
-    return all(one.is_ok for one in (*found, *standing) if one.is_required)
+    """Print the report, a table per section; True when a run with recorded replies can work here."""
+    found = findings()
+    for section, lines in found.items():
+        _print(console, section, lines)
+        console.print()
+    return is_ready(found)
+
+
+def print_json() -> bool:
+    """The same as one line of JSON, a list of findings with their sections; True as above."""
+    found = findings()
+    print(json.dumps([{"section": section, **one._asdict()} for section, lines in found.items() for one in lines]))
+    return is_ready(found)
 
 
 def _print(console: Console, subject: str, found: Sequence[Checked]) -> None:
@@ -62,19 +88,54 @@ def _print(console: Console, subject: str, found: Sequence[Checked]) -> None:
 
 def _home() -> Checked:
     folder = home()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    is_writable = os.access(existing, os.W_OK)
+    is_writable = os.access(_existing(folder), os.W_OK)
     remedy = "" if is_writable else "set TILEWRIGHT_HOME to a folder that you may write to"
     return Checked("runs folder", is_writable, str(folder), remedy)
 
 
+def _space() -> Checked:
+    usage = shutil.disk_usage(_existing(home()))
+    free_gb = usage.free / 1e9
+    remedy = "" if free_gb >= LEAST_FREE_GB else "free some space, or set TILEWRIGHT_HOME to a larger disk"
+    return Checked("disk space", not remedy, f"{free_gb:.0f} GB free of {usage.total / 1e9:.0f} GB", remedy)
+
+
+def _existing(folder: Path) -> Path:
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())
+
+
 def _endpoint() -> Checked:
     if environment.is_configured():
-        where = os.environ.get("OPENAI_BASE_URL") or "OpenAI"
+        where = without_secrets(os.environ.get("OPENAI_BASE_URL", "")) or "OpenAI"
         return Checked("model endpoint", True, f"{environment.configured_model()} at {where}", "")
     remedy = "set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider or a local server"
     return Checked("model endpoint", False, "none; recorded replies are used; optional", remedy)
 
 
-def _cuda() -> Checked:
-    return Checked("cuda toolchain", False, "not part of this version; optional", "use the cpu toolchain")
+def without_secrets(address: str) -> str:
+    """An address without user, password and query, any of which may be a key."""
+    try:
+        parts = urlsplit(address)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}" if parts.hostname else ""
+
+
+def _dashboard() -> Checked:
+    found = {name: _version(name) for name in DASHBOARD}
+    missing = [name for name, version in found.items() if not version]
+    detail = ", ".join(f"{name} {version}" for name, version in found.items() if version) or "none"
+    remedy = f"for the dashboard and live models: pip install {' '.join(missing)}" if missing else ""
+    return Checked("dashboard packages", not missing, f"{detail}{'; optional' if missing else ''}", remedy)
+
+
+def _versions() -> Checked:
+    return Checked("versions", True, f"Python {platform.python_version()}, {platform.platform(terse=True)}", "")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -7,12 +7,16 @@ EngineError
 │   ├── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
 │   └── BaselineUnavailable  torch.compile cannot be timed here or for this task; the run goes on
 ├── ModelError            the model gave no usable reply
-│   └── OffRecordingError    the recording holds no further reply for this kernel
+│   ├── OffRecordingError    the recording holds no further reply for this kernel
+│   ├── CallError            one call to a model came to nothing; it says why, what it cost and whether to try again
+│   └── AnswerNeeded         a person is to reply and has not yet
 ├── BudgetExhausted       the next model call would exceed a limit of the run
 └── StopRequested         a person asked the engine to stop while a step was in flight
 """
 
 from __future__ import annotations
+
+from storage.models import CallFailure, TokenUsage
 
 
 class EngineError(Exception):
@@ -45,6 +49,36 @@ class ModelError(EngineError):
 
 class OffRecordingError(ModelError):
     """The run left the recorded path: the recording holds no further reply for this kernel."""
+
+
+class CallError(ModelError):
+    """One call gave no usable reply. `text` is what came of it all the same, `usage` what the endpoint counted.
+
+    `retry_after_s` is how long the endpoint asks to wait. `is_lasting`: another try would fail in the same way.
+    """
+
+    def __init__(
+        self,
+        failure: CallFailure,
+        message: str,
+        *,
+        is_charged: bool = False,
+        is_lasting: bool = False,
+        retry_after_s: float | None = None,
+        text: str = "",
+        usage: TokenUsage | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.is_charged = is_charged
+        self.is_lasting = is_lasting
+        self.retry_after_s = retry_after_s
+        self.text = text
+        self.usage = usage
+
+
+class AnswerNeeded(ModelError):
+    """A person is to reply to the next call and has not yet; the run waits."""
 
 
 class BudgetExhausted(EngineError):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from engine.attendance import Attendance
 from storage import events as ev
 from storage.journal import Entry
 from storage.records import (
+    Budget,
     CheckResult,
     Command,
     CommandKind,
@@ -68,10 +70,14 @@ class Steering:
 
 @dataclass(slots=True)
 class Usage:
-    """What a run has spent. `cost_usd` is None once any call's cost is unknown."""
+    """What a run has spent. `cost_usd` is None once any call's cost is unknown.
+
+    `assumed_tokens` are an estimate for calls whose tokens nobody counted: budgets take them for spent.
+    """
 
     model_calls: int = 0
     tokens: int = 0
+    assumed_tokens: int = 0
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
 
@@ -81,10 +87,13 @@ class History:
     """The fold. `generations_used` and `current_id` speak of the depth being worked on.
 
     `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
-    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster.
+    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `open_call`
+    was sent and has not ended; `cut_offs` counts replies to one call that ended at the output limit; `counted`: the
+    characters and tokens of prompts by model, where the endpoint counted.
     """
 
     settings: RunSettings
+    budget: Budget = field(default_factory=Budget)
     kernel_class: KernelClass = KernelClass.OTHER
     is_class_known: bool = False
     attempts: dict[str, Attempt] = field(default_factory=dict)
@@ -105,16 +114,22 @@ class History:
     commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
     settled_commands: set[str] = field(default_factory=set)
     calls: dict[tuple[int, int], ev.ModelCalled] = field(default_factory=dict)
+    open_call: ev.CallSent | None = None
+    sent: dict[tuple[int, int], int] = field(default_factory=dict)
+    cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
+    counted: dict[str, tuple[int, int]] = field(default_factory=dict)
     patches: set[tuple[int, int]] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
+    attendance: Attendance = field(default_factory=Attendance)
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
 
     @classmethod
     def of(cls, settings: RunSettings, entries: list[Entry]) -> History:
         """Fold a whole journal."""
-        history = cls(settings, settings.kernel_class, not settings.class_is_proposed)
+        history = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
         history.steering = replace(history.steering, collect=settings.collect)
+        history.attendance = Attendance.of(settings)
         for entry in entries:
             history.apply(entry.event)
         return history
@@ -142,6 +157,7 @@ class History:
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
+        self.attendance.apply(event)
         match event:
             case ev.EngineStarted():
                 self.state, self.ended = RunState.RUNNING, None
@@ -162,8 +178,10 @@ class History:
                 self.in_flight = event
             case ev.StepFinished():
                 self._finish_step(event)
-            case ev.ModelCalled():
-                self._count_call(event)
+            case ev.ModelCalled() | ev.CallSent() | ev.CallFailed():
+                self._follow_call(event)
+            case ev.BudgetChanged(budget=budget):
+                self.budget, self.warned = budget, set()
             case ev.CommandAcknowledged() | ev.CommandEffective() | ev.CommandRefused():
                 self._steer(event)
             case ev.DepthFinished():
@@ -176,7 +194,7 @@ class History:
             case ev.CandidateCreated(candidate_id=name):
                 self.attempts[name] = Attempt(event)
                 self.current_id = name
-                self.generations_used += event.origin is not Origin.REPAIR
+                self.generations_used += event.origin not in (Origin.REPAIR, Origin.IMPORTED)
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
@@ -209,11 +227,29 @@ class History:
         else:
             self.generations_used, self.current_id = self.generations_used + 1, None
 
-    def _count_call(self, event: ev.ModelCalled) -> None:
-        self.calls[event.step, event.call] = event
+    def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
+        place = event.step, event.call
+        if isinstance(event, ev.CallSent):
+            self.open_call, self.sent[place] = event, self.sent.get(place, 0) + 1
+            return
+        self.open_call = None
+        if isinstance(event, ev.ModelCalled):
+            self.calls[place] = event
+            self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
+            self.is_exposed = self.is_exposed or event.is_profile_exposed
+            self._learn_length(event)
+        if isinstance(event, ev.ModelCalled) or event.is_charged:
+            self._count_call(event)
+
+    def _learn_length(self, event: ev.ModelCalled) -> None:
+        if event.prompt_characters and event.input_tokens:
+            characters, tokens = self.counted.get(event.model, (0, 0))
+            self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens
+
+    def _count_call(self, event: ev.ModelCalled | ev.CallFailed) -> None:
         self.usage.model_calls += 1
-        self.usage.tokens += event.input_tokens + event.output_tokens
-        self.is_exposed = self.is_exposed or event.is_profile_exposed
+        self.usage.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
+        self.usage.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
         known = self.usage.cost_usd is not None and event.cost_usd is not None
         self.usage.cost_usd = (self.usage.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from engine.history import History
+from engine.llm import Terms
 from storage.records import REACHED
 
 WARNING_SHARE = 0.8
@@ -13,10 +14,10 @@ AT_THE_LIMIT = 1.05
 
 def spent(history: History) -> Iterator[tuple[str, float, float]]:
     """(limit, used, allowed) for every limit that is set and can be spent before a model call."""
-    budget, usage = history.settings.budget, history.usage
+    budget, usage = history.budget, history.usage
     pairs = (
         ("model calls", usage.model_calls, budget.model_calls),
-        ("tokens", usage.tokens, budget.tokens),
+        ("tokens", usage.tokens + usage.assumed_tokens, budget.tokens),
         ("cost in USD", usage.cost_usd or 0.0, budget.cost_usd),
         ("seconds of work", usage.engine_s, budget.wall_s),
     )
@@ -30,28 +31,56 @@ def exhausted(history: History) -> str | None:
     for name, used, allowed in spent(history):
         if used >= allowed:
             return f"budget used up: {used:g} of {allowed:g} {name}"
-    if history.settings.budget.cost_usd is not None and history.usage.cost_usd is None:
+    if history.budget.cost_usd is not None and history.usage.cost_usd is None:
         return "the cost of a call is unknown, so the money budget cannot be kept: set a price or lift the budget"
+    return None
+
+
+def forbids(history: History, terms: Terms, expected_tokens: int, step_s: float) -> str | None:
+    """Why a call with a prompt of so many tokens may not be sent, as a sentence, or None. `step_s`: time in this step.
+
+    A reply's length cannot be known before it is there, so tokens and money may be overrun by the last reply alone.
+    """
+    if reason := exhausted(history):
+        return reason
+    budget, usage = history.budget, history.usage
+    cost = terms.cost(expected_tokens, 0)
+    if budget.cost_usd is not None and cost is None:
+        return (
+            f"the price of {terms.model} is unknown, so the money budget cannot be kept: "
+            "add it to prices.toml or lift the budget"
+        )
+    if budget.tokens is not None and usage.tokens + usage.assumed_tokens + expected_tokens > budget.tokens:
+        return f"budget used up: the next prompt alone would exceed the {budget.tokens:g} tokens of the run"
+    if budget.cost_usd is not None and (usage.cost_usd or 0.0) + (cost or 0.0) > budget.cost_usd:
+        return f"budget used up: the next prompt alone would exceed the {budget.cost_usd:g} US dollars of the run"
+    if budget.wall_s is not None and usage.engine_s + step_s >= budget.wall_s:
+        return f"budget used up: {usage.engine_s + step_s:.0f} of {budget.wall_s:g} seconds of work"
     return None
 
 
 def warnings(history: History) -> Iterator[tuple[str, float, float]]:
     """Limits that are four fifths used and have not been warned about."""
-    for name, used, allowed in spent(history):
+    yield from nearly(history, spent(history))
+
+
+def nearly(history: History, shares: Iterable[tuple[str, float, float]]) -> Iterator[tuple[str, float, float]]:
+    """Those of some limits (name, used, allowed) that are four fifths used and have not been warned about."""
+    for name, used, allowed in shares:
         if name not in history.warned and used >= WARNING_SHARE * allowed:
             yield name, used, allowed
 
 
 def reason_to_stop(history: History) -> str | None:
     """Why no further depth should begin, or None."""
-    budget = history.settings.budget
+    budget = history.budget
     if history.depth > budget.depths:
         return f"all {budget.depths} depths are done"
     return exhausted(history) or _good_enough(history)
 
 
 def _good_enough(history: History) -> str | None:
-    budget, best = history.settings.budget, history.best.timed if history.best else None
+    budget, best = history.budget, history.best.timed if history.best else None
     if best is None:
         return None
     if budget.target_speedup is not None and best.speedup_interval[0] >= budget.target_speedup:

@@ -14,6 +14,7 @@ import time
 
 from engine.bench import Bench
 from engine.errors import BudgetExhausted, ModelError, StopRequested
+from engine.leave import Leave, ask_leave, skip_step
 from engine.moves import Finish, Move, Settle, Step
 from engine.steering import Inbox
 from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
@@ -41,7 +42,10 @@ def run(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
             case Settle():
                 settle(bench, move)
             case Step():
-                if ending := attempt_step(bench, move, inbox):
+                leave = ask_leave(bench, inbox, move)
+                if leave is Leave.REFUSED:
+                    skip_step(bench, move)
+                elif leave is Leave.GIVEN and (ending := attempt_step(bench, move, inbox)):
                     return finish(bench, ending)
 
 
@@ -60,7 +64,7 @@ def attempt_step(bench: Bench, move: Step, inbox: Inbox) -> Finish | None:
 
 def take_step(bench: Bench, move: Step) -> None:
     """Carry out one step between its started and finished events."""
-    started = time.monotonic()
+    bench.step_began = started = time.monotonic()
     if bench.history.in_flight is None:
         bench.emit(ev.StepStarted(bench.history.steps_finished + 1, move.kind, move.depth, move.candidate_id))
     bench.step = bench.history.steps_finished + 1

@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from engine import desk
 from engine.bench import Bench
 from engine.errors import StopRequested
-from storage import commands
+from storage import budgets, commands
 from storage import events as ev
 from storage.records import Command, CommandKind, DepthOutcome, KernelClass, RunState, Switch, Verdict
 
 POLL_S = 0.1
-_RETRYING = (CommandKind.RESUME, CommandKind.HINT, CommandKind.ROLL_BACK, CommandKind.EXPOSE, CommandKind.SET_CLASS)
+_RETRYING = (
+    CommandKind.RESUME, CommandKind.HINT, CommandKind.ROLL_BACK, CommandKind.EXPOSE, CommandKind.SET_CLASS,
+    CommandKind.SET_BUDGET, CommandKind.ANSWER, CommandKind.TAKE_OVER,
+)  # fmt: skip
 
 
 class Inbox:
     """Reads commands.jsonl, acknowledges what it reads and carries it out at a step boundary.
 
-    Pause stops the start of further work; the step in flight ends normally. Stop outranks pause. Commands are carried
+    Pause stops the start of further work; the step in flight ends normally, except that a reply coming in is broken off
+    and asked for again later. Stop outranks pause. Commands are carried
     out in the order asked; the last one wins. A hint is in effect once a prompt has carried it.
     """
 
@@ -32,6 +37,7 @@ class Inbox:
         """Acknowledge new commands and carry out all that can be; returns those now in effect."""
         bench, history = self._bench, self._bench.history
         asked, self._offset = commands.read_from(bench.folder.commands_file, self._offset)
+        desk.settle_answers(bench)
         for command in asked:
             if command.command_id not in history.commands:
                 bench.emit(ev.CommandAcknowledged(command, self._next_step))
@@ -61,12 +67,17 @@ class Inbox:
         if not self._bench.history.steering.is_stopped:
             self._bench.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
 
+    def sleep(self) -> None:
+        """Let a moment pass before the next look."""
+        self._sleep(POLL_S)
+
     def interrupt(self) -> None:
-        """Raise StopRequested when a stop has been asked for and not yet been read; cheap enough for every token."""
+        """Raise StopRequested when a stop or a pause was asked for and not read yet; cheap enough for every token."""
         asked, self._seen_offset = commands.read_from(self._bench.folder.commands_file, self._seen_offset)
         known = self._bench.history.commands
-        if any(c.kind is CommandKind.STOP and c.command_id not in known for c in asked):
-            raise StopRequested("stop was asked for while a reply was coming in")
+        for command in asked:
+            if command.kind in (CommandKind.STOP, CommandKind.PAUSE) and command.command_id not in known:
+                raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
 
     @property
     def _next_step(self) -> int:
@@ -83,8 +94,12 @@ class Inbox:
         if reason := self._refusal(command):
             bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
             return False
+        if command.kind is CommandKind.ANSWER:
+            return True  # it is in effect once the step has used it
         if command.kind is CommandKind.ROLL_BACK:
             self._leave_depth(command)
+        if command.kind is CommandKind.SET_BUDGET:
+            bench.emit(ev.BudgetChanged(budgets.changed(bench.history.budget, command.argument)))
         bench.emit(ev.CommandEffective(command.command_id, self._next_step, self._note(command)))
         return True
 
@@ -104,8 +119,13 @@ class Inbox:
                 return f"{command.kind} takes auto, on or off, not {command.argument!r}"
             case CommandKind.SET_CLASS if command.argument not in set(KernelClass):
                 return f"unknown kernel class {command.argument!r}"
+            case CommandKind.SET_BUDGET:
+                try:
+                    budgets.changed(history.budget, command.argument)
+                except ValueError as error:
+                    return str(error)
             case _:
-                return None
+                return desk.refusal(self._bench, command)
         return None
 
     def _leave_depth(self, command: Command) -> None:
@@ -132,6 +152,8 @@ class Inbox:
                 return f"profiles for the model: {command.argument} from depth {history.depth}"
             case CommandKind.COLLECT:
                 return f"profile collection: {command.argument} from step {self._next_step}"
+            case CommandKind.SET_BUDGET:
+                return f"limits from step {self._next_step}: {command.argument}"
             case CommandKind.SET_CLASS:
                 return f"kernel class is {command.argument} from step {self._next_step}"
             case _:

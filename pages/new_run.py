@@ -7,7 +7,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.tasks import TaskFile
-from pages.parts import budget_form, steering_access, task_form, wording
+from pages.parts import attendance_panel, budget_form, model_form, steering_access, task_form, wording
 from storage.records import RunSettings
 
 SWITCHES = {"auto": "auto, by kernel class", "from": "from a depth on", "off": "never"}
@@ -31,15 +31,19 @@ def form() -> None:
     task, sizes = chosen
     with st.container(border=True):
         st.markdown("#### Limits")
-        budget = budget_form.draw(model, task.name)
+        budget = budget_form.draw(model, task.name, toolchain)
     fields = _method(budget.depths, model)
+    if model not in supervisor.FREE_MODELS:
+        fields["model_options"] = model_form.draw(model)
+    with st.expander("Approve steps before they begin", icon=":material/front_hand:"):
+        fields["ask_first"] = attendance_panel.rule_form("new")
     if st.button("Start the run", type="primary", icon=":material/play_arrow:", key="start"):
         _start(task, toolchain, model, sizes, fields | {"budget": budget})
 
 
 _MODEL_HELP = (
     "“recorded” replays real replies and needs no key. Set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider, "
-    "to use a live model."
+    "to use a live model. With “manual” you are the model: each prompt waits for your reply on the run's page."
 )
 
 
@@ -95,6 +99,7 @@ def _start(
         settings: RunSettings = supervisor.new_settings(
             str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields
         )
+        supervisor.see_that_money_can_be_kept(settings)
         with st.spinner("Starting an engine"):
             folder = supervisor.start(settings)
     except EngineError as error:

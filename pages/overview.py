@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine import supervisor
 from pages.parts import index, now, pulse, runs_table, steering_access
 from storage import folder, queries
 
@@ -25,8 +26,11 @@ def live() -> None:
     states = {run.run_id: pulse.state_of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
     now.watch(unfinished, is_overview=True, version=version + pulse.engines(unfinished))
-    runs_table.headline(shown, states, total)
+    waiting = [name for name in queries.waiting_runs(db) if pulse.has_engine(name)]
+    runs_table.headline(shown, states, total, len(waiting))
     opened = runs_table.draw(shown, states)
+    if today := "; ".join(f"{used:g} of {allowed:g} {name}" for name, used, allowed in supervisor.spent_today()):
+        st.caption(f":material/today: Spent today by all runs: {today}")
     first = (number - 1) * PAGE_SIZE + 1
     st.caption(f"showing {first:,}–{first + len(shown) - 1:,} of {total:,} {'run' if total == 1 else 'runs'}")
     if opened:

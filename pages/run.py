@@ -5,15 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import (
+    answer_desk,
     command_list,
     curve_chart,
     index,
     kernels_table,
     key_figures,
+    leave_desk,
     missing,
     now,
     pulse,
     run_header,
+    spending,
     steering_panel,
     step_feed,
     stream,
@@ -36,6 +39,9 @@ def live() -> None:
     step = queries.current_step(db, run_id)
     run_header.draw(run, state)
     now.draw(run, state, step, version)
+    with st.container():  # always there: what comes and goes in it must not move the curve to another place
+        answer_desk.draw(run, state)
+        leave_desk.draw(run, state)
     left, right = st.columns([2.35, 1], gap="medium")
     with left:
         clicked = curve_chart.draw(run)
@@ -44,6 +50,7 @@ def live() -> None:
     with right:
         key_figures.draw(run, state)
         steering_panel.draw(run, state)
+        spending.draw(run, state)
         command_list.draw(run)
         step_feed.draw(run)
     chosen, _, tab = (clicked or opened or "").partition("#")

@@ -8,8 +8,9 @@ import time
 import uuid
 from pathlib import Path
 
-from storage import codec
-from storage.records import Command, CommandKind, KernelClass, Switch
+from storage import budgets, codec
+from storage.attendance import Answer, AskFirst, Hand
+from storage.records import Budget, Command, CommandKind, KernelClass, Switch
 
 
 class CommandError(ValueError):
@@ -63,6 +64,20 @@ def _check_argument(kind: CommandKind, argument: str) -> None:
         raise CommandError(f"{kind} takes auto, on or off, not {argument!r}")
     if kind is CommandKind.SET_CLASS and argument not in set(KernelClass):
         raise CommandError(f"{kind} takes one of {', '.join(KernelClass)}, not {argument!r}")
+    if kind is CommandKind.SET_BUDGET:
+        try:
+            budgets.changed(Budget(), argument)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+    if kind is CommandKind.TAKE_OVER and argument not in set(Hand):
+        raise CommandError(f"{kind} takes next, all or off, not {argument!r}")
+    if kind in (CommandKind.APPROVE, CommandKind.SKIP) and argument and not argument.isdecimal():
+        raise CommandError(f"{kind} takes the number of the step that waits, or nothing")
+    if kind in (CommandKind.ASK_FIRST, CommandKind.ANSWER):
+        try:
+            (AskFirst if kind is CommandKind.ASK_FIRST else Answer).parse(argument)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
     if kind in (CommandKind.ROLL_BACK, CommandKind.HINT) and not argument.strip():
         raise CommandError(f"{kind} needs {'a candidate id' if kind is CommandKind.ROLL_BACK else 'a text'}")
 

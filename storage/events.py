@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from storage.attendance import Fallback
+from storage.models import CallFailure
 from storage.records import (
+    Budget,
     CheckResult,
     Command,
     CompileResult,
@@ -76,8 +79,63 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSent:
+    """A call that may cost money is about to be sent; a ModelCalled or a CallFailed ends it.
+
+    `attempt` counts what was sent for this call before. `expected_tokens` is an estimate of the prompt, and
+    `expected_cost_usd` its price, None when that is unknown. `output_limit` None leaves it to the endpoint.
+    """
+
+    step: int
+    call: int
+    attempt: int
+    role: Role
+    depth: int
+    candidate_id: str | None
+    model: str
+    prompt_blob: str
+    expected_tokens: int
+    expected_cost_usd: float | None
+    output_limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A call gave no usable reply. What came of it is in `reply_blob`; `retry_in_s` None means that nothing follows.
+
+    `is_charged` says that it may have cost something: it counts as a call. With `is_estimated` the tokens are not the
+    endpoint's own figures but counted from characters.
+    """
+
+    step: int
+    call: int
+    attempt: int
+    role: Role
+    depth: int
+    candidate_id: str | None
+    model: str
+    prompt_blob: str
+    failure: CallFailure
+    reason: str
+    is_charged: bool
+    is_estimated: bool
+    reply_blob: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+    cost_usd: float | None
+    seconds: float
+    retry_in_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCalled:
-    """A paid reply arrived. `call` counts the calls of one step from 0. `cost_usd` None means unknown, not free."""
+    """A paid reply arrived. `call` counts the calls of one step from 0.
+
+    None means unknown, for tokens and for `cost_usd`: not free. `assumed_tokens` is an estimate for tokens
+    that the endpoint did not count; budgets take it for spent.
+    """
 
     step: int
     call: int
@@ -87,14 +145,16 @@ class ModelCalled:
     model: str
     prompt_blob: str
     reply_blob: str
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
     cost_usd: float | None
     seconds: float
     finish_reason: str
     is_profile_exposed: bool = False
+    prompt_characters: int = 0
+    assumed_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +189,10 @@ class CandidateCreated:
 
 @dataclass(frozen=True, slots=True)
 class PatchTried:
-    """One rung of the patch ladder: edits, reask, search_replace or rewrite. Kept whether it applied or not."""
+    """One rung of the patch ladder: edits, reask, search_replace or rewrite. Kept whether it applied or not.
+
+    `form` says what the reply offered and where in it that was found; empty when it offered nothing.
+    """
 
     step: int
     call: int
@@ -139,6 +202,7 @@ class PatchTried:
     edit_count: int
     reason: str
     edits_blob: str | None
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +212,63 @@ class DiagnosisWritten:
     step: int
     candidate_id: str
     text_blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """A call to the model waits for a person's answer. The prompt may change while it waits: the last one counts."""
+
+    step: int
+    call: int
+    role: Role
+    depth: int
+    candidate_id: str | None
+    prompt_blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAsked:
+    """A step waits for a yes; after `after_s` seconds of silence the fallback holds, unless it is never."""
+
+    step: int
+    kind: StepKind
+    depth: int
+    candidate_id: str | None
+    fallback: Fallback
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveSettled:
+    """The time for a yes is over and silence has been counted."""
+
+    step: int
+    is_given: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """A replayed run left the path of its recording. `is_bridged` says whether a reply could be found all the same."""
+
+    step: int
+    call: int
+    role: Role
+    candidate_id: str | None
+    is_bridged: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What another system recorded about a candidate. Not measured here, and never mixed with what is."""
+
+    candidate_id: str
+    file: str
+    status: str
+    latency_ms: float | None
+    baseline_latency_ms: float | None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +307,7 @@ class Profiled:
     candidate_id: str
     result: ProfileResult
     raw_blob: str | None
+    report_blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +377,13 @@ class BudgetWarned:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetChanged:
+    """A person set other limits; they hold from here on."""
+
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """Final event of an engine's work: FINISHED, STOPPED or FAILED. A resume may follow it."""
 
@@ -271,11 +400,18 @@ Event = (
     | BaselineMeasured
     | StepStarted
     | StepFinished
+    | CallSent
+    | CallFailed
     | ModelCalled
     | ClassProposed
     | CandidateCreated
     | PatchTried
     | DiagnosisWritten
+    | QuestionAsked
+    | LeaveAsked
+    | LeaveSettled
+    | Diverged
+    | Imported
     | Compiled
     | Checked
     | Timed
@@ -287,5 +423,6 @@ Event = (
     | CommandRefused
     | StateChanged
     | BudgetWarned
+    | BudgetChanged
     | RunEnded
 )

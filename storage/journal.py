@@ -15,8 +15,12 @@ from storage import codec, events
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in typing.get_args(events.Event)}
 _DURABLE = (
     events.RunStarted,
+    events.CallSent,
+    events.CallFailed,
     events.ModelCalled,
     events.CandidateCreated,
+    events.QuestionAsked,
+    events.Imported,
     events.Compiled,
     events.Checked,
     events.Timed,
@@ -25,6 +29,7 @@ _DURABLE = (
     events.CommandAcknowledged,
     events.CommandEffective,
     events.CommandRefused,
+    events.BudgetChanged,
     events.RunEnded,
 )
 

@@ -26,6 +26,8 @@ class Policy:
         special_values: whether NaN and infinities decide or are only reported.
         other_sizes: further sizes, by module-level name, at which a candidate must be right too.
         suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
+        counts_operations: whether the reference's products are what the task needs at least; false where it does
+            needless ones, so that only memory limits a kernel.
     """
 
     precision: str = "fp32"
@@ -34,3 +36,4 @@ class Policy:
     special_values: SpecialValues = SpecialValues.REPORTED
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
     suspicious_speedup: float = 10.0
+    counts_operations: bool = True

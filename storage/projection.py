@@ -11,7 +11,7 @@ from typing import Any
 from storage import events, headline
 from storage.codec import DecodeError
 from storage.journal import Entry
-from storage.records import Command, RunSettings, RunState, TimingResult, Verdict
+from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed
@@ -20,11 +20,8 @@ _Judged = events.Compiled | events.Checked | events.Timed
 def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    budget = settings.budget
-    row |= {"sizes": dict(settings.sizes), "depths": budget.depths, "target_speedup": budget.target_speedup}
-    row |= {"precision": settings.policy.precision}
-    row |= {"max_model_calls": budget.model_calls, "max_tokens": budget.tokens}
-    row |= {"max_cost_usd": budget.cost_usd, "max_wall_s": budget.wall_s, "stagnation_depths": budget.stagnation_depths}
+    del row["model_options"]  # they stand in run.json alone
+    row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)
     yield "runs", storable(row)
 
 
@@ -118,7 +115,24 @@ def _(event: events.StepFinished) -> Rows:
 
 @project.register(events.ModelCalled)
 def _(event: events.ModelCalled) -> Rows:
-    yield "model_calls", _fields(event)
+    yield "model_calls", _fields(event) | {"is_estimated": False}
+
+
+@project.register(events.CallSent)
+def _(event: events.CallSent) -> Rows:
+    yield from ()  # what came of it is told by the event that ends it
+
+
+@project.register(events.CallFailed)
+def _(event: events.CallFailed) -> Rows:
+    yield "call_failures", _fields(event)
+    if event.is_charged:
+        yield "model_calls", _fields(event) | {"finish_reason": event.failure, "is_profile_exposed": False}
+
+
+@project.register(events.BudgetChanged)
+def _(event: events.BudgetChanged) -> Rows:
+    yield "budgets", _limits(event.budget)
 
 
 @project.register(events.ClassProposed)
@@ -135,6 +149,31 @@ def _(event: events.CandidateCreated) -> Rows:
 @project.register(events.PatchTried)
 def _(event: events.PatchTried) -> Rows:
     yield "patches", _fields(event)
+
+
+@project.register(events.QuestionAsked)
+def _(event: events.QuestionAsked) -> Rows:
+    yield "questions", _fields(event)
+
+
+@project.register(events.LeaveAsked)
+def _(event: events.LeaveAsked) -> Rows:
+    yield "leaves", _fields(event)
+
+
+@project.register(events.LeaveSettled)
+def _(event: events.LeaveSettled) -> Rows:
+    yield "leaves", _fields(event)
+
+
+@project.register(events.Diverged)
+def _(event: events.Diverged) -> Rows:
+    yield "divergences", _fields(event)
+
+
+@project.register(events.Imported)
+def _(event: events.Imported) -> Rows:
+    yield "imports", _fields(event)
 
 
 @project.register(events.DiagnosisWritten)
@@ -172,12 +211,15 @@ def _(event: events.Timed) -> Rows:
 @project.register(events.Profiled)
 def _(event: events.Profiled) -> Rows:
     result = event.result
-    yield "profiles", _stage(event, "profile") | _fields(result) | {"raw_blob": event.raw_blob}
+    blobs = {"raw_blob": event.raw_blob, "report_blob": event.report_blob}
+    yield "profiles", _stage(event, "profile") | _fields(result) | blobs
     for m in result.metrics:
         yield (
             "profile_metrics",
             {"candidate_id": event.candidate_id, "kernel_hash": result.kernel_hash, "metric": m.name} | _fields(m),
         )
+    for number, one in enumerate(result.advice):
+        yield "profile_advice", {"candidate_id": event.candidate_id, "number": number} | _fields(one)
 
 
 @project.register(events.ProfileFailed)
@@ -208,6 +250,16 @@ def _(event: events.CommandRefused) -> Rows:
 @project.register(events.BudgetWarned)
 def _(event: events.BudgetWarned) -> Rows:
     yield "warnings", _fields(event) | {"budget": event.limit}
+
+
+def _limits(budget: Budget) -> dict[str, Any]:
+    renamed = {
+        "model_calls": "max_model_calls",
+        "tokens": "max_tokens",
+        "cost_usd": "max_cost_usd",
+        "wall_s": "max_wall_s",
+    }
+    return {renamed.get(name, name): value for name, value in _fields(budget).items()}
 
 
 def _derived(result: TimingResult) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from storage.attendance import AskFirst
+from storage.models import Options
 from storage.policy import Policy
 from storage.proof import Proof
 
@@ -75,6 +77,7 @@ class Origin(StrEnum):
     OPTIMISATION = "optimisation"
     REPAIR = "repair"
     MANUAL = "manual"
+    IMPORTED = "imported"
 
 
 class StepKind(StrEnum):
@@ -112,6 +115,7 @@ class DepthOutcome(StrEnum):
 
     ACCEPTED = "accepted"
     GIVEN_UP = "given_up"
+    IMPORTED = "imported"
 
 
 class CommandKind(StrEnum):
@@ -124,12 +128,18 @@ class CommandKind(StrEnum):
     EXPOSE = "expose"
     ROLL_BACK = "roll_back"
     HINT = "hint"
+    ANSWER = "answer"
+    TAKE_OVER = "take_over"
+    ASK_FIRST = "ask_first"
+    APPROVE = "approve"
+    SKIP = "skip"
     SET_CLASS = "set_class"
+    SET_BUDGET = "set_budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One steering command as a person asked for it. `argument` is a Switch, a candidate id, a hint or a class."""
+    """One steering command as a person asked for it. `argument`: a switch, a candidate id, a hint, a class, limits."""
 
     command_id: str
     kind: CommandKind
@@ -170,6 +180,8 @@ class RunSettings:
     expose_from_depth: int | None = None
     collect: Switch = Switch.AUTO
     policy: Policy = field(default_factory=Policy)
+    model_options: Options = ()
+    ask_first: AskFirst = field(default_factory=AskFirst)
     recording: str | None = None
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)
@@ -198,6 +210,21 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What the compiler gave one device kernel. Sizes are bytes; `kernel` is its readable, shortened name.
+
+    Registers, spills and stack are per thread; `shared_bytes` is static shared memory per block.
+    """
+
+    kernel: str
+    registers: int
+    spill_stores: int = 0
+    spill_loads: int = 0
+    shared_bytes: int = 0
+    stack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CompileResult:
     """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`."""
 
@@ -209,6 +236,7 @@ class CompileResult:
     is_cached: bool = False
     verdict: Verdict = Verdict.PASSED
     proofs: tuple[Proof, ...] = ()
+    resources: tuple[KernelResources, ...] = ()
 
     def __post_init__(self) -> None:
         if self.is_ok is not (self.verdict is Verdict.PASSED):
@@ -328,8 +356,25 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """The profiler's own word on one launch. `gain_percent` is the time it thinks could be saved, None if not told."""
+
+    launch: int
+    kernel: str
+    rule: str
+    kind: str
+    text: str
+    gain_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileResult:
-    """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people."""
+    """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people.
+
+    `report` is the profiler's own file in base64, empty where it keeps none. `ceilings` are the machine's rates by
+    name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per second. `evidence` says how
+    and under which conditions it was taken.
+    """
 
     kernel_hash: str
     metrics: tuple[Metric, ...]
@@ -338,6 +383,10 @@ class ProfileResult:
     raw: str = ""
     seconds: float = 0.0
     missing: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    report: str = ""
 
 
 REACHED = ", raised to what a kernel reached"

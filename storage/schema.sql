@@ -41,11 +41,34 @@ CREATE TABLE diffs (
 
 CREATE TABLE patches (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, candidate_id VARCHAR, rung VARCHAR,
-    is_applied BOOLEAN, edit_count BIGINT, reason VARCHAR, edits_blob VARCHAR
+    is_applied BOOLEAN, edit_count BIGINT, reason VARCHAR, edits_blob VARCHAR, form VARCHAR
 );
 
 CREATE TABLE diagnoses (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, text_blob VARCHAR
+);
+
+-- A call that waits for a person. It is open until the step has a reply for it or ends.
+CREATE TABLE questions (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
+    prompt_blob VARCHAR
+);
+
+-- A step that waits for a yes (kind is set), or that silence decided (is_given is set).
+CREATE TABLE leaves (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, kind VARCHAR, depth BIGINT, candidate_id VARCHAR,
+    fallback VARCHAR, after_s DOUBLE, is_given BOOLEAN, reason VARCHAR
+);
+
+CREATE TABLE divergences (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, candidate_id VARCHAR,
+    is_bridged BOOLEAN, reason VARCHAR
+);
+
+-- What another system recorded about a candidate; never mixed with evaluations, which are ours.
+CREATE TABLE imports (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, candidate_id VARCHAR, file VARCHAR, status VARCHAR, latency_ms DOUBLE,
+    baseline_latency_ms DOUBLE, message VARCHAR
 );
 
 -- One row per stage (compile, check, time) of an evaluation; columns of the other stages are NULL. message is one line.
@@ -75,7 +98,14 @@ CREATE TABLE correctness_errors (
 -- A failed attempt to profile has a failure and nothing else.
 CREATE TABLE profiles (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, kernel_hash VARCHAR, bound VARCHAR,
-    summary VARCHAR, raw_blob VARCHAR, seconds DOUBLE, missing VARCHAR[], failure VARCHAR
+    summary VARCHAR, raw_blob VARCHAR, report_blob VARCHAR, seconds DOUBLE, missing VARCHAR[], ceilings VARCHAR,
+    evidence VARCHAR, failure VARCHAR
+);
+
+-- The profiler's own advice on one launch, in its order. gain_percent: time that could be saved, NULL if not told.
+CREATE TABLE profile_advice (
+    run_id VARCHAR, seq BIGINT, number BIGINT, candidate_id VARCHAR, launch BIGINT, kernel VARCHAR, rule VARCHAR,
+    kind VARCHAR, text VARCHAR, gain_percent DOUBLE
 );
 
 CREATE TABLE profile_metrics (
@@ -87,7 +117,14 @@ CREATE TABLE model_calls (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
     model VARCHAR, prompt_blob VARCHAR, reply_blob VARCHAR, input_tokens BIGINT, output_tokens BIGINT,
     cached_tokens BIGINT, reasoning_tokens BIGINT, cost_usd DOUBLE, seconds DOUBLE, finish_reason VARCHAR,
-    is_profile_exposed BOOLEAN
+    is_profile_exposed BOOLEAN, is_estimated BOOLEAN
+);
+
+-- Calls that gave no usable reply. Those that may have cost something are among model_calls too, with the failure as
+-- their finish_reason. retry_in_s is NULL when no other try followed.
+CREATE TABLE call_failures (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, attempt BIGINT, model VARCHAR, failure VARCHAR,
+    reason VARCHAR, is_charged BOOLEAN, retry_in_s DOUBLE
 );
 
 CREATE TABLE depths (
@@ -114,6 +151,12 @@ CREATE TABLE limits (
     min_bytes BIGINT, min_flop BIGINT
 );
 
+-- Limits that a person set after the start; NULL is no limit.
+CREATE TABLE budgets (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, depths BIGINT, max_model_calls BIGINT, max_tokens BIGINT,
+    max_cost_usd DOUBLE, max_wall_s DOUBLE, target_speedup DOUBLE, stagnation_depths BIGINT
+);
+
 CREATE TABLE warnings (run_id VARCHAR, seq BIGINT, time DOUBLE, budget VARCHAR, used DOUBLE, allowed DOUBLE);
 
 -- Lines that could not be read. position: byte offset of the line in the file.
@@ -121,6 +164,12 @@ CREATE TABLE problems (run_id VARCHAR, file VARCHAR, position BIGINT, message VA
 
 -- How far each file is read. Added to on every batch; the largest position counts. inode tells a replaced file apart.
 CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGINT, lines BIGINT);
+
+-- The limits in force: those of the start, or the last ones a person set.
+CREATE VIEW allowances AS
+SELECT run_id, depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup, stagnation_depths
+FROM (SELECT *, 0 AS seq FROM runs UNION ALL BY NAME SELECT * FROM budgets)
+QUALIFY seq = max(seq) OVER (PARTITION BY run_id);
 
 -- What is known about each candidate now: the last word of each stage. verdict is NULL until judged.
 CREATE VIEW verdicts AS

@@ -11,6 +11,29 @@ import pytest
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 
 
+ROOT = Path(__file__).resolve().parent
+# Kernels are built and timed here, so these tests want the processors for themselves; all others run side by side.
+ALONE = (
+    "cheats",
+    "engine/evaluation",
+    "engine/toolchains",
+    "engine/profiling",
+    "engine/test_cli.py",
+    "engine/test_loop.py",
+    "engine/test_supervisor.py",
+    "engine/test_live_run.py",
+)
+TEXT_ONLY = "engine/evaluation/screening"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what must run alone."""
+    for item in items:
+        place = item.path.relative_to(ROOT).as_posix()
+        if place.startswith(ALONE) and not place.startswith(TEXT_ONLY):
+            item.add_marker(pytest.mark.alone)
+
+
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `cache` folder that test homes share."""

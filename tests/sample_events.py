@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import json
 import random
+from dataclasses import replace
 
 from storage import events as ev
+from storage.attendance import Fallback
 from storage.blobs import text_hash
 from storage.journal import Entry
+from storage.models import CallFailure
 from storage.records import (
     Command,
     CommandKind,
@@ -70,6 +74,7 @@ class Script:
     def play_depth(self) -> None:
         if self.depth == 2:
             self.steer(CommandKind.HINT, "try 128-bit loads")
+            self.attend()
         if self.depth == 3:
             self.steer(CommandKind.EXPOSE, "on")
         name = self.write(StepKind.OPTIMISE if self.base else StepKind.SYNTHESISE, self.base)
@@ -82,6 +87,17 @@ class Script:
             name = self.write(StepKind.REPAIR, name, repair)
         self.judge(name, 3)
         return self.settle(DepthOutcome.GIVEN_UP, name, False, "still wrong after 3 repairs")
+
+    def attend(self) -> None:
+        """A person has taken part: a yes by silence, an answer that was wanted, a replay that went its own way."""
+        step = self.step + 1
+        self.emit(ev.LeaveAsked(step, StepKind.OPTIMISE, self.depth, self.base, Fallback.YES, 60.0))
+        self.emit(ev.LeaveSettled(step, True, "nobody said anything for 60 seconds, which means yes"))
+        prompt = self.keep('[{"role": "user", "text": "Make it faster."}]')
+        self.emit(ev.QuestionAsked(step, 0, Role.OPTIMISE, self.depth, self.base, prompt))
+        self.emit(ev.Diverged(step, 0, Role.OPTIMISE, self.base, True, "the recording holds no reply for this kernel"))
+        if self.base:
+            self.emit(ev.Imported(self.base, "node_4.json", "PASS", 1.25, 2.5))
 
     def write(self, kind: StepKind, parent: str | None, repair: int = 0) -> str:
         self.begin(kind, parent)
@@ -193,8 +209,10 @@ class Script:
 
     def call(self, role: Role, name: str | None, call: int, exposed: bool = False) -> None:
         cost = None if self.settings.model == "unpriced" else 0.012
-        prompt = self.keep(f"# {role}\nKernel {name}, depth {self.depth}, call {call}.\n")
+        prompt = self.prompt(f"# {role}\nKernel {name}, depth {self.depth}, call {call}.\n")
         reply = self.keep(f"Reply to {role} of {name} at depth {self.depth}, call {call}.\n")
+        if self.depth == 2:
+            self.fail_call(role, name, call, prompt)
         self.emit(
             ev.ModelCalled(
                 self.step, call, role, self.depth, name, self.settings.model, prompt, reply,
@@ -202,6 +220,16 @@ class Script:
             ),
             4.0,
         )  # fmt: skip
+
+    def prompt(self, text: str) -> str:
+        parts = {"source": len(text) - 12, "instructions": 12}
+        return self.keep(json.dumps([{"role": "user", "text": text, "parts": parts}]))
+
+    def fail_call(self, role: Role, name: str | None, call: int, prompt: str) -> None:
+        head = (self.step, call, 0, role, self.depth, name, self.settings.model, prompt)
+        self.emit(ev.CallSent(*head, 5000, 0.005, None))
+        said, free = "the endpoint limits the rate, HTTP 429: slow down", (0, 0, 0, 0, 0.0)
+        self.emit(ev.CallFailed(*head, CallFailure.RATE_LIMITED, said, False, False, None, *free, 0.2, 2.0))
 
     def steer(self, kind: CommandKind, argument: str = "", is_read: bool = True) -> None:
         command = Command(f"{len(self.commands):012x}", kind, argument, "ada", round(self.now, 3))
@@ -220,6 +248,7 @@ class Script:
     def end(self, ending: str) -> None:
         if ending in ("finished", "stopped", "failed"):
             self.emit(ev.BudgetWarned("tokens", 1_600_000.0, 2_000_000.0))
+            self.emit(ev.BudgetChanged(replace(self.settings.budget, tokens=4_000_000)))
             error = self.keep("Traceback (most recent call last): ...") if ending == "failed" else None
             self.emit(ev.RunEnded(RunState(ending), f"{ending} after {self.depth + 1} depths", self.best_id, error))
             return

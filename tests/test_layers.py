@@ -8,9 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIGHT_ENGINE = {"engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor"}
 SHARED_STORAGE = {
-    "storage", "storage.records", "storage.policy", "storage.proof", "storage.relative", "storage.events",
+    "storage", "storage.records", "storage.models", "storage.budgets",
+    "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.blobs",
-    "storage.codec", "storage.folder", "storage.liveness",
+    "storage.attendance", "storage.codec", "storage.folder", "storage.liveness",
+    "storage.counters", "storage.kernel_names",
 }  # fmt: skip
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from engine.strategies.base_policy import POLICIES
-from storage.records import CommandKind, KernelClass
+from storage import budgets
+from storage.models import NAMES, ModelRole, with_option
+from storage.records import Budget, CommandKind, KernelClass
 
 DESCRIPTION = """\
 Tilewright writes, checks and speeds up GPU kernels for a PyTorch module with a language model in the loop.
@@ -16,18 +19,21 @@ examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
+  python -m engine compile my_kernel.py --arch sm_90a      registers, spills and shared memory, without a device
   python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...
   python -m engine show RUN                           what a run did, depth by depth
+  python -m engine resume RUN --set-budget calls=80   go on with more budget
 
 environment:
   TILEWRIGHT_HOME   where runs are kept (default ~/.tilewright)
   TILEWRIGHT_ISOLATION=full           judge only behind every wall
+  TILEWRIGHT_CUTLASS_INCLUDE          folder with the CuTe headers (default: those that pip installs)
   TILEWRIGHT_COMPILED_BASELINE=off    do not time torch.compile once per run
   OPENAI_API_KEY    key of an OpenAI-compatible endpoint; OPENAI_BASE_URL for another provider or a local server
-  TILEWRIGHT_MODEL  model to ask there
+  TILEWRIGHT_MODEL  model to ask there; prices.toml and budget.toml under TILEWRIGHT_HOME: see docs/models.md
 
-exit codes: 0 done, 1 the run failed or the patch did not apply, 2 bad input, 3 another engine works on the run,
-            4 this machine lacks something (see doctor), 130 interrupted"""
+exit codes: 0 done, 1 the run failed, the patch did not apply or the file does not compile, 2 bad input,
+            3 another engine works on the run, 4 this machine lacks something (see doctor), 130 interrupted"""
 
 STEERING = """\
 verbs:
@@ -36,6 +42,11 @@ verbs:
   expose auto|on|off             profiles for the model
   roll_back CANDIDATE            the next depth starts from that kernel
   hint "TEXT"                    added to the next prompt
+  set_budget "calls=80 cost=5"   other limits from here on; also tokens, minutes, depths, target, stagnation
+  answer STEP.CALL HASH          a person's reply (use the verb answer, which sends this)
+  take_over next|all|off         answer the next call, or all of them, yourself
+  ask_first off|calls|all [yes|no SECONDS]   wait for a yes before each step; what silence means after that time
+  approve | skip                 the step that waits
   set_class CLASS                one of: """ + ", ".join(KernelClass)
 
 
@@ -51,6 +62,15 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     _run(verbs)
     resume = verbs.add_parser("resume", help="go on with a run that was stopped, lost or failed")
     resume.add_argument("run_id", metavar="RUN")
+    resume.add_argument(
+        "--set-budget",
+        dest="budget",
+        action="append",
+        type=_checked(lambda text: budgets.changed(Budget(), text)),
+        default=[],
+        metavar="NAME=NUMBER",
+        help=f"continue with another limit: {', '.join(budgets.FIELDS)}; none lifts it; may be repeated",
+    )
     resume.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
     listing = verbs.add_parser("list", help="all runs, newest last")
     listing.add_argument("--json", action="store_true", help="machine-readable output")
@@ -58,13 +78,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     show.add_argument("run_id", metavar="RUN")
     show.add_argument("--json", action="store_true", help="machine-readable output")
     _command(verbs)
+    _person(verbs)
     _export(verbs)
     _evaluate(verbs)
+    _compile(verbs)
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
     verbs.add_parser("tasks", help="the shipped tasks with their sizes")
-    verbs.add_parser("doctor", help="what this machine has and lacks, and what to do about it")
+    doctor = verbs.add_parser("doctor", help="what this machine has and lacks, and what to do about it")
+    doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
     return parser.parse_args(arguments)
 
 
@@ -87,6 +110,19 @@ def size(text: str) -> tuple[str, int | float]:
     return name, number
 
 
+def _checked(check: Callable[[str], object]) -> Callable[[str], str]:
+    """A converter that hands on a text which `check` has nothing against."""
+
+    def convert(text: str) -> str:
+        try:
+            check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return text
+
+    return convert
+
+
 def _sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
@@ -104,12 +140,24 @@ def _run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = verbs.add_parser("run", help="optimise a task", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
     _sizes(run)
-    run.add_argument("--model", help="model name, or 'recorded'; default: the endpoint if one is set, else recorded")
+    run.add_argument(
+        "--option",
+        dest="model_options",
+        action="append",
+        type=_checked(lambda text: with_option((), text)),
+        default=[],
+        metavar="[ROLE.]NAME=VALUE",
+        help=f"how the model is asked: {', '.join(NAMES)}; for one of {', '.join(ModelRole)}; may be repeated",
+    )
+    run.add_argument(
+        "--model",
+        help="model name, 'recorded', or 'manual' (you answer); default: the endpoint if one is set, else recorded",
+    )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
     run.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
-    run.add_argument("--max-repairs", type=int, default=5, help="patches per generated kernel")
-    run.add_argument("--max-regenerations", type=int, default=2, help="fresh starts per depth")
+    run.add_argument("--max-repairs", type=int, help="patches per generated kernel (5)")
+    run.add_argument("--max-regenerations", type=int, help="fresh starts per depth (2)")
     run.add_argument("--expose-from", dest="expose_from_depth", type=int, help="first depth whose prompt has a profile")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="profile kernels for people")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="budget: model calls")
@@ -117,6 +165,7 @@ def _run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run.add_argument("--max-cost", dest="cost_usd", type=float, help="budget: US dollars")
     run.add_argument("--max-minutes", type=float, help="budget: minutes of work")
     run.add_argument("--target", dest="target_speedup", type=float, help="stop at this speed-up")
+    run.add_argument("--ask-first", metavar="RULE", help="wait for a yes: off, calls or all, then e.g. 'yes 60'")
     run.add_argument("--reply-seconds", type=float, help="pace of recorded replies")
     run.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
 
@@ -128,6 +177,24 @@ def _command(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     command.add_argument("run_id", metavar="RUN")
     command.add_argument("kind", choices=[str(kind) for kind in CommandKind], metavar="VERB")
     command.add_argument("argument", nargs="?", default="", metavar="ARGUMENT")
+
+
+def _person(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    answer = verbs.add_parser("answer", help="answer the call that a run waits for, in the place of its model")
+    answer.add_argument("run_id", metavar="RUN")
+    answer.add_argument(
+        "file", nargs="?", metavar="FILE", help="raw reply, or a whole kernel (.py), or -; without: the prompt"
+    )
+    record = verbs.add_parser("record", help="save a run's replies as a recording that replays without a key")
+    record.add_argument("run_id", metavar="RUN")
+    record.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")
+    imported = verbs.add_parser("import", help="take another system's result as a run to look at and go on from")
+    imported.add_argument("folder", metavar="FOLDER", help="saved nodes (JSON) or source files, one per step")
+    imported.add_argument("--task", required=True, metavar="TASK", help="the task they solve: a name or a file")
+    _sizes(imported)
+    imported.add_argument("--model", help="who goes on from it when it is resumed (default as for run, else manual)")
+    imported.add_argument("--depths", type=int, default=10, help="further depths that a resumed run may take")
+    imported.add_argument("--evaluate", action="store_true", help="build, check and time each kernel here first")
 
 
 def _export(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -145,3 +212,10 @@ def _evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     evaluate.add_argument("--profile", action="store_true", help="profile it too, if it passes")
     evaluate.add_argument("--fresh", action="store_true", help="measure again even if this source was judged before")
     evaluate.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def _compile(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    compiling = verbs.add_parser("compile", help="compile a candidate with nvcc; needs no device and runs no kernel")
+    compiling.add_argument("candidate", metavar="FILE", help="Python file that defines ModelNew")
+    compiling.add_argument("--arch", help="architecture as in sm_90a (default: the device here)")
+    compiling.add_argument("--json", action="store_true", help="one JSON object on standard output")

@@ -48,7 +48,7 @@ class LiveView:
             self._console.print(line, highlight=False, soft_wrap=True)
 
     def _render(self) -> RenderableType:
-        history, budget = self._history, self._history.settings.budget
+        history, budget = self._history, self._history.budget
         done = min(max(history.depth - 1, 0), budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(

@@ -42,7 +42,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         "toolchain": history.settings.toolchain,
         "model": history.settings.model,
         "depth": max(history.depth - 1, 0),
-        "depths": history.settings.budget.depths,
+        "depths": history.budget.depths,
         "best": best.candidate_id if best else None,
         "speedup": best.timed.speedup if best and best.timed else None,
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,

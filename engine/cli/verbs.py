@@ -7,18 +7,20 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from engine import supervisor, tasks
 from engine.cli import report
 from engine.errors import EngineError
-from engine.llm import Completion
 from engine.patching.edits import EditError
-from engine.steps.ladder import read_patch
+from engine.patching.offer import read_offer
 from engine.strategies.base_policy import check_policy
 from storage import commands, liveness
+from storage.attendance import AskFirst
 from storage.folder import all_runs, find_run
+from storage.models import read_options
 from storage.records import Budget, CommandKind, RunSettings, Switch
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -62,15 +64,15 @@ def patch_source(options: Namespace) -> int:
     """Put a raw reply through the parser and patcher of a run."""
     try:
         source = Path(options.source).read_bytes().decode()
-        reply = sys.stdin.read() if options.reply == "-" else Path(options.reply).read_bytes().decode()
+        reply = (sys.stdin.buffer.read() if options.reply == "-" else Path(options.reply).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read: {error}") from error
     try:
-        patched = read_patch(source, Completion(reply, "", "stop", 0.0))
+        patched = read_offer(reply).apply(source)
     except EditError as report_for_model:
         print(report_for_model, file=sys.stderr)
         return FAILED
-    sys.stdout.write(patched.source)
+    sys.stdout.buffer.write(patched.encode())
     return OK
 
 
@@ -84,17 +86,28 @@ def list_tasks(options: Namespace) -> int:
     return OK
 
 
+def _rule(text: str) -> AskFirst:
+    try:
+        return AskFirst.parse(text)
+    except ValueError as error:
+        raise EngineError(str(error)) from error
+
+
 def settings_of(options: Namespace) -> RunSettings:
     """Settings of the run that the `run` verb asks for."""
-    fields = {
-        "max_repairs": options.max_repairs,
-        "max_regenerations": options.max_regenerations,
-        "expose_from_depth": options.expose_from_depth,
+    fields: dict[str, Any] = {
         "collect": Switch(options.collect),
     }
+    for name in ("max_repairs", "max_regenerations", "expose_from_depth"):
+        if (value := getattr(options, name)) is not None:
+            fields[name] = value
+    if options.ask_first:
+        fields["ask_first"] = _rule(options.ask_first)
     if options.base_policy:
         check_policy(options.base_policy)
         fields["base_policy"] = options.base_policy
+    if options.model_options:
+        fields["model_options"] = read_options("\n".join(options.model_options))
     if options.recording:
         fields["recording"] = str(Path(options.recording).absolute())
     if options.reply_seconds is not None:
@@ -110,4 +123,6 @@ def settings_of(options: Namespace) -> RunSettings:
         "wall_s": options.max_minutes * 60 if options.max_minutes is not None else None,
         "target_speedup": options.target_speedup,
     }
-    return replace(settings, budget=Budget(**limits))
+    settings = replace(settings, budget=Budget(**limits))
+    supervisor.see_that_money_can_be_kept(settings)
+    return settings

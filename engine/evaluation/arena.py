@@ -65,27 +65,39 @@ class Arena:
     Without the seals a worker could shrink the file and crash the judge at its next read.
     """
 
+    device = "cpu"
+
     def __init__(self, name: str) -> None:
         self.file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         self._map: mmap.mmap | None = None
         self._groups: dict[str, list[torch.Tensor]] = {}
 
+    @property
+    def inherited(self) -> list[int]:
+        """Descriptors that a worker must keep open to map it."""
+        return [self.file]
+
+    @property
+    def place(self) -> str:
+        """What a worker must be told to map it, once it has been sized."""
+        return ""
+
     def size_to(self, layout: Layout) -> None:
         """Fix the size for a layout and map it here."""
-        total = sum(_padded(spec) for specs in layout.values() for spec in specs)
+        total = sum(padded(spec) for specs in layout.values() for spec in specs)
         os.ftruncate(self.file, max(total, ALIGNMENT))
         fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self.map(layout)
 
-    def map(self, layout: Layout) -> None:
-        """Map a file that the judge has sized."""
+    def map(self, layout: Layout, place: str = "") -> None:
+        """Map what the judge has sized, in a worker with its `place`."""
         self._map = mmap.mmap(self.file, 0)
         offset = 0
         for name, specs in layout.items():
             self._groups[name] = []
             for spec in specs:
                 self._groups[name].append(_view(self._map, spec, offset))
-                offset += _padded(spec)
+                offset += padded(spec)
 
     def __getitem__(self, group: str) -> list[torch.Tensor]:
         return self._groups[group]
@@ -101,9 +113,9 @@ def from_plain(plain: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, li
     return {name: [Spec.from_plain(spec) for spec in specs] for name, specs in plain.items()}
 
 
-def private_copy(spec: Spec) -> torch.Tensor:
+def private_copy(spec: Spec, device: str) -> torch.Tensor:
     """A tensor of this process's own memory with the spec's strides, content undefined."""
-    return torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype)
+    return torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype, device=device)
 
 
 def _view(memory: mmap.mmap, spec: Spec, offset: int) -> torch.Tensor:
@@ -112,5 +124,6 @@ def _view(memory: mmap.mmap, spec: Spec, offset: int) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=spec.torch_dtype, count=spec.numel, offset=offset).view(spec.shape)
 
 
-def _padded(spec: Spec) -> int:
+def padded(spec: Spec) -> int:
+    """Bytes that a tensor takes up in an arena."""
     return -(-max(spec.nbytes, 1) // ALIGNMENT) * ALIGNMENT

@@ -14,14 +14,15 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena, candidate, reference
+from engine.evaluation import arena, arenas, callees, candidate, reference
 from engine.evaluation.arena import Arena
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
 from engine.evaluation.sandbox import Walls
 from engine.evaluation.worker import Worker, WorkerEnded
+from engine.toolchains.builders import AnyBuilder
 from engine.toolchains.host import order
-from engine.toolchains.host.build import Builder, BuildFailed, Built
+from engine.toolchains.host.build import BuildFailed, Built
 from engine.toolchains.host.flags import FlagRefused
 from engine.toolchains.host.order import OrderRefused
 from storage.policy import Policy
@@ -32,15 +33,17 @@ UNLIMITED = 1 << 46
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged: a task, a candidate, where it builds, and the limits."""
+    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone."""
 
     task_source: str
     policy: Policy
     source: str
-    builder: Builder
+    builder: AnyBuilder
     times: Times
     limits: Limits
     walls: Walls = field(default_factory=Walls)
+    device: str = "cpu"
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +76,10 @@ class Bench:
         self.case = case
         self._inspect = inspect
         self.builds: list[Built] = []
+        self.answers: list[dict[str, str]] = []
         self.failed_build: FailedBuild | None = None
-        self._trusted = Arena("reference")
-        self._shared = Arena("candidate")
+        self._trusted = arenas.new("reference", case.device)
+        self._shared = arenas.new("candidate", case.device)
         self.stage = "import"
         self.weights = "none"
         self.call_seed = _secret()
@@ -83,19 +87,19 @@ class Bench:
         limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
-            body = functools.partial(reference.body, case.task_source, self._trusted)
-            self.reference = Worker.fork(body, limits, folder / "reference", [self._trusted.file])
+            body = functools.partial(reference.body, case.task_source, self._trusted, case.policy.precision)
+            self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
         body = functools.partial(candidate.body, case.source, self._shared)
-        self._libraries = folder / "libraries"
-        self._libraries.mkdir(exist_ok=True)
+        self.libraries = folder / "libraries"
+        self.libraries.mkdir(exist_ok=True)
         self.candidate = Worker.fork(
             body,
             case.limits,
             folder / "candidate",
-            [self._shared.file],
+            self._shared.inherited,
             self._serve,
             case.walls,
-            readable=(self._libraries,),
+            readable=(self.libraries,),
         )
         # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
         # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
@@ -122,6 +126,9 @@ class Bench:
 
     def describe(self) -> None:
         """Run the reference once, size the shared memory, and hand the candidate its construction."""
+        if self.device != "cpu":
+            # What is drawn, filled and compared from here on is made where the outputs are.
+            torch.set_default_device(self.device)
         told = self.ask_reference("describe", weight_seed=self._weight_seed)
         self.flop = int(told["flop"])
         self.is_single = bool(told["is_single"])
@@ -131,7 +138,7 @@ class Bench:
         layout = arena.from_plain(told["layout"])
         self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
-        self.ask_reference("map", layout=told["layout"])
+        self.ask_reference("map", layout=told["layout"], place=self._trusted.place)
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = told
 
@@ -148,12 +155,14 @@ class Bench:
             weight_seed=self._weight_seed,
             weight_names=told["weight_names"],
             layout=layout,
+            place=self._shared.place,
         )
         self.weights = str(answer["weights"]) if told["weight_names"] else "none"
 
     def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
         """One question to the candidate, within the limit of one call."""
         self.stage = during
+        callees.settle()
         answer = self.candidate.ask({"ask": name, **arguments}, self.case.times.call_s)
         _raise_failed(answer, during)
         return answer
@@ -165,6 +174,7 @@ class Bench:
             UnusableTask: the task failed or is too slow.
         """
         assert self.reference is not None
+        callees.settle()
         try:
             answer = self.reference.ask({"ask": name, **arguments}, self.case.times.reference_s)
         except WorkerEnded as error:
@@ -172,6 +182,16 @@ class Bench:
         if "failed" in answer:
             raise UnusableTask(f"the reference failed: {answer['failed']}")
         return answer
+
+    @property
+    def device(self) -> str:
+        """Where inputs and outputs live, as torch names it."""
+        return self.case.device
+
+    @property
+    def device_name(self) -> str:
+        """What the GPU is called; it has been used by now."""
+        return str(torch.cuda.get_device_name())
 
     @property
     def trusted(self) -> Arena:
@@ -213,11 +233,13 @@ class Bench:
             self.failed_build = FailedBuild(refused, refused, Verdict.REFUSED)
             return {"excerpt": refused}
         self.builds.append(built)
-        return {"library": self._shown(built), "binding": built.binding, "namespace": built.namespace}
+        answer = {"library": self._shown(built), "binding": str(built.binding), "namespace": built.namespace}
+        self.answers.append(answer)
+        return answer
 
     def _shown(self, built: Built) -> str:
         """A copy of the library where the candidate can read it: it sees neither the cache nor others' libraries."""
-        target = self._libraries / f"{len(self.builds)}.so"
+        target = self.libraries / f"{len(self.builds)}.so"
         shutil.copyfile(built.library, target)
         return str(target.resolve())
 

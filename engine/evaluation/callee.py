@@ -23,15 +23,16 @@ class Callee:
     def __init__(self, model: Any, shared: Arena, specs: Sequence[Spec], outputs_group: str) -> None:
         self._model = model
         self._shared = shared
-        self._buffers = [arena.private_copy(spec) for spec in specs]
+        self._buffers = [arena.private_copy(spec, shared.device) for spec in specs]
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._kept: Any = None
         self._described: list[dict[str, Any]] = []
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
         """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
 
+        On the host every call is asked for by itself, so there is one slot.
         The answer says where the buffers lie: the judge may put other contents there before the call.
         """
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
@@ -48,7 +49,7 @@ class Callee:
             start = _clock()
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
-        leaves, held = _leaves(outputs), [*_leaves(self._outputs), *_leaves(self._kept)]
+        leaves, held = leaves_of(outputs), [*leaves_of(self._outputs), *leaves_of(self._kept)]
         self._described = [self._told(leaf, held) for leaf in leaves]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
@@ -75,7 +76,7 @@ class Callee:
         return {"recalled": True}
 
     def _copy_out(self, found: Any) -> None:
-        leaves, targets = _leaves(found), self._shared[self._outputs_group]
+        leaves, targets = leaves_of(found), self._shared[self._outputs_group]
         if len(leaves) == len(targets):
             for leaf, target in zip(leaves, targets, strict=True):
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
@@ -86,7 +87,7 @@ class Callee:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
         if leaf.layout is not torch.strided:
             return {"type": f"tensor of layout {leaf.layout}"}
-        address = _storage(leaf)
+        address = storage_of(leaf)
         return {
             "type": "torch.Tensor",
             "shape": list(leaf.shape),
@@ -95,8 +96,8 @@ class Callee:
             "stride": list(leaf.stride()),
             "is_contiguous": leaf.is_contiguous(),
             "address": leaf.data_ptr(),
-            "is_input": any(address and address == _storage(buffer) for buffer in self._buffers),
-            "is_reused": any(address and address == _storage(old) for old in held if type(old) is torch.Tensor),
+            "is_input": any(address and address == storage_of(buffer) for buffer in self._buffers),
+            "is_reused": any(address and address == storage_of(old) for old in held if type(old) is torch.Tensor),
         }
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
@@ -107,9 +108,11 @@ class Callee:
         poison.fill(blocks, poisoned)
 
 
-def _leaves(outputs: Any) -> list[Any]:
+def leaves_of(outputs: Any) -> list[Any]:
+    """The tensors of a flat result."""
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
-def _storage(tensor: torch.Tensor) -> int:
+def storage_of(tensor: torch.Tensor) -> int:
+    """Address of the memory that a tensor and its views share."""
     return int(tensor.untyped_storage().data_ptr())

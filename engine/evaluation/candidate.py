@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena
+from engine.evaluation import arena, callees
 from engine.evaluation.arena import Arena
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
+from engine.evaluation.device.faults import is_device_memory
 from engine.evaluation.poison import Poison
 from engine.toolchains.host import intercept
 from engine.toolchains.host.recipe import CANDIDATE_FILE
@@ -46,14 +47,20 @@ class Candidate:
         return {"loaded": True}
 
     def construct(
-        self, init_inputs: Sequence[Any], weight_seed: int, weight_names: Sequence[str], layout: Mapping[str, Any]
+        self,
+        init_inputs: Sequence[Any],
+        weight_seed: int,
+        weight_names: Sequence[str],
+        layout: Mapping[str, Any],
+        place: str,
     ) -> dict[str, Any]:
         """Make the model; take over the reference's weights when names, shapes and dtypes agree."""
         specs = arena.from_plain(layout)
-        self._shared.map(specs)
+        self._shared.map(specs, place)
         torch.manual_seed(weight_seed)
         assert self._kind is not None
-        model = self._kind(*init_inputs)
+        with torch.device(self._shared.device):
+            model = self._kind(*init_inputs).to(self._shared.device)
         state = model.state_dict()
         weights = dict(zip(weight_names, self._shared["weights"], strict=True))
         fits = state.keys() == weights.keys() and all(
@@ -63,14 +70,14 @@ class Candidate:
             for name, value in state.items():
                 value.copy_(weights[name])
         self._model, self._takes_over = model, fits
-        self._callee = Callee(model, self._shared, specs["inputs"], "own")
+        self._callee = callees.of(model, self._shared, specs["inputs"], "own")
         return {"weights": "taken over" if fits else "same seed"}
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
         """Fresh contents into the private buffers. `poison` may say with what freed memory is filled."""
         assert self._callee is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, Poison(poison) if poison else None)
+        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
 
     def keep(self) -> dict[str, Any]:
         """Hold the outputs stored last to the end."""
@@ -118,6 +125,7 @@ def body(source: str, shared: Arena, line: Channel) -> None:
         name, number = question.pop("ask"), question.pop("number")
         try:
             answer = getattr(candidate, name)(**question)
+            callees.settle()
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
             answer = _told(error)
         line.send({**answer, "number": number})
@@ -130,7 +138,8 @@ def _told(error: BaseException) -> dict[str, Any]:
         "trace": _trace(error)[-MAX_TRACE:],
         "is_memory": isinstance(error, MemoryError)
         or "can't allocate memory" in str(error)
-        or "bad_alloc" in str(error),
+        or "bad_alloc" in str(error)
+        or is_device_memory(str(error)),
     }
 
 

@@ -12,6 +12,7 @@ from storage.records import Mismatch
 
 HEAT_CELLS = 16
 CHUNK = 1 << 17
+DEVICE_CHUNK = 1 << 26
 # A row much smaller than the rest may be what cancellation left over, so it is not judged by its own size alone.
 LEAST_ROW = 0.01
 # A kernel may flush denormal numbers to zero: an error of the smallest normal number must stay below any tolerance.
@@ -137,13 +138,18 @@ def _pieces(scale: Scale, *tensors: torch.Tensor) -> Iterator[tuple[tuple[torch.
     """Pieces small enough to stay in cache over the passes of one comparison, each with its scale."""
     columns = real(tensors[0]).shape[-1] if real(tensors[0]).dim() else 1
     start = 0
-    for parts in zip(*(torch.split(real(tensor).flatten(), CHUNK) for tensor in tensors), strict=True):
+    for parts in zip(*(_split(real(tensor).flatten()) for tensor in tensors), strict=True):
         count = parts[0].numel()
         if not count:
             continue
         rows = torch.arange(start, start + count) // columns if isinstance(scale, torch.Tensor) else None
         yield parts, scale if rows is None or isinstance(scale, float) else scale[rows]
         start += count
+
+
+def _split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """On a GPU what counts is the number of launches; a piece must still leave room for its float64 copies."""
+    return torch.split(flat, CHUNK if flat.device.type == "cpu" else DEVICE_CHUNK)
 
 
 def _distance(
@@ -171,7 +177,7 @@ def _largest(values: torch.Tensor) -> float:
 
 def _root_mean_square(numbers: torch.Tensor) -> float:
     total, count = 0.0, 0
-    for piece in torch.split(numbers.flatten(), CHUNK):
+    for piece in _split(numbers.flatten()):
         piece = piece.to(torch.float64)
         squares = float((piece * piece).sum())
         if not math.isfinite(squares):

@@ -7,7 +7,9 @@ _TAIL = """
 import os as _os
 
 # In this process: a pool of compiling processes would outlive the call and be taken for a candidate's stray children.
-_os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+import torch._inductor.config as _config
+
+_config.compile_threads = 1
 _os.environ["TORCHINDUCTOR_CACHE_DIR"] = _os.path.join(_os.environ["TMPDIR"], "inductor")
 
 

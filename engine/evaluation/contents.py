@@ -37,11 +37,12 @@ class Kind(StrEnum):
 class Contents:
     """Draws a few input sets once, then makes new contents from them."""
 
-    def __init__(self, draw: Callable[[], Sequence[torch.Tensor]], specs: Sequence[Spec]) -> None:
+    def __init__(self, draw: Callable[[], Sequence[torch.Tensor]], specs: Sequence[Spec], device: str = "cpu") -> None:
         self._draw = draw
         self._specs = specs
+        self._device = device
         self._choose = random.Random(os.urandom(16))
-        self._generator = torch.Generator()
+        self._generator = torch.Generator(device)
         self._generator.manual_seed(int.from_bytes(os.urandom(7), "little"))
         size = max(1, sum(spec.nbytes for spec in specs))
         self._sets = [self._drawn() for _ in range(max(2, min(MOST_SETS, BUDGET // size)))]
@@ -87,15 +88,17 @@ class Contents:
         if kind is Kind.BLENDED or a.dim() == 0:
             return torch.lerp(a, b, weight.to(a.dtype))
         made = torch.lerp(a, b, self._weights((*a.shape[:-1], 1)).to(a.dtype))
-        places = torch.randint(a.numel(), (a.numel() // SPARSE + 1,), generator=self._generator)
+        places = torch.randint(a.numel(), (a.numel() // SPARSE + 1,), generator=self._generator, device=self._device)
         _flat(made).index_copy_(0, places, _flat(c)[places])
         return made
 
     def _weights(self, shape: tuple[int, ...]) -> torch.Tensor:
-        return torch.rand(shape, generator=self._generator) * 0.8 + 0.1
+        return torch.rand(shape, generator=self._generator, device=self._device) * 0.8 + 0.1
 
     def _drawn(self) -> Tensors:
-        return [private_copy(spec).copy_(drawn) for spec, drawn in zip(self._specs, self._draw(), strict=True)]
+        return [
+            private_copy(spec, self._device).copy_(drawn) for spec, drawn in zip(self._specs, self._draw(), strict=True)
+        ]
 
 
 def kind_of(draws: Sequence[torch.Tensor]) -> Kind:

@@ -79,20 +79,20 @@ def _faults(bench: Bench, answer: Mapping[str, Any]) -> Iterator[Fault]:
         return
     for number, (leaf, own) in enumerate(zip(leaves, expected, strict=True)):
         where = f"output {number}" if len(expected) > 1 else "the output"
-        if reason := _misfit(leaf, own):
+        if reason := _misfit(leaf, own, bench.device):
             yield Fault(findings.CONTRACT, f"{where} {reason}")
         if reason := _sharing(leaf):
             yield Fault(findings.MEMORY, f"{where} {reason}")
 
 
-def _misfit(leaf: Mapping[str, Any], own: torch.Tensor) -> str:
+def _misfit(leaf: Mapping[str, Any], own: torch.Tensor, device: str) -> str:
     if leaf.get("type") != "torch.Tensor":
         return f"is a {_short(leaf.get('type'))}, not a torch.Tensor"
     if leaf.get("shape") != list(own.shape):
         return f"has shape {_short(leaf.get('shape'))}"
     if leaf.get("dtype") != str(own.dtype).removeprefix("torch."):
         return f"has dtype {_short(leaf.get('dtype'))}"
-    return "" if leaf.get("device") == "cpu" else f"is on device {_short(leaf.get('device'))}"
+    return "" if leaf.get("device") == device else f"is on device {_short(leaf.get('device'))}"
 
 
 def _sharing(leaf: Mapping[str, Any]) -> str:

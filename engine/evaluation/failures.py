@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.evaluation.bench import Bench, CandidateFailed, FailedBuild
+from engine.evaluation.device import faults
 from engine.evaluation.sandbox import describe_signal
 from engine.evaluation.worker import Death, Ending, WorkerEnded
 from engine.toolchains.host.recipe import CANDIDATE_FILE
@@ -41,6 +42,8 @@ def of_candidate(failed: CandidateFailed) -> Failure:
         return Failure(Verdict.RUNTIME_ERROR, f"the candidate ended the process with sys.exit in {failed.during}")
     is_static = failed.during == "import" and answer["raised"] in ("SyntaxError", "IndentationError", "TabError")
     verdict = Verdict.COMPILE_ERROR if is_static else Verdict.RUNTIME_ERROR
+    if fault := faults.words(str(answer.get("text", "")), str(answer["trace"])):
+        return Failure(Verdict.RUNTIME_ERROR, f"{failed.during}: {fault}")
     return Failure(verdict, f"{answer['raised']} in {failed.during}:\n{answer['trace']}")
 
 

@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation import failures, processes, quiet, resizing
+from engine.evaluation import apart, failures, processes, quiet, resizing
 from engine.evaluation.bench import Bench, CandidateFailed, Case
 from engine.evaluation.checking import Check
+from engine.evaluation.device import profiled, sanitizer
+from engine.evaluation.device.staged import Staged
 from engine.evaluation.failures import Failure
 from engine.evaluation.gate import Gate
 from engine.evaluation.limits import Limits, Times
@@ -23,8 +25,7 @@ from engine.evaluation.timing import Timing
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
 from engine.evaluation.worker import WorkerEnded
 from engine.profiling import observing
-from engine.toolchains.host.build import Builder
-from engine.toolchains.host.installation import Installation
+from engine.toolchains import builders
 from storage import codec
 from storage.policy import Policy
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
@@ -70,13 +71,23 @@ def compile_candidate(case: Case, folder: Path) -> CompileResult:
             remarks=tuple(remark for one in built for remark in one.remarks),
             is_cached=bool(built) and all(one.is_cached for one in built),
             proofs=proofs,
+            resources=tuple(kernel for one in built for kernel in one.resources),
         )
 
 
 def check(case: Case, folder: Path) -> CheckResult:
     """Correct or not, at the task's sizes and at the others its policy names."""
-    result = _check(case, folder, PLAN)
-    return resizing.with_other_sizes(result, case, lambda resized: _check(resized, folder, SHORT_PLAN))
+    result = _check_apart(case, folder, PLAN)
+    return resizing.with_other_sizes(result, case, lambda resized: _check_apart(resized, folder, SHORT_PLAN))
+
+
+def _check_apart(case: Case, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
+    """In a process of its own on a GPU: workers must be forked before the judge itself has used the device."""
+    if case.device == "cpu":
+        return _check(case, folder, plan)
+    plain = apart.run(lambda: codec.to_plain(_check(case, folder, plan)))
+    result: CheckResult = codec.from_plain(CheckResult, plain)
+    return result
 
 
 def _check(case: Case, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
@@ -104,7 +115,8 @@ def describe(case: Case, folder: Path) -> dict[str, int]:
     with Bench(case, folder) as bench:
         bench.describe()
         groups = [bench.trusted[name] for name in ("inputs", "own", "weights")]
-        return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": bench.flop}
+        operations = bench.flop if case.policy.counts_operations else 0
+        return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": operations}
 
 
 def measure(case: Case, folder: Path) -> dict[str, Any]:
@@ -114,6 +126,23 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
     with Bench(case, folder) as bench:
         outcome = _prepared(bench, lambda: observing.observe(bench, folder))
         return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
+
+
+def profile(case: Case, folder: Path) -> Any:
+    """A profile of the candidate on its device, from a process of its own under the profiler."""
+    staged = _staged(case, folder)
+    return {"failure": staged.message} if isinstance(staged, Failure) else profiled.profile(case, staged)
+
+
+def sanitize(case: Case, folder: Path) -> dict[str, str]:
+    """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
+    staged = _staged(case, folder)
+    return {"found": "" if isinstance(staged, Failure) else sanitizer.examine(case, staged)}
+
+
+def _staged(case: Case, folder: Path) -> Staged | Failure:
+    with Bench(case, folder, with_reference=False) as bench:
+        return _import(bench) or Staged.of(bench, folder / "target")
 
 
 def prepare(case: Case, folder: Path) -> dict[str, str]:
@@ -128,6 +157,8 @@ ACTS: Mapping[str, Callable[[Case, Path], Any]] = {
     "time": time_candidate,
     "describe": describe,
     "measure": measure,
+    "profile": profile,
+    "sanitize": sanitize,
     "prepare": prepare,
 }
 
@@ -163,6 +194,8 @@ def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> C
     }
     if printed := failures.printed(bench.candidate.output)[:500].strip():
         evidence["printed"] = printed
+    if bench.device != "cpu":
+        evidence["device"] = bench.device_name
     if isinstance(outcome, Failure):
         outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
     proofs = (*outcome.proofs, *bench.case.walls.proofs())
@@ -170,8 +203,8 @@ def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> C
 
 
 def _case(request: Mapping[str, Any], walls: Walls) -> Case:
-    here = Installation(**request["installation"])
-    builder = Builder(here, Path(request["cache"]), request["times"]["build_s"], walls)
+    device = str(request.get("device", "cpu"))
+    builder = builders.of(device, request["installation"], Path(request["cache"]), request["times"]["build_s"], walls)
     return Case(
         task_source=request["task_source"],
         policy=codec.from_plain(Policy, request["policy"]),
@@ -179,7 +212,9 @@ def _case(request: Mapping[str, Any], walls: Walls) -> Case:
         builder=builder,
         times=Times(**request["times"]),
         limits=Limits(**request["limits"]),
-        walls=walls,
+        walls=replace(walls, devices=tuple(request.get("device_files", ()))),
+        device=device,
+        details=request.get("details", {}),
     )
 
 

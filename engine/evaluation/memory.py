@@ -49,13 +49,24 @@ class Place:
         Raises:
             BadClaim: no such tensor can be, or it is spread over far more memory than it fills.
         """
-        address, stride = leaf.get("address"), leaf.get("stride")
-        if not isinstance(stride, list) or len(stride) != like.dim() or not all(_is_count(step) for step in stride):
-            raise BadClaim("its strides are not those of a tensor of this shape")
-        extent = 1 + sum((size - 1) * step for size, step in zip(like.shape, stride, strict=True))
-        if extent * like.itemsize > max(SPREAD * like.nbytes, ROOM):
-            raise BadClaim(f"it is spread over {extent * like.itemsize >> 20} MiB; return a dense tensor")
-        return cls(checked_address(address), tuple(stride), extent)
+        stride = leaf.get("stride")
+        extent = dense_extent(stride, like)
+        assert isinstance(stride, list)
+        return cls(checked_address(leaf.get("address")), tuple(stride), extent)
+
+
+def dense_extent(stride: Any, like: torch.Tensor) -> int:
+    """Elements from first to last of a tensor of this shape with strides that are a claim.
+
+    Raises:
+        BadClaim: they are none, or spread it over far more memory than it fills.
+    """
+    if not isinstance(stride, list) or len(stride) != like.dim() or not all(_is_count(step) for step in stride):
+        raise BadClaim("its strides are not those of a tensor of this shape")
+    extent: int = 1 + sum((size - 1) * step for size, step in zip(like.shape, stride, strict=True))
+    if extent * like.itemsize > max(SPREAD * like.nbytes, ROOM):
+        raise BadClaim(f"it is spread over {extent * like.itemsize >> 20} MiB; return a dense tensor")
+    return extent
 
 
 def checked_address(claimed: Any) -> int:

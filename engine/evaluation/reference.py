@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, comparison, values
+from engine.evaluation import arena, callees, comparison, values
 from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
@@ -27,25 +27,28 @@ class UnusableTask(Exception):
 class Reference:
     """The task's module, executed."""
 
-    def __init__(self, source: str, shared: Arena) -> None:
+    def __init__(self, source: str, shared: Arena, precision: str) -> None:
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, "task.py", "exec"), self._names)
         self._shared = shared
+        # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         self._callee: Callee | None = None
 
     def describe(self, weight_seed: int) -> dict[str, Any]:
         """Build the model, run it once, and say what goes in, what comes out and what it costs."""
         init_inputs = list(self._names["get_init_inputs"]())
         torch.manual_seed(weight_seed)
-        self._model: nn.Module = self._names["Model"](*init_inputs)
+        self._model = self._again()
         torch.manual_seed(weight_seed)
-        inputs = list(self._names["get_inputs"]())
+        inputs = self._drawn()
         tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
         counter = FlopCounterMode(display=False)
         started = time.perf_counter()
         with torch.no_grad(), counter:
             found = self._model(*inputs)
         outputs = _leaves(found)
+        callees.settle()
         seconds = time.perf_counter() - started
         self._specs = [Spec.of(tensor) for tensor in tensors]
         state = self._model.state_dict()
@@ -65,24 +68,26 @@ class Reference:
             "is_single": isinstance(found, torch.Tensor),
         }
 
-    def map(self, layout: Mapping[str, Any]) -> dict[str, Any]:
+    def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Map the sized arena and put the weights into it."""
-        self._shared.map(arena.from_plain(layout))
+        self._shared.map(arena.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
-        self._callee = Callee(self._model, self._shared, self._specs, "own")
+        self._callee = callees.of(self._model, self._shared, self._specs, "own")
         return {"mapped": True}
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
         """Draw the inputs of one trial into the arena; items that are no tensors come back as values."""
         torch.manual_seed(seed)
-        items = list(self._names["get_inputs"]())
+        items = self._drawn()
         tensors = [item for item in items if isinstance(item, torch.Tensor)]
         if [Spec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
-        styled = [values.restyle(tensor, Style(style)) for tensor in tensors]
+        with torch.device(self._shared.device):
+            styled = [values.restyle(tensor, Style(style)) for tensor in tensors]
         for target, tensor in zip(self._shared["inputs"], styled, strict=True):
             target.copy_(tensor)
+        self._give_back()
         return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
     def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
@@ -106,23 +111,32 @@ class Reference:
             self._shared["answer"],
             [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
         )
+        self._give_back()
         return {"is_wide": is_wide}
 
     def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
-        """How far each float64 answer moves when every input moves by up to half a unit in its last place."""
-        tensors = [nudged(source) for source in self._shared["inputs"]]
+        """How far each float64 answer moves when every input moves by up to half a unit in its last place.
+
+        All up, and neighbours against each other: the larger of the two, for each output.
+        """
+        changes = [self._moved_by(leaves, seed, by_rows=by_rows, alternately=way) for way in (False, True)]
+        return {"changes": [max(pair) for pair in zip(*changes, strict=True)]}
+
+    def _moved_by(
+        self, leaves: Sequence[Mapping[str, Any]], seed: int, *, by_rows: bool, alternately: bool
+    ) -> list[float]:
+        tensors = [nudged(source, alternately=alternately) for source in self._shared["inputs"]]
         moved = self._forward(widened(self._model), leaves, tensors, seed)
-        changes = [
+        return [
             comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
             for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
             for scale in (comparison.scale_of(here, own),)
         ]
-        return {"changes": changes}
 
     def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
         """How far the outputs now in the arena move with other inputs, and with other weights if there are any."""
         torch.manual_seed(other_seed)
-        other_inputs = list(self._names["get_inputs"]())
+        other_inputs = self._drawn()
         by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
         if not any(True for _ in self._model.parameters()):
             return {"inputs": by_inputs, "weights": []}
@@ -134,8 +148,21 @@ class Reference:
         }
 
     def _again(self) -> nn.Module:
-        model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
-        return model
+        """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
+        with torch.device(self._shared.device):
+            model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
+        return model.to(self._shared.device)
+
+    def _drawn(self) -> list[Any]:
+        device = self._shared.device
+        with torch.device(device):
+            items = list(self._names["get_inputs"]())
+        return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+
+    def _give_back(self) -> None:
+        """Device memory that is cached here is missing elsewhere: the float64 answer needs several times the inputs."""
+        if self._shared.device != "cpu":
+            torch.cuda.empty_cache()
 
     def _changes(self, outputs: Callable[[], list[torch.Tensor]]) -> list[float]:
         """Nothing for a module that does not take it: this is a question about the task, not a rule."""
@@ -144,11 +171,11 @@ class Reference:
         except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
             return []
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int) -> dict[str, Any]:
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
         """As the candidate does."""
         assert self._callee is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, Poison(poison) if poison else None)
+        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
@@ -187,7 +214,7 @@ class Reference:
             return _leaves(model(*arguments))
 
 
-def body(source: str, shared: Arena, line: Channel) -> None:
+def body(source: str, shared: Arena, precision: str, line: Channel) -> None:
     """Answer questions until the judge closes the line. A failing task is told, not raised."""
     reference: Reference | None = None
     while True:
@@ -195,8 +222,9 @@ def body(source: str, shared: Arena, line: Channel) -> None:
         name, number = question.pop("ask"), question.pop("number")
         try:
             if reference is None:
-                reference = Reference(source, shared)
+                reference = Reference(source, shared, precision)
             answer = getattr(reference, name)(**question)
+            callees.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
             answer = {"failed": f"{type(error).__name__}: {error}"}
         line.send({**answer, "number": number})

@@ -23,6 +23,8 @@ from engine.evaluation.worker import Worker
 from storage.records import Verdict
 
 LONGEST_NS = 10**13
+SHORT_NS = 1_200_000
+BURST = 8
 
 Ask = Callable[..., dict[str, Any]]
 Verify = Callable[[Mapping[str, Any]], Failure | None]
@@ -80,9 +82,18 @@ class Side:
         outputs, inputs = self._collected(answer, told, fresh)
         return Taken(call, outputs, inputs)
 
-    def again(self) -> Call:
-        """The same call once more, on inputs that nobody has touched since."""
-        return self._timed()[0]
+    def burst(self, quicker_ns: int, slower_ns: int) -> int:
+        """Calls of a turn, from the least that a call of the quicker and of the slower side takes."""
+        return BURST if slower_ns < SHORT_NS else 1
+
+    def turn(self, preparation: Preparation, contents: Sequence[Tensors], order: Sequence[int]) -> list[Taken]:
+        """A call on each of the contents, in that order; the results in the contents' order."""
+        taken = {number: self.call(preparation, contents[number]) for number in order}
+        return [taken[number] for number in range(len(contents))]
+
+    def twice(self, preparation: Preparation, contents: Sequence[Tensors]) -> tuple[Call, Call]:
+        """A call, and the same call once more on inputs that nobody has touched since."""
+        return self.call(preparation, contents[0]).call, self._timed()[0]
 
     def _timed(self) -> tuple[Call, Mapping[str, Any]]:
         pid = self.worker.inner_pid
@@ -96,7 +107,7 @@ class Side:
         self.halt()
         halt_ns = time.perf_counter_ns() - after
         waited_ns = max(0, threads.waited_ns(pid) - waited)
-        return Call(after - before, _nanoseconds(answer.get("ns")), halt_ns, waited_ns), answer
+        return Call(after - before, nanoseconds(answer.get("ns")), halt_ns, waited_ns), answer
 
     def halt(self) -> None:
         """Stop the worker's whole tree and wait until its threads stand still.
@@ -116,7 +127,7 @@ class Side:
             addresses = told.get("buffers")
             memory.write_all(self.worker.inner_pid, addresses if isinstance(addresses, list) else [], fresh)
         except (BadClaim, MemoryRefused) as error:
-            raise _unusable("its input buffers", error) from error
+            raise unusable("its input buffers", error) from error
         return told
 
     def _loaded(self, preparation: Preparation) -> Mapping[str, Any]:
@@ -134,7 +145,7 @@ class Side:
             for address, tensor in zip(told["buffers"], inputs, strict=True):
                 memory.read(pid, address, tensor)
         except (BadClaim, MemoryRefused) as error:
-            raise _unusable("an output", error) from error
+            raise unusable("an output", error) from error
         return outputs, inputs
 
 
@@ -155,12 +166,13 @@ class StoringSide(Side):
         return [tensor.clone() for tensor in self.shared["own"]], [one.clone() for one in self.shared["inputs"]]
 
 
-def _unusable(what: str, error: Exception) -> TimedCallFailed:
+def unusable(what: str, error: Exception) -> TimedCallFailed:
+    """A claim about an address that cannot be."""
     message = f"the candidate's process told an address of {what} that cannot be used: {error}"
     return TimedCallFailed("outputs of timed calls", Failure(Verdict.REFUSED, message))
 
 
-def _nanoseconds(claimed: Any) -> int:
+def nanoseconds(claimed: Any) -> int:
     """A worker's figure, or a refusal: zero and nonsense are no times."""
     if isinstance(claimed, int) and 0 < claimed < LONGEST_NS and math.isfinite(claimed):
         return claimed

@@ -13,25 +13,27 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, idle, memory, quiet, timing_proofs, tolerance
+from engine.evaluation import comparison, contract, idle, memory, quiet, timing_proofs, tolerance
 from engine.evaluation.bench import Bench
-from engine.evaluation.checking import structure_failure, wrong_values
 from engine.evaluation.contents import Contents
+from engine.evaluation.contract import structure_failure
+from engine.evaluation.device import busy
+from engine.evaluation.device.side import DeviceSide
 from engine.evaluation.failures import Failure
 from engine.evaluation.remembering import PROBES, SLOW_MS, SLOW_PROBES, Recall, Twice
 from engine.evaluation.session import Session, half_width
 from engine.evaluation.side import Preparation, Side, StoringSide, Taken, TimedCallFailed
 from engine.evaluation.timing_proofs import Setting
 from engine.evaluation.values import Style
+from engine.evaluation.weighing import wrong_values
 from engine.evaluation.worker import Worker
 from storage.records import CheckResult, TimingResult, Verdict
 
+COLD = "cold, L2 overwritten before each call"
 MIN_PAIRS = 30
 SLOW_PAIRS = 5
 MAX_PAIRS = 200
 PRECISE = 0.02
-SHORT_NS = 1_200_000
-BURST = 8
 SLOW_NS = 1_000_000_000
 TIMED = "a timed call"
 WARM_UP_CALLS = 3
@@ -48,6 +50,7 @@ class Timing:
         self._session = Session()
         self._warm_up_calls = 0
         self._compared = 0
+        self._is_same = memory.is_same if bench.device == "cpu" else contract.is_same
 
     def run(self) -> TimingResult | CheckResult:
         """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
@@ -76,7 +79,7 @@ class Timing:
     def _prepare(self) -> None:
         """Draw the inputs, take the tolerances from them, and give both sides the same start."""
         self._leaves: Sequence[Mapping[str, Any]] = ()
-        self._contents = Contents(self._draw, self._bench.input_specs)
+        self._contents = Contents(self._draw, self._bench.input_specs, self._bench.device)
         self._allowed = self._tolerances()
         for mine, theirs in zip(self._bench.shared["inputs"], self._bench.trusted["inputs"], strict=True):
             mine.copy_(theirs)
@@ -88,8 +91,11 @@ class Timing:
     def _sides(self) -> tuple[Side, Side]:
         """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
         bench = self._bench
-        self._is_memory_read = memory.is_permitted(self._reference.inner_pid)
-        kind = Side if self._is_memory_read else StoringSide
+        if bench.device == "cpu":
+            self._is_memory_read = memory.is_permitted(self._reference.inner_pid)
+            kind = Side if self._is_memory_read else StoringSide
+        else:
+            self._is_memory_read, kind = True, DeviceSide
 
         def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
             return bench.ask_candidate(name, TIMED, **arguments)
@@ -99,13 +105,13 @@ class Timing:
         return mine, theirs
 
     def _take_pairs(self, started: float) -> None:
-        burst = self._warm_up()
+        self._burst = self._warm_up()
         deadline = started + self._bench.case.times.timing_s
         while not self._is_enough(deadline):
             # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
             candidate_first = self._random.random() < 0.5
             for is_first in (candidate_first, not candidate_first):
-                mine, theirs = self._pair(is_first, burst)
+                mine, theirs = self._pair(is_first, self._burst)
                 self._session.add([taken.call for taken in mine], [taken.call for taken in theirs])
 
     def _is_enough(self, deadline: float) -> bool:
@@ -118,26 +124,24 @@ class Timing:
     def _warm_up(self) -> int:
         """The same number of calls for both; returns how many calls make a turn."""
         began = time.monotonic()
-        quickest_ns = SLOW_NS
+        quicker_ns = slower_ns = SLOW_NS
         self._mine.halt()
         self._theirs.halt()
         while True:
             mine, theirs = self._pair(self._random.random() < 0.5, 1)
-            slower_ns = max(mine[0].call.judge_ns, theirs[0].call.judge_ns)
-            quickest_ns = min(quickest_ns, slower_ns)
+            both = sorted(taken[0].call.judge_ns for taken in (mine, theirs))
+            quicker_ns, slower_ns = min(quicker_ns, both[0]), min(slower_ns, both[1])
             self._warm_up_calls += 1
             is_warm = self._warm_up_calls >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
-            if is_warm or slower_ns > SLOW_NS or self._warm_up_calls >= MAX_WARM_UP_CALLS:
-                return BURST if quickest_ns < SHORT_NS else 1
+            if is_warm or both[1] > SLOW_NS or self._warm_up_calls >= MAX_WARM_UP_CALLS:
+                return self._mine.burst(quicker_ns, slower_ns)
 
     def _pair(self, candidate_first: bool, burst: int) -> tuple[list[Taken], list[Taken]]:
         """A turn of each side, with the other side stopped. Both get the same contents, in orders of their own."""
         fresh = [self._contents.fresh() for _ in range(burst)]
         taken: dict[Side, list[Taken]] = {}
         for side in (self._mine, self._theirs) if candidate_first else (self._theirs, self._mine):
-            order = self._random.sample(range(burst), burst)
-            calls = {number: side.call(self._preparation, fresh[number]) for number in order}
-            taken[side] = [calls[number] for number in range(burst)]
+            taken[side] = side.turn(self._preparation, fresh, self._random.sample(range(burst), burst))
             idle.refuse_strays(self._bench.candidate, [self._reference])
         for number, (mine, theirs) in enumerate(zip(taken[self._mine], taken[self._theirs], strict=True)):
             self._compare(mine, theirs, fresh[number])
@@ -155,6 +159,8 @@ class Timing:
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
             )
             raise TimedCallFailed("nothing remembered", Failure(Verdict.REFUSED, message))
+        if self._bench.device != "cpu":
+            rest = f"{rest}; {busy.refuse_busy_device(self._bench)}"
         return Setting(
             recall=recall,
             warm_up_calls=self._warm_up_calls,
@@ -162,6 +168,8 @@ class Timing:
             contents=self._contents.describe(),
             can_vary=self._contents.can_vary,
             is_memory_read=self._is_memory_read,
+            cache="hot, inputs rewritten before each call" if self._bench.device == "cpu" else COLD,
+            calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
         )
@@ -172,9 +180,9 @@ class Timing:
         mine: list[Twice] = []
         theirs: list[Twice] = []
         for _ in range(SLOW_PROBES if is_slow else PROBES):
-            fresh = self._contents.fresh()
-            mine.append((self._mine.call(self._preparation, fresh).call, self._mine.again()))
-            theirs.append((self._theirs.call(self._preparation, fresh).call, self._theirs.again()))
+            fresh = [self._contents.fresh() for _ in range(self._burst)]
+            mine.append(self._mine.twice(self._preparation, fresh))
+            theirs.append(self._theirs.twice(self._preparation, fresh))
         return Recall.of(self._session.clock, mine, theirs)
 
     @property
@@ -193,7 +201,7 @@ class Timing:
     def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
         """The same contents went to both. The reference is in the task's dtype here, not float64."""
         for number, (after, before) in enumerate(zip(mine.inputs, fresh, strict=True)):
-            if not memory.is_same(after, before):
+            if not self._is_same(after, before):
                 raise _wrong(f"forward changed its input number {number} in place ({TIMED}); write to a new tensor")
         for out, own, allowed in zip(mine.outputs, theirs.outputs, self._allowed, strict=True):
             if not comparison.is_close(out, own, allowed):

@@ -26,6 +26,8 @@ class Setting:
     contents: str
     can_vary: bool
     is_memory_read: bool
+    cache: str
+    calls: int
     rest: str
     load: float
     recall: Recall
@@ -81,15 +83,16 @@ def _nothing_later(session: Session, setting: Setting) -> Proof:
     )
     mine = statistics.median(mine for mine, _ in session.pairs)
     theirs = statistics.median(theirs for _, theirs in session.pairs)
-    explains_all = mine < theirs <= mine + hidden_ms
+    low, _ = sessions.interval([theirs / mine for mine, theirs in session.pairs])
+    explains_all = low > 1 and theirs <= mine + hidden_ms
     return _proof(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
 
 
 def _order(session: Session, setting: Setting) -> Proof:
     turns = len(session.candidate)
     detail = (
-        f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {len(session.candidate[0])} call(s), both "
-        "orders, drawn in secret; idle side stopped; cache: hot, inputs rewritten before each call"
+        f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {setting.calls} call(s), both "
+        f"orders, drawn in secret; idle side stopped; cache: {setting.cache}"
     )
     return _proof("order", Standing.HELD, detail)
 

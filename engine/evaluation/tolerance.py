@@ -66,7 +66,7 @@ def raised(tolerance: float, change: float, depth: float, outputs: int) -> float
     Args:
         tolerance: allowed so far.
         change: of the float64 answer, relative as errors are, when every input moves by half a unit in its last place,
-            positive ones up and negative ones down: what cancels in a sum then adds up.
+            all up, or neighbours against each other: what cancels in a sum or a difference then adds up.
         depth: as above.
         outputs: number of elements.
     """

@@ -29,10 +29,17 @@ def widened(model: nn.Module) -> nn.Module:
     return wide
 
 
-def nudged(tensor: torch.Tensor) -> torch.Tensor:
-    """In double precision, positive numbers up and negative ones down by half a unit in the last place of the dtype."""
+def nudged(tensor: torch.Tensor, *, alternately: bool = False) -> torch.Tensor:
+    """In double precision, every number up by half a unit in the last place of the dtype.
+
+    So what cancels in a sum adds up.
+    `alternately` turns every second element's direction: differences of neighbours move then, as roundings move them.
+    """
     if not is_rounded(tensor):
         return tensor.clone()
     wide = tensor.to(getattr(torch, wide_dtype(tensor.dtype)))
     size = torch.complex(wide.real.abs(), wide.imag.abs()) if wide.is_complex() else wide.abs()
-    return wide + size * (torch.finfo(tensor.dtype).eps / 2)
+    step = size * (torch.finfo(tensor.dtype).eps / 2)
+    if alternately:
+        step.flatten()[1::2].neg_() if step.is_contiguous() else step.neg_()
+    return wide + step

@@ -5,6 +5,7 @@ It does no OpenMP work itself: a child forked after a thread pool exists would h
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
@@ -13,6 +14,7 @@ import socket
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -54,8 +56,12 @@ def _judged(request: Mapping[str, Any], line: socket.socket, walls: Walls) -> di
     if request["act"] not in WITHOUT_REFERENCE:
         # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
         importlib.import_module("torch._dynamo")
+    _end_management()
     read_from, write_to = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # The other threads belong to libraries that were imported and wait; no lock of ours is held by any of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         os.close(read_from)
         line.close()
@@ -66,6 +72,12 @@ def _judged(request: Mapping[str, Any], line: socket.socket, walls: Walls) -> di
     finally:
         os.close(read_from)
         processes.kill_tree(pid)
+
+
+def _end_management() -> None:
+    """Importing torch asks NVIDIA's management library for devices; its open files would be dead in a worker."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
 
 
 def _be_judge(request: Mapping[str, Any], walls: Walls, write_to: int) -> None:

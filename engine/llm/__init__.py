@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from storage.records import Role
@@ -11,10 +11,11 @@ from storage.records import Role
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; `role` is system, user or assistant."""
+    """One chat message; `role` is system, user or assistant. `parts` says how many characters of it are what."""
 
     role: str
     text: str
+    parts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,30 +23,58 @@ class Purpose:
     """What a call is for. A recording is looked up by it; other models may ignore it.
 
     `source_hash` is the SHA-256 of the kernel the call is about (None for a synthesis); `occurrence` counts earlier
-    calls of the same role about the same kernel.
+    calls of the same role about the same kernel. `given` are hashes of all replies the run has had. `wants_edits` asks
+    for line edits in the form that suits the endpoint; `output_limit` (tokens) stands above the model's own option.
     """
 
     role: Role
     source_hash: str | None
     occurrence: int
+    depth: int = 0
+    given: frozenset[str] = frozenset()
+    wants_edits: bool = False
+    output_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished reply. `finish_reason` is stop, length, content_filter or what the endpoint said.
+    """A finished reply. `finish_reason` is stop, length, or what the endpoint said.
 
-    `cost_usd` None means the price is not known.
+    None means unknown, for tokens and for `cost_usd`.
     """
 
     text: str
     model: str
     finish_reason: str
     seconds: float
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cached_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
     cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a model would answer a call. Prices are US dollars per token, None when unknown.
+
+    `window` is all tokens that prompt and reply may have together, `reply_room` those kept free for the reply, and
+    `longest_reply` the largest output limit that may be asked for; None leaves it open.
+    """
+
+    model: str
+    window: int
+    reply_room: int
+    output_limit: int | None = None
+    longest_reply: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What so many tokens cost at most, in US dollars; None when the price is unknown."""
+        if self.input_price is None or self.output_price is None:
+            return None
+        return self.input_price * input_tokens + self.output_price * output_tokens
 
 
 OnText = Callable[[str], None]
@@ -54,10 +83,15 @@ OnText = Callable[[str], None]
 class LanguageModel(Protocol):
     """Anything that answers. `on_text` gets each piece of the reply as it arrives and may raise to break off.
 
-    Raises ModelError when no usable reply can be had; nothing is retried behind the caller's back at a cost.
+    While nothing arrives it gets an empty piece several times a second. Raises ModelError when no usable reply can be
+    had; one call is one request, and nothing is tried again behind the caller's back.
     """
 
     name: str
+
+    def terms(self, purpose: Purpose) -> Terms | None:
+        """The terms of a call; None when it costs nothing and has no limits."""
+        ...
 
     def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
         """Answer the conversation."""

@@ -1,81 +1,185 @@
-"""Any OpenAI-compatible chat endpoint, through the openai package. Knows the protocol, not what the text is about."""
+"""Any OpenAI-compatible endpoint, through the openai package. Knows the connection, not what the text is about."""
 
 from __future__ import annotations
 
-import os
+import json
 import time
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
 
+import httpx2
 import openai
-from openai.types import CompletionUsage
-from openai.types.chat import ChatCompletionMessageParam
 
-from engine.errors import ModelError
-from engine.llm import Completion, Message, OnText, Purpose
-from engine.llm.environment import configured_model, is_configured
+from engine.errors import CallError
+from engine.llm import Completion, Message, OnText, Purpose, Terms, chat, environment, responses
+from engine.llm.draft import Draft
+from engine.llm.failures import call_error, malformed, not_a_stream
+from engine.llm.prices import Price
+from engine.llm.scrubbing import Scrubber
+from engine.llm.watching import Watch, watched_client
+from storage.models import CallFailure, ModelOptions, WireProtocol
 
-TIMEOUT_S = 900.0
+TIMEOUT_S = 1800.0
+SILENCE_S = 600.0
+CONNECT_S = 15.0
+WINDOW = 128_000
+REPLY_ROOM = 32_000
+_DISPENSABLE = ("stream_options", "response_format", "tools")
 
 
 class EndpointModel:
-    """Streams chat completions from the endpoint that OPENAI_BASE_URL names, with the key in OPENAI_API_KEY."""
+    """Streams replies from one endpoint. One call is one request; what comes of it is told, whatever it is."""
 
-    def __init__(self, model: str, client: openai.OpenAI) -> None:
-        self.name = model
-        self._client = client
+    def __init__(self, options: ModelOptions, address: str, key: str, price: Price | None = None) -> None:
+        self.name = options.model or environment.configured_model()
+        self._options = replace(options, model=self.name)
+        self._price = price or Price()
+        self._secrets = (key, urlsplit(address).password or "", urlsplit(address).query)
+        self._watch = Watch()
+        silence = options.silence_s or SILENCE_S
+        client = watched_client(self._watch, httpx2.Timeout(silence, connect=CONNECT_S, pool=CONNECT_S))
+        self._client = openai.OpenAI(api_key=key, base_url=address, max_retries=0, http_client=client)
+        self._is_openai = urlsplit(address).hostname == urlsplit(environment.OPENAI).hostname
+        self._refused: set[str] = set()
 
-    @classmethod
-    def from_environment(cls, model: str | None = None) -> EndpointModel:
-        """Use OPENAI_API_KEY, OPENAI_BASE_URL and TILEWRIGHT_MODEL; a local endpoint needs no key.
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
-        Raises:
-            ModelError: neither a key nor a base URL is set.
-        """
-        if not is_configured():
-            raise ModelError("no model endpoint: set OPENAI_API_KEY (and OPENAI_BASE_URL for another provider)")
-        key = os.environ.get("OPENAI_API_KEY") or "none"
-        return cls(model or configured_model(), openai.OpenAI(api_key=key, timeout=TIMEOUT_S))
+    def terms(self, purpose: Purpose) -> Terms:
+        """What a call costs and how much fits into it."""
+        options, price = self._options, self._price
+        window = options.window or price.window or WINDOW
+        room = purpose.output_limit or options.max_output or min(price.max_output or REPLY_ROOM, REPLY_ROOM)
+        return Terms(
+            model=self.name,
+            window=window,
+            reply_room=min(room, window // 2),
+            output_limit=options.max_output,
+            longest_reply=price.max_output,
+            input_price=None if price.input is None else price.input / 1e6,
+            output_price=None if price.output is None else price.output / 1e6,
+        )
 
     def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
-        """One streamed chat completion.
+        """One streamed reply.
 
         Raises:
-            ModelError: the endpoint cannot be reached, refuses, or sends nothing.
+            CallError: the endpoint cannot be reached, rejects, refuses, breaks off, goes silent or sends nothing.
         """
-        started, pieces, finish, usage = time.monotonic(), list[str](), "", None
+        scrubber, started = Scrubber(self._secrets), time.monotonic()
+        draft = Draft(on_text, scrubber)
+        self._watch.ask = self._asking(on_text, started + (self._options.timeout_s or TIMEOUT_S))
         try:
-            stream = self._client.chat.completions.create(
-                model=self.name,
-                messages=cast(
-                    list[ChatCompletionMessageParam], [{"role": m.role, "content": m.text} for m in messages]
-                ),
-                stream=True,
-                stream_options={"include_usage": True},
-            )
-            with stream:
-                for chunk in stream:
-                    usage = chunk.usage or usage
-                    for choice in chunk.choices[:1]:
-                        finish = choice.finish_reason or finish
-                        if choice.delta.content:
-                            pieces.append(choice.delta.content)
-                            on_text(choice.delta.content)
-        except openai.OpenAIError as error:
-            raise ModelError(f"the model endpoint failed: {error}") from error
-        if not pieces:
-            raise ModelError(f"{self.name} sent an empty reply (finish reason: {finish or 'none'})")
-        return self._completion("".join(pieces), finish, time.monotonic() - started, usage)
+            for piece in self._pieces([_sendable(m) for m in messages], purpose, draft):
+                draft.add(piece)
+            self._see_that_it_ended(draft)
+        except (openai.OpenAIError, CallError) as error:
+            if not (draft.finish and isinstance(error, openai.APIConnectionError)):
+                # Without its cause: the chain may quote the request, and with it the key.
+                raise self._failure(error, draft, scrubber) from None
+        finally:
+            self._watch.ask = lambda: None
+        return self._completion(draft, time.monotonic() - started)
 
-    def _completion(self, text: str, finish: str, seconds: float, usage: CompletionUsage | None) -> Completion:
-        cached = usage.prompt_tokens_details.cached_tokens if usage and usage.prompt_tokens_details else 0
-        thought = usage.completion_tokens_details.reasoning_tokens if usage and usage.completion_tokens_details else 0
+    def _asking(self, on_text: OnText, deadline: float) -> Callable[[], None]:
+        def ask() -> None:
+            on_text("")
+            if time.monotonic() > deadline:
+                limit = self._options.timeout_s or TIMEOUT_S
+                message = f"the reply was not complete after {limit:g} seconds"
+                raise CallError(CallFailure.TIMED_OUT, message, is_charged=True)
+
+        return ask
+
+    def _pieces(self, messages: list[Message], purpose: Purpose, draft: Draft) -> Iterator[str]:
+        protocol = responses if self._speaks_responses else chat
+        fields = protocol.request(messages, purpose, self._options, self._is_openai)
+        wanted = {name: value for name, value in fields.items() if name not in self._refused}
+        with self._open(protocol.PATH, wanted) as stream:
+            try:
+                yield from protocol.pieces(_events(stream), draft)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise malformed(error) from None
+
+    @property
+    def _speaks_responses(self) -> bool:
+        wanted = self._options.protocol or WireProtocol.AUTO
+        return self._is_openai if wanted is WireProtocol.AUTO else wanted is WireProtocol.RESPONSES
+
+    def _open(self, path: str, fields: dict[str, Any]) -> openai.Stream[Any]:
+        opened: Any = self._client.post(
+            f"/{path}", body=fields, cast_to=object, stream=True, stream_cls=openai.Stream[object]
+        )
+        stream: openai.Stream[Any] = opened
+        return stream
+
+    def _see_that_it_ended(self, draft: Draft) -> None:
+        if draft.refusal or draft.finish == "content_filter":
+            why = draft.refusal or "its content filter stopped the reply"
+            raise CallError(CallFailure.REFUSED, f"{self.name} refuses: {why}", is_charged=True, is_lasting=True)
+        if not draft.finish:
+            raise CallError(CallFailure.DROPPED, "the reply broke off in the middle", is_charged=True)
+        if draft.is_empty and draft.finish != "length":
+            raise CallError(CallFailure.EMPTY, f"{self.name} sent an empty reply", is_charged=True)
+
+    def _failure(self, error: Exception, draft: Draft, scrubber: Scrubber) -> CallError:
+        found = error if isinstance(error, CallError) else self._told(error, draft)
+        return CallError(
+            found.failure,
+            scrubber.whole(str(found)),
+            is_charged=found.is_charged,
+            is_lasting=found.is_lasting,
+            retry_after_s=found.retry_after_s,
+            text=draft.close() or scrubber.whole(draft.refusal or found.text),
+            usage=draft.usage,
+        )
+
+    def _told(self, error: Exception, draft: Draft) -> CallError:
+        """The failure behind a client's error; a field that the endpoint does not take is left out from now on."""
+        assert isinstance(error, openai.OpenAIError)
+        found = call_error(error, has_text=not draft.is_empty)
+        disliked = [name for name in _DISPENSABLE if name in str(found) and name not in self._refused]
+        if found.failure is not CallFailure.REJECTED or not disliked:
+            return found
+        self._refused |= set(disliked)
+        return CallError(CallFailure.REJECTED, f"{found}; the next try leaves out {', '.join(disliked)}")
+
+    def _completion(self, draft: Draft, seconds: float) -> Completion:
+        usage, text = draft.usage, draft.close()
         return Completion(
             text=text,
             model=self.name,
-            finish_reason=finish or "unknown",
+            finish_reason="stop" if draft.finish in ("tool_calls", "function_call") else draft.finish,
             seconds=seconds,
-            input_tokens=usage.prompt_tokens if usage else 0,
-            output_tokens=usage.completion_tokens if usage else 0,
-            cached_tokens=cached or 0,
-            reasoning_tokens=thought or 0,
+            input_tokens=usage.input if usage else None,
+            output_tokens=usage.output if usage else None,
+            cached_tokens=usage.cached if usage else None,
+            reasoning_tokens=usage.reasoning if usage else None,
+            cost_usd=self._price.cost(usage) if usage else None,
         )
+
+
+def _events(stream: openai.Stream[Any]) -> Iterator[Mapping[str, Any]]:
+    """The events of an answer, streamed or, where an endpoint does not stream, all in one."""
+    kind = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json" or "html" in kind:
+        text = stream.response.read().decode("utf-8", "replace")
+        if not text.lstrip().startswith("{"):
+            raise not_a_stream(kind, text)
+        yield json.loads(text)
+        return
+    count = 0
+    for count, event in enumerate(stream, 1):  # noqa: B007
+        if not isinstance(event, Mapping):
+            raise TypeError(f"an event is {type(event).__name__}, not an object")
+        yield event
+    if not count:
+        raise not_a_stream(kind, "")
+
+
+def _sendable(message: Message) -> Message:
+    """The message with what no JSON can carry replaced."""
+    return replace(message, text=message.text.encode("utf-8", "replace").decode())

@@ -1,17 +1,50 @@
-"""Which model endpoint the environment names. Imports no client, so a dashboard can ask too."""
+"""Which model endpoint the environment names, and with which key. Imports no client, so a dashboard can ask too."""
 
 from __future__ import annotations
 
 import os
 
+from engine.errors import ModelError
+
 DEFAULT_MODEL = "gpt-5"
+KEY = "OPENAI_API_KEY"
+OPENAI = "https://api.openai.com/v1"
+NO_KEY = "none"
 
 
 def is_configured() -> bool:
     """True when the environment names an endpoint."""
-    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+    return bool(os.environ.get(KEY) or os.environ.get("OPENAI_BASE_URL"))
 
 
 def configured_model() -> str:
     """The model that TILEWRIGHT_MODEL names, or a default."""
     return os.environ.get("TILEWRIGHT_MODEL") or DEFAULT_MODEL
+
+
+def configured_address() -> str:
+    """The address that OPENAI_BASE_URL names, or OpenAI's own."""
+    return os.environ.get("OPENAI_BASE_URL") or OPENAI
+
+
+def key_in(variable: str | None, address: str) -> str:
+    """The key in an environment variable, or in OPENAI_API_KEY. A local endpoint needs none.
+
+    Raises:
+        ModelError: the variable named is not set, OpenAI itself is asked without a key, or no header can carry the key.
+    """
+    key = os.environ.get(variable or KEY, "").strip()
+    if not key and (variable or address == OPENAI):
+        raise ModelError(
+            f"no model endpoint: set {variable or KEY} to the key"
+            + ("" if variable else " (and OPENAI_BASE_URL for another provider)")
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ModelError(f"the key in {variable or KEY} holds characters that no key can have")
+    return key or NO_KEY
+
+
+def forget(variables: set[str]) -> None:
+    """Take keys out of this process's environment, so that no child can inherit them."""
+    for variable in variables:
+        os.environ.pop(variable, None)

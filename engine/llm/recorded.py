@@ -6,14 +6,20 @@ import time
 from collections.abc import Callable
 
 from engine.errors import OffRecordingError
-from engine.llm import Completion, Message, OnText, Purpose
-from engine.llm.recording import Recording
+from engine.llm import Completion, Message, OnText, Purpose, Terms
+from engine.llm.recording import Line, Recording
 
 PIECES = 40
+OnDivergence = Callable[[Purpose, bool, str], None]
 
 
 class RecordedModel:
-    """Answers each (role, kernel) with the recorded replies in order, at a pace a person can follow."""
+    """Answers each (role, kernel) with the recorded replies in order, at a pace a person can follow.
+
+    A kernel that the recording does not know has left its path. The rule then: the first reply of that role at that
+    depth which this run has not had; where there is none, the call fails and the run waits for a person. Either way
+    `on_divergence` is told (purpose, whether a reply was found, why).
+    """
 
     name = "recorded"
 
@@ -21,28 +27,48 @@ class RecordedModel:
         self._recording = recording
         self._reply_seconds = reply_seconds
         self._sleep = sleep
+        self.on_divergence: OnDivergence = lambda purpose, is_bridged, reason: None
+
+    def terms(self, purpose: Purpose) -> Terms | None:
+        """Replaying costs nothing."""
+        return None
 
     def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
         """Replay one reply. Costs nothing, so tokens are counted as none.
 
         Raises:
-            OffRecordingError: no reply is left for this kernel.
+            OffRecordingError: no reply is left for this kernel, nor for this role at this depth.
         """
-        replies = self._recording.replies.get((purpose.role, purpose.source_hash), ())
-        if purpose.occurrence >= len(replies):
-            raise OffRecordingError(self._explain(purpose, len(replies)))
-        started, text = time.monotonic(), replies[purpose.occurrence]
-        size = max(1, -(-len(text) // PIECES))
-        for start in range(0, len(text), size):
-            on_text(text[start : start + size])
+        started, line = time.monotonic(), self._choose(purpose)
+        size = max(1, -(-len(line.reply) // PIECES))
+        for start in range(0, len(line.reply), size):
+            on_text(line.reply[start : start + size])
             if self._reply_seconds:
                 self._sleep(self._reply_seconds / PIECES)
-        return Completion(text, self.name, "stop", time.monotonic() - started, cost_usd=0.0)
+        return Completion(line.reply, self.name, line.finish, time.monotonic() - started, cost_usd=0.0)
 
-    def _explain(self, purpose: Purpose, known: int) -> str:
-        about = "for this kernel" if purpose.source_hash else "for a first kernel"
-        used = f"its {known} replies {about} are used up" if known else f"it holds no reply {about}"
-        return (
-            f"The run left the recorded path: the next call is to {purpose.role}, and {used}. "
-            "Roll back to a kernel of the recording, or start a run with a live model (set OPENAI_API_KEY)."
+    def _choose(self, purpose: Purpose) -> Line:
+        known = self._recording.lines_for(purpose.role, purpose.source_hash)
+        if purpose.occurrence < len(known):
+            return known[purpose.occurrence]
+        reason = self._explain(purpose, len(known))
+        spare = self._recording.spare(purpose.role, purpose.depth, purpose.given)
+        if spare is None:
+            self.on_divergence(
+                purpose, False, f"{reason} No other reply of that role is left for depth {purpose.depth}."
+            )
+            raise OffRecordingError(
+                f"{reason} Answer this call yourself, roll back to a kernel of the recording, or start a run with a "
+                "live model (set OPENAI_API_KEY)."
+            )
+        self.on_divergence(
+            purpose, True, f"{reason} The next reply of that role at depth {purpose.depth} is used instead."
         )
+        return spare
+
+    def _explain(self, purpose: Purpose, count: int) -> str:
+        about = "for this kernel" if purpose.source_hash else "for a first kernel"
+        used = f"its {count} replies {about} are used up" if count else f"it holds no reply {about}"
+        verdict = self._recording.verdicts.get(purpose.source_hash or "")
+        there = f" When it was recorded this kernel was judged: {verdict}." if verdict else ""
+        return f"The run left the recorded path: the next call is to {purpose.role}, and {used}.{there}"

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
+from storage.blobs import text_hash
 from storage.records import Role
 
 FORMAT = 1
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "tasks" / "recordings"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One reply. `source` is the hash of the kernel the call was about; `depth` None where the recording does not say.
+
+    `verdict` is how that kernel had been judged when the call was made, empty where it is not known.
+    """
+
+    role: Role
+    source: str | None
+    reply: str
+    depth: int | None = None
+    finish: str = "stop"
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +37,27 @@ class Recording:
 
     path: Path
     header: Mapping[str, Any]
-    replies: Mapping[tuple[Role, str | None], tuple[str, ...]]
+    lines: tuple[Line, ...] = ()
+    replies: Mapping[tuple[Role, str | None], tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def verdicts(self) -> Mapping[str, str]:
+        """How the kernels had been judged, by hash, as far as the recording says."""
+        return {line.source: line.verdict for line in self.lines if line.source and line.verdict}
+
+    def lines_for(self, role: Role, source: str | None) -> tuple[Line, ...]:
+        """The lines of one role about one kernel."""
+        return tuple(line for line in self.lines if (line.role, line.source) == (role, source))
+
+    def spare(self, role: Role, depth: int, given: frozenset[str]) -> Line | None:
+        """The first reply of a role at a depth that is not among those given (hashes of texts)."""
+        fitting = (line for line in self.lines if (line.role, line.depth) == (role, depth))
+        return next((line for line in fitting if text_hash(line.reply) not in given), None)
 
 
-def shipped_recording(task_name: str) -> Path | None:
-    """The recording that comes with Tilewright for a task, if there is one."""
-    path = SHIPPED / f"{task_name}.jsonl"
+def shipped_recording(task_name: str, toolchain: str = "cpu") -> Path | None:
+    """The recording that comes with Tilewright for a task: `swish.jsonl` for the host, `swish.cuda.jsonl` for a GPU."""
+    path = SHIPPED / (f"{task_name}.jsonl" if toolchain == "cpu" else f"{task_name}.{toolchain}.jsonl")
     return path if path.exists() else None
 
 
@@ -37,23 +68,34 @@ def read_recording(path: Path) -> Recording:
         ModelError: missing, of another format, or a damaged line (with its number).
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        header = json.loads(lines[0])
-    except (OSError, json.JSONDecodeError) as error:
+        texts = path.read_text(encoding="utf-8").split("\n")
+        header = json.loads(texts[0])
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ModelError(f"cannot read recording {path}: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelError(f"{path} is no recording of format {FORMAT}; its first line must say so")
+    lines = tuple(_line(path, number, text) for number, text in enumerate(texts[1:], 2) if text.strip())
     replies: dict[tuple[Role, str | None], tuple[str, ...]] = {}
-    for number, line in enumerate(lines[1:], 2):
-        if line.strip():
-            role, source, reply = _reply(path, number, line)
-            replies[role, source] = (*replies.get((role, source), ()), reply)
-    return Recording(path, header, replies)
+    for line in lines:
+        replies[line.role, line.source] = (*replies.get((line.role, line.source), ()), line.reply)
+    return Recording(path, header, lines, replies)
 
 
-def _reply(path: Path, number: int, line: str) -> tuple[Role, str | None, str]:
+def write_recording(header: Mapping[str, Any], lines: list[Line]) -> str:
+    """The text of a recording; what a line does not know is left out."""
+    plain: list[Mapping[str, Any]] = [{"format": FORMAT} | dict(header)]
+    for line in lines:
+        known = {"depth": line.depth, "finish": "" if line.finish == "stop" else line.finish, "verdict": line.verdict}
+        told = {name: value for name, value in known.items() if value not in (None, "")}
+        plain.append({"role": str(line.role), "source": line.source} | told | {"reply": line.reply})
+    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in plain)
+
+
+def _line(path: Path, number: int, text: str) -> Line:
     try:
-        fields = json.loads(line)
-        return Role(fields["role"]), fields["source"], str(fields["reply"])
-    except (ValueError, KeyError, TypeError) as error:
+        fields = json.loads(text)
+        depth = None if fields.get("depth") is None else int(fields["depth"])
+        finish, verdict = str(fields.get("finish") or "stop"), str(fields.get("verdict") or "")
+        return Line(Role(fields["role"]), fields["source"], str(fields["reply"]), depth, finish, verdict)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path}, line {number}: not a recorded reply ({error!r})") from error

@@ -1,92 +1,119 @@
-"""Finding what a raw reply offers: line edits, SEARCH/REPLACE blocks, or a whole file. Knows text, not kernels."""
+"""Finding what a raw reply offers: line edits, SEARCH/REPLACE blocks, or a whole file. Knows text, not kernels.
+
+Every reader here takes time in proportion to the reply's length, whatever stands in it.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from engine.patching.edits import Edit, EditError, parse_edits
-
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_SEARCH_REPLACE = re.compile(
-    r"^<{5,9} ?SEARCH[^\n]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL
-)
-_REASONING = re.compile(r"<(reasoning|think|thinking)>.*?</\1>", re.DOTALL)
+_MARK = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
+_SEARCH, _MIDDLE, _REPLACE = (
+    re.compile(r"<{5,9} ?SEARCH"), re.compile(r"={5,9}[ \t]*$"), re.compile(r">{5,9} ?REPLACE")
+)  # fmt: skip
+_REASONING = ("reasoning", "think", "thinking", "analysis")
+_PYTHON = ("", "python", "py", "python3")
+_FILE_STARTS = ("import ", "from ", "#", '"""', "'''")
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A fenced block: its language tag in lower case and its text."""
+    """A closed fenced block: its language tag in lower case, its text, and the line of the answer it begins on."""
 
     tag: str
     text: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One SEARCH/REPLACE block, in lines, and the line of the answer it begins on."""
+
+    search: tuple[str, ...]
+    replacement: tuple[str, ...]
+    line: int = 0
 
 
 def answer_part(reply: str) -> str:
-    """The reply without reasoning sections, with newlines made uniform."""
-    return _REASONING.sub("", reply.replace("\r\n", "\n").replace("\r", "\n"))
+    """The reply without reasoning sections, with line ends made uniform; all of it where nothing else is left."""
+    text = reply.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    answer = _without_reasoning(text)
+    return answer if answer.strip() else text
 
 
-def fences(reply: str) -> list[Fence]:
-    """Closed fenced blocks in order."""
-    return [Fence(match[2].strip().lower(), match[3]) for match in _FENCE.finditer(answer_part(reply))]
+def fences(answer: str) -> list[Fence]:
+    """Closed fenced blocks in order; what an indented block is indented by is taken off its lines."""
+    found, body, tag, mark, indent, began = list[Fence](), list[str](), "", "", "", 0
+    for number, line in enumerate(answer.split("\n")):
+        match = _MARK.match(line)
+        if not mark:
+            if match and "`" not in match[3]:
+                indent, mark, tag, began, body = match[1], match[2], match[3].strip().lower(), number, []
+        elif match and match[2].startswith(mark) and not match[3].strip():
+            found.append(Fence(tag, "".join(f"{text}\n" for text in body), began))
+            mark = ""
+        else:
+            body.append(line.removeprefix(indent))
+    return found
 
 
-def find_edits(reply: str) -> list[Edit]:
-    """Edits from the last block that holds any; blocks tagged json count before others, bare JSON last of all.
-
-    Raises:
-        EditError: no edits in the reply, or the last ones are malformed.
-    """
-    blocks = fences(reply)
-    tagged = [b.text for b in blocks if b.tag.startswith("json")]
-    others = [b.text for b in blocks if not b.tag.startswith("json")]
-    for text in (*reversed(tagged), *reversed(others), answer_part(reply)):
-        if plain := _json_edits(text):
-            return parse_edits(plain)
-    raise EditError("No list of edits was found: the reply must end with one ```json block that holds the edits.")
-
-
-def find_search_replace(reply: str) -> list[tuple[str, str]]:
-    """(search, replacement) pairs in order; empty when the reply holds none."""
-    return [(match[1], match[2]) for match in _SEARCH_REPLACE.finditer(answer_part(reply))]
+def find_search_replace(answer: str) -> list[Swap]:
+    """SEARCH/REPLACE blocks in order; one that is not finished is none."""
+    found, search, replacement, where, began = list[Swap](), list[str](), list[str](), "", 0
+    for number, line in enumerate(answer.split("\n")):
+        if _SEARCH.match(line):
+            search, replacement, where, began = [], [], "search", number
+        elif where == "search" and _MIDDLE.match(line):
+            where = "replacement"
+        elif where == "replacement" and _REPLACE.match(line):
+            found.append(Swap(tuple(search), tuple(replacement), began))
+            where = ""
+        elif where:
+            (search if where == "search" else replacement).append(line)
+    return found
 
 
 def find_python(reply: str) -> str | None:
-    """The last fenced Python file that defines ModelNew, ending in one newline, or None."""
-    blocks = [b.text for b in fences(reply) if b.tag in ("", "python", "py", "python3") and "ModelNew" in b.text]
-    return blocks[-1].strip("\n") + "\n" if blocks else None
+    """The last fenced Python file that defines ModelNew, ending in one newline, or None.
+
+    A reply that is a Python file from its first line to its last, with no fence at all, is that file.
+    """
+    answer = answer_part(reply)
+    found = fences(answer)
+    blocks = [b.text for b in found if b.tag.partition(" ")[0] in _PYTHON and "ModelNew" in b.text]
+    if blocks:
+        return blocks[-1].strip("\n") + "\n"
+    is_file = "\nclass ModelNew" in f"\n{answer}" and answer.lstrip().startswith(_FILE_STARTS)
+    return answer.strip("\n") + "\n" if is_file and not found and "```" not in answer else None
 
 
 def labelled(reply: str, label: str) -> str:
     """Text after `Label:` on the first line that starts so, markdown marks removed; empty when there is none."""
-    match = re.search(
-        rf"^[ \t>*#_-]*{label}[ \t*_]*:[ \t*_]*(.+?)[ \t*_]*$", answer_part(reply), re.MULTILINE | re.IGNORECASE
-    )
-    return match[1].strip() if match else ""
+    wanted = re.compile(rf"{label}[ \t*_]*:(.*)", re.IGNORECASE)
+    for line in answer_part(reply).split("\n"):
+        if (match := wanted.match(line.lstrip(" \t>*#_-"))) and (text := match[1].strip(" \t*_")):
+            return text
+    return ""
 
 
-def _json_edits(text: str) -> list[Any]:
-    """All edit objects of one text: a list, an object, several in a row, or an object that wraps a list."""
-    decoder, position, found = json.JSONDecoder(strict=False), 0, []
-    while (match := re.compile(r"[\[{]").search(text, position)) is not None:
-        try:
-            value, position = decoder.raw_decode(text, match.start())
-        except json.JSONDecodeError:
-            position = match.start() + 1
-            continue
-        found.extend(_as_edits(value))
-    return found
+def _without_reasoning(text: str) -> str:
+    """Without sections whose opening tag begins a line, and without thoughts that end but never begin."""
+    for name in _REASONING:
+        before, closing, after = text.partition(f"</{name}>")
+        if closing and f"<{name}>" not in before:
+            text = after
+        text = _without(text, name)
+    return text
 
 
-def _as_edits(value: Any) -> list[Any]:
-    if isinstance(value, dict) and "action" in value:
-        return [value]
-    if isinstance(value, dict):
-        inner = [v for v in value.values() if isinstance(v, list)]
-        return _as_edits(inner[0]) if len(inner) == 1 else []
-    if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
-        return value
-    return []
+def _without(text: str, name: str) -> str:
+    kept, position = list[str](), 0
+    opening, closing = re.compile(rf"^[ \t]*<{name}>", re.MULTILINE), f"</{name}>"
+    while (match := opening.search(text, position)) is not None:
+        end = text.find(closing, match.end())
+        if end < 0:
+            break
+        kept.append(text[position : match.start()])
+        position = end + len(closing)
+    return "".join([*kept, text[position:]])

@@ -5,14 +5,16 @@ from __future__ import annotations
 from engine import prompting
 from engine.bench import Bench
 from engine.llm import Message
+from engine.prompt_parts import Part, compose
 from storage.events import CommandEffective
-from storage.records import Command
+from storage.records import Command, Role
 
 
-def open_conversation(bench: Bench, prompt: str) -> list[Message]:
-    """System message and the first user message."""
+def open_conversation(bench: Bench, role: Role, candidate_id: str | None, name: str, **values: str) -> list[Message]:
+    """System message and the first user message, from a prompt file, as much of it as the model's window holds."""
     system = prompting.fill("system.md", toolchain=prompting.text(f"toolchains/{bench.toolchain.name}.md").strip())
-    return [Message("system", system), Message("user", prompt)]
+    prompt = compose(name, bench.room(role, candidate_id, len(system)), **values)
+    return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
 
 
 def hint_section(hints: list[Command]) -> str:

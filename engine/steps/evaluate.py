@@ -89,8 +89,8 @@ def profile_candidate(bench: Bench, attempt: Attempt) -> str:
     except ProfileUnavailable as error:
         bench.emit(ProfileFailed(bench.step, attempt.candidate_id, str(error)))
         return "unavailable"
-    raw = bench.blobs.put(result.raw) if result.raw else None
-    bench.emit(Profiled(bench.step, attempt.candidate_id, replace(result, raw=""), raw))
+    raw, report = (bench.blobs.put(text) if text else None for text in (result.raw, result.report))
+    bench.emit(Profiled(bench.step, attempt.candidate_id, replace(result, raw="", report=""), raw, report))
     return "profiled"
 
 

@@ -8,10 +8,9 @@ from engine import prompting
 from engine.bench import Bench
 from engine.history import Attempt
 from engine.llm import Completion, Message
-from engine.patching.edits import EditError, apply_edits, numbered
-from engine.patching.reply import find_edits, find_python, find_search_replace
-from engine.patching.rewrite import apply_search_replace, guard_rewrite
-from storage import codec
+from engine.patching.edits import EditError
+from engine.patching.lines import numbered
+from engine.patching.offer import Offer, read_offer
 from storage.events import PatchTried
 from storage.records import Role
 
@@ -20,13 +19,10 @@ RUNGS = ("edits", "reask", "search_replace", "rewrite")
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A new source, how it was read from the reply, and the reply itself."""
+    """A new source, what the reply offered, and the reply itself."""
 
     source: str
-    form: str
-    edit_count: int
-    edits_json: str
-    whys: tuple[str, ...]
+    offer: Offer
     reply: str
 
 
@@ -34,52 +30,59 @@ def climb(bench: Bench, role: Role, attempt: Attempt, messages: list[Message], *
     """Ask until a patch applies; None when every rung failed. Each try is journaled, and each reply is kept."""
     source, talk = bench.source(attempt), list(messages)
     for call, rung in enumerate(RUNGS):
-        completion = bench.ask(call, role, talk, attempt.candidate_id, exposed=exposed)
+        completion = bench.ask(
+            call, role, talk, attempt.candidate_id, exposed=exposed, wants_edits=rung in ("edits", "reask")
+        )
+        offer = None
         try:
-            patched = read_patch(source, completion)
+            offer = read_reply(completion)
+            patched = Patched(offer.apply(source), offer, completion.text)
         except EditError as error:
-            _record(bench, call, attempt, rung, None, str(error))
+            _record(bench, call, attempt, rung, offer, str(error), is_applied=False)
             if call + 1 < len(RUNGS):
                 talk += [
                     Message("assistant", completion.text),
                     Message("user", _reask(RUNGS[call + 1], str(error), source)),
                 ]
             continue
-        _record(bench, call, attempt, rung, patched, f"applied as {patched.form}")
+        _record(bench, call, attempt, rung, offer, f"applied as {offer.form}", is_applied=True)
         return patched
     return None
 
 
-def read_patch(source: str, completion: Completion) -> Patched:
-    """The new source that a reply describes, in whichever form it offers.
+def read_reply(completion: Completion) -> Offer:
+    """What a reply offers, in whichever form.
 
     Raises:
-        EditError: the reply was cut off, offers nothing, or what it offers does not apply.
+        EditError: the reply was cut off or offers nothing.
     """
-    text = completion.text
     if completion.finish_reason == "length":
         raise EditError(
             "The reply was cut off at the output limit, so nothing of it was used. Send fewer, smaller edits."
         )
-    if pairs := find_search_replace(text):
-        return Patched(apply_search_replace(source, pairs), "SEARCH/REPLACE", len(pairs), "", (), text)
-    try:
-        edits = find_edits(text)
-    except EditError:
-        if (rewritten := find_python(text)) is None:
-            raise
-        return Patched(guard_rewrite(source, rewritten), "rewrite", 1, "", (), text)
-    whys = tuple(edit.why for edit in edits if edit.why)
-    return Patched(apply_edits(source, edits), "edits", len(edits), codec.dumps(edits), whys, text)
+    return read_offer(completion.text)
 
 
 def _reask(rung: str, report: str, source: str) -> str:
     return prompting.fill(f"reask_{rung}.md", report=report, listing=numbered(source))
 
 
-def _record(bench: Bench, call: int, attempt: Attempt, rung: str, patched: Patched | None, reason: str) -> None:
+def _record(
+    bench: Bench, call: int, attempt: Attempt, rung: str, offer: Offer | None, reason: str, *, is_applied: bool
+) -> None:
     if (bench.step, call) in bench.history.patches:
         return
-    edits = bench.blobs.put(patched.edits_json) if patched and patched.edits_json else None
-    count = patched.edit_count if patched else 0
-    bench.emit(PatchTried(bench.step, call, attempt.candidate_id, rung, patched is not None, count, reason, edits))
+    told = offer.as_json() if offer else ""
+    bench.emit(
+        PatchTried(
+            step=bench.step,
+            call=call,
+            candidate_id=attempt.candidate_id,
+            rung=rung,
+            is_applied=is_applied,
+            edit_count=offer.count if offer else 0,
+            reason=reason,
+            edits_blob=bench.blobs.put(told) if told else None,
+            form=f"{offer.form} ({offer.way})" if offer else "",
+        )
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from engine import prompting
 from engine.bench import Bench
 from engine.history import Attempt, History
-from engine.patching.edits import numbered
+from engine.llm import Completion
+from engine.patching.lines import numbered
 from engine.patching.reply import find_python, labelled
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import as_code, hint_section, open_conversation, settle_hints
@@ -22,14 +23,17 @@ def synthesise(bench: Bench) -> str:
     """Write a first kernel. Returns the step's outcome."""
     hints = bench.history.pending_hints
     kernel_class = bench.history.kernel_class
-    prompt = prompting.fill(
+    messages = open_conversation(
+        bench,
+        Role.SYNTHESISE,
+        None,
         "synthesise.md",
         task=as_code(bench.task.source),
         example=as_code(prompting.for_class(f"examples/{bench.toolchain.name}", kernel_class, ".py")),
         classes=", ".join(KernelClass),
         hint=hint_section(hints),
     )
-    completion = bench.ask(0, Role.SYNTHESISE, open_conversation(bench, prompt), None, exposed=False)
+    completion = bench.ask(0, Role.SYNTHESISE, messages, None, exposed=False)
     settle_hints(bench, hints)
     source = find_python(completion.text)
     if source is None or completion.finish_reason == "length":
@@ -42,7 +46,10 @@ def synthesise(bench: Bench) -> str:
 
 def diagnose(bench: Bench, attempt: Attempt) -> str:
     """Explain a failure before anything is edited. Returns the step's outcome."""
-    prompt = prompting.fill(
+    messages = open_conversation(
+        bench,
+        Role.DIAGNOSE,
+        attempt.candidate_id,
         "diagnose.md",
         guide=prompting.text("debugging.md").strip(),
         task=as_code(bench.task.source),
@@ -50,17 +57,19 @@ def diagnose(bench: Bench, attempt: Attempt) -> str:
         listing=numbered(bench.source(attempt)),
         change=_change_since_parent(bench, attempt),
     )
-    messages = open_conversation(bench, prompt)
     completion = bench.ask(0, Role.DIAGNOSE, messages, attempt.candidate_id, exposed=False)
     if attempt.diagnosis_blob is None:
-        bench.emit(DiagnosisWritten(bench.step, attempt.candidate_id, bench.blobs.put(completion.text)))
+        bench.emit(DiagnosisWritten(bench.step, attempt.candidate_id, bench.blobs.put(_whole(completion))))
     return "written"
 
 
 def repair(bench: Bench, attempt: Attempt) -> str:
     """Turn a diagnosis into edits. Returns the step's outcome."""
     hints = bench.history.pending_hints
-    prompt = prompting.fill(
+    messages = open_conversation(
+        bench,
+        Role.REPAIR,
+        attempt.candidate_id,
         "repair.md",
         failure=describe_failure(attempt),
         diagnosis=bench.blobs.get(attempt.diagnosis_blob) if attempt.diagnosis_blob else "(none)",
@@ -68,11 +77,11 @@ def repair(bench: Bench, attempt: Attempt) -> str:
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )
-    patched = climb(bench, Role.REPAIR, attempt, open_conversation(bench, prompt), exposed=False)
+    patched = climb(bench, Role.REPAIR, attempt, messages, exposed=False)
     settle_hints(bench, hints)
     if patched is None:
         return "patch_failed"
-    summary = _short(labelled(patched.reply, "Fix") or next(iter(patched.whys), "") or "repair")
+    summary = _short(labelled(patched.reply, "Fix") or next(iter(patched.offer.whys), "") or "repair")
     create_candidate(
         bench,
         patched.source,
@@ -89,7 +98,10 @@ def optimise(bench: Bench, base: Attempt) -> str:
     """Apply exactly one optimisation to a correct kernel. Returns the step's outcome."""
     history = bench.history
     hints, profile = history.pending_hints, _profile_section(history, base)
-    prompt = prompting.fill(
+    messages = open_conversation(
+        bench,
+        Role.OPTIMISE,
+        base.candidate_id,
         "optimise.md",
         task=as_code(bench.task.source),
         listing=numbered(bench.source(base)),
@@ -100,16 +112,22 @@ def optimise(bench: Bench, base: Attempt) -> str:
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )
-    patched = climb(bench, Role.OPTIMISE, base, open_conversation(bench, prompt), exposed=bool(profile))
+    patched = climb(bench, Role.OPTIMISE, base, messages, exposed=bool(profile))
     settle_hints(bench, hints)
     if patched is None:
         return "patch_failed"
-    summary = _short(labelled(patched.reply, "Optimi[sz]ation") or next(iter(patched.whys), "") or "optimisation")
+    summary = _short(labelled(patched.reply, "Optimi[sz]ation") or next(iter(patched.offer.whys), "") or "optimisation")
     name = base.candidate_id
     create_candidate(
         bench, patched.source, parent_id=name, base_id=name, origin=Origin.OPTIMISATION, repair=0, summary=summary
     )
     return "created"
+
+
+def _whole(completion: Completion) -> str:
+    """The text of a diagnosis; one that stayed cut off says so, to the model that repairs as well."""
+    cut = "\n\n[The diagnosis was cut off here at the output limit.]\n" if completion.finish_reason == "length" else ""
+    return completion.text + cut
 
 
 def _learn_class(bench: Bench, reply: str) -> None:
@@ -141,6 +159,8 @@ def _earlier_steps(history: History) -> str:
         what = attempt.created.summary if attempt else "no kernel"
         if done.outcome is DepthOutcome.ACCEPTED and attempt and attempt.timed:
             lines.append(f"- depth {done.depth}: {what}: {attempt.timed.speedup:.3g}x")
+        elif done.outcome is DepthOutcome.IMPORTED:
+            lines.append(f"- depth {done.depth}: {what}: {done.reason}")
         else:
             lines.append(f"- depth {done.depth}: {what}: given up ({done.reason})")
     return "\n".join(lines) or "- none yet"

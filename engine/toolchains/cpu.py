@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
-import os
-import shutil
-import tempfile
-import threading
 import time
-from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
-from engine.errors import BaselineUnavailable, ProfileUnavailable
-from engine.evaluation import compiled, judging, lease, suspicion
-from engine.evaluation.judging import Judging
+from engine.errors import ProfileUnavailable
+from engine.evaluation import lease
 from engine.evaluation.limits import Limits, Times
-from engine.evaluation.suspicion import Bounds
 from engine.profiling import instructions
 from engine.profiling.observation import Observation
 from engine.profiling.report import Report
@@ -28,95 +17,39 @@ from engine.tasks import Task
 from engine.toolchains.host import installation
 from engine.toolchains.host.checks import checks
 from engine.toolchains.host.installation import Installation
-from storage import codec
+from engine.toolchains.judged import JudgedToolchain
 from storage.folder import home
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
+from storage.records import HardwareLimit, ProfileResult
 
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_file"]
 
-JUDGE_S = 900.0
-SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
-AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 
-
-class CpuToolchain:
+class CpuToolchain(JudgedToolchain):
     """Builds, checks, times and profiles on this machine's processor."""
 
     name = "cpu"
 
     def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
-        self._own_scratch = scratch is None
-        self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        self._times = times or Times()
-        self._limits = limits or Limits()
-        self._judging = Judging(len(os.sched_getaffinity(0)))
-        self._turn = threading.Lock()
-        self._here: Installation | None = None
-        self._known_limits: dict[str, HardwareLimit] = {}
+        super().__init__(scratch, times or Times(), limits or Limits())
 
-    def __enter__(self) -> CpuToolchain:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
+    @functools.cached_property
     def here(self) -> Installation:
         """Compiler and headers of this machine, looked for once.
 
         Raises:
             ToolchainError: something is missing.
         """
-        if self._here is None:
-            self._here = installation.find()
-        return self._here
+        return installation.find()
 
     @property
-    def fingerprint(self) -> str:
-        """Changes with everything that can change a result, the evaluator's own code included."""
-        threads = len(os.sched_getaffinity(0))
-        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator()]
-        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    def cache(self) -> Path:
+        """Libraries, precompiled headers and machine measurements; safe to delete."""
+        return cache_folder()
 
-    def compile(self, task: Task, source: str) -> CompileResult:
-        """Build the candidate's extensions and import the module."""
-        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
-        return result
-
-    def check(self, task: Task, source: str) -> CheckResult:
-        """Compare with the float64 reference over seeds and value distributions."""
-        result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
-        return result
-
-    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe."""
-        first = self._time(task, source)
-        if isinstance(first, CheckResult):
-            return first
-        bounds = Bounds(task.policy, self._known_limit(task))
-        if not (reason := bounds.reason(first)):
-            return suspicion.unsuspicious(first, bounds)
-        return suspicion.settled(first, self._time(task, source), bounds, reason)
-
-    def limit(self, task: Task) -> HardwareLimit:
-        """What this machine can do at the task's size, and what the task needs at least."""
-        return self._limit(task, again=True)
-
-    def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """One session, alone on the machine as far as Tilewright goes."""
-        with lease.hold(lease_file()) as waited_s:
-            plain = self._ask("time", task, source)
-        if "verdict" in plain:
-            failed: CheckResult = codec.from_plain(CheckResult, plain)
-            return failed
-        timing: TimingResult = codec.from_plain(TimingResult, plain)
-        return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
-
-    def _known_limit(self, task: Task) -> HardwareLimit:
-        return self._known_limits.get(task.source) or self._limit(task, again=False)
+    @property
+    def lease_file(self) -> Path:
+        """Held while timing or profiling."""
+        return lease_file()
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         roof = measured(self.here, cache_folder(), lease_file(), again=again)
@@ -125,23 +58,6 @@ class CpuToolchain:
         limit = HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
         self._known_limits[task.source] = limit
         return limit
-
-    def compiled_baseline(self, task: Task) -> TimingResult:
-        """The reference through torch.compile, timed in the candidate's place; the first call compiles.
-
-        Raises:
-            BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
-        """
-        if os.environ.get(SWITCH) == "off":
-            raise BaselineUnavailable(f"switched off by {SWITCH}")
-        times = replace(self._times, call_s=self._times.reference_s)
-        limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
-        with lease.hold(lease_file()):
-            plain = self._ask("time", task, compiled.source(task.source), times=asdict(times), limits=asdict(limits))
-        if "verdict" in plain:
-            raise BaselineUnavailable(str(plain["message"]))
-        timing: TimingResult = codec.from_plain(TimingResult, plain)
-        return timing
 
     def profile(self, task: Task, source: str) -> ProfileResult:
         """Profile a candidate that passed.
@@ -158,40 +74,6 @@ class CpuToolchain:
         seen = Observation.from_plain(plain)
         report = Report(seen, instructions.mix(seen.libraries), roof)
         return report.result(source, time.monotonic() - started)
-
-    def close(self) -> None:
-        """End every child process and remove what they left; a request in flight in another thread fails at once."""
-        self._judging.interrupt()
-        with self._turn:
-            self._judging.close()
-            if self._own_scratch:
-                shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
-        request = {
-            "act": act,
-            "task_source": task.source,
-            "policy": codec.to_plain(task.policy),
-            "source": source,
-            "installation": asdict(self.here),
-            "cache": str(cache_folder()),
-            "scratch": str(self._scratch),
-            "times": asdict(self._times),
-            "limits": asdict(self._limits),
-            **changed,
-        }
-        with self._turn:
-            self._scratch.mkdir(parents=True, exist_ok=True)
-            return self._judging.ask(request, JUDGE_S)
-
-
-@functools.cache
-def _evaluator() -> str:
-    """Of the code that judges: what an older version let through must be judged again."""
-    code = hashlib.sha256()
-    for path in sorted(Path(judging.__file__).parent.rglob("*.py")):
-        code.update(path.read_bytes())
-    return code.hexdigest()
 
 
 def cache_folder() -> Path:

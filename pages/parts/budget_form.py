@@ -8,9 +8,9 @@ from engine import supervisor
 from storage.records import Budget
 
 
-def draw(model: str, task_name: str) -> Budget:
+def draw(model: str, task_name: str, toolchain: str) -> Budget:
     """Depths always, the rest optional."""
-    recorded = supervisor.RECORDED_DEPTHS.get(task_name) if model == "recorded" else None
+    recorded = supervisor.recorded_depths(task_name, toolchain) if model == "recorded" else None
     first = st.columns(3)
     depths = first[0].number_input(
         "Depths", 1, 200, recorded or Budget().depths, key=f"depths:{recorded}", help="completed optimisation steps"

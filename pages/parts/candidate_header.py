@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import index, wording
 from storage import queries
-from storage.queries import BaselineRow, CandidateRow, RunRow
+from storage.queries import BaselineRow, CandidateRow, ImportRow, RunRow
 from storage.records import Verdict
 from storage.relative import Relative
 
@@ -35,8 +35,28 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         _neighbours(run, candidate)
     if candidate.summary:
         st.markdown(f"**{wording.plain(candidate.summary)}**")
+    _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)
+
+
+def _imported(run: RunRow, candidate: CandidateRow) -> None:
+    """What another system says about it, marked as such."""
+    told = queries.imported(index.current(), run.run_id, candidate.candidate_id)
+    if told is None:
+        return
+    parts = [f"status {told.status}" if told.status else "", _elsewhere(told)]
+    st.caption(
+        f":material/move_to_inbox: Imported from {wording.plain(told.file)}; recorded there, not measured here: "
+        + (wording.plain(", ".join(part for part in parts if part)) or "nothing")
+    )
+
+
+def _elsewhere(told: ImportRow) -> str:
+    if told.latency_ms is None:
+        return ""
+    against = f" against {wording.latency(told.baseline_latency_ms)}" if told.baseline_latency_ms else ""
+    return f"{wording.latency(told.latency_ms)}{against}"
 
 
 def _badges(candidate: CandidateRow) -> None:

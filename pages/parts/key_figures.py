@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from pages.parts import client, index, wording
+from pages.parts import client, index, speed_of_light, wording
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -58,7 +58,9 @@ def _second(run: RunRow) -> str:
 def _best_note(run: RunRow) -> str:
     if run.best_speedup is None:
         return "no correct kernel yet"
-    return f"{wording.plus_minus(_noise(run))} · {wording.latency(run.best_latency_ms)}"
+    limit = queries.limit(index.current(), run.run_id)
+    reached = f" · {speed_of_light.percent(limit, run.best_latency_ms)} of the hardware limit" if limit else ""
+    return f"{wording.plus_minus(_noise(run))} · {wording.latency(run.best_latency_ms)}{reached}"
 
 
 def _until(run: RunRow, state: RunState) -> float | None:

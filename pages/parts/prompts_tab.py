@@ -6,8 +6,9 @@ import json
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
+from pages.parts import index, prompt_shares, texts, wording
 from storage import queries
+from storage.models import CallFailure
 from storage.queries import CandidateRow, ModelCallRow
 
 BOX = 460
@@ -37,17 +38,23 @@ def _call(run_id: str, candidate: CandidateRow, call: ModelCallRow, is_open: boo
         return
     with details:
         st.caption(_facts(call))
-        if call.finish_reason not in ("stop", "end_turn"):
+        if call.finish_reason in set(CallFailure):
+            name = wording.FAILURE_NAME[CallFailure(call.finish_reason)]
+            st.warning(f"This call gave no usable reply: {name}.", icon=":material/cloud_off:")
+        elif call.finish_reason not in ("stop", "end_turn"):
             st.warning(
                 f"The reply ended because of “{wording.plain(call.finish_reason)}”.", icon=":material/content_cut:"
             )
         prompt, reply = st.columns(2, gap="medium")
         with prompt:
-            for role, text in messages(texts.source(run_id, call.prompt_blob)):
+            stored = texts.source(run_id, call.prompt_blob)
+            if found := prompt_shares.of_prompt(stored):
+                st.caption(f"Share of each part: {prompt_shares.sentence(found)}")
+            for role, text in messages(stored):
                 st.markdown(f"**Prompt, {wording.plain(role)}** :gray[{len(text):,} characters]")
                 st.code(text, language=None, wrap_lines=True, height=BOX if len(text) > 1500 else "content")
         with reply:
-            text = texts.source(run_id, call.reply_blob)
+            text = texts.source(run_id, call.reply_blob) if call.reply_blob else ""
             st.markdown(f"**Reply** :gray[{len(text):,} characters]")
             st.code(text, language=None, wrap_lines=True, height=BOX if len(text) > 1500 else "content")
 
@@ -59,6 +66,7 @@ def _facts(call: ModelCallRow) -> str:
         f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
         f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
         f"cost {wording.plain(wording.cost(call.cost_usd))}",
+        *(["tokens and cost estimated from characters"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {wording.plain(call.finish_reason)}",
     ]

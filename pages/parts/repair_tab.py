@@ -49,8 +49,8 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
             f"**Patch: {RUNG_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
             f":gray[{wording.moment(found.at)}]"
         )
-        if found.reason:
-            st.caption(wording.plain(found.reason))
+        if told := " · ".join(part for part in (found.form, found.reason) if part):
+            st.caption(wording.plain(told))
         if found.edits_blob:
             details = st.expander("Edits as the model sent them", key=f"edits:{found.seq}", on_change="rerun")
             if details.open:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import steering_access, wording
-from storage import folder
+from pages.parts import attendance_panel, index, steering_access, wording
+from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
 
@@ -25,10 +25,16 @@ def draw(run: RunRow, state: RunState) -> None:
             f"started {wording.moment(run.started_at or run.created_at)}",
             width="content",
         )
+        may_save = run.model_calls and steering_access.is_allowed()
+        if may_save and st.button("Save as recording", icon=":material/save:", key="save_recording"):
+            attendance_panel.save_recording(run)
         problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
-    if problem:
-        st.error(wording.plain(problem), icon=":material/error:")
-    _alert(run, state)
+    # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
+    with st.container():
+        if problem:
+            st.error(wording.plain(problem), icon=":material/error:")
+        _alert(run, state)
+        _divergence(run)
 
 
 def _alert(run: RunRow, state: RunState) -> None:
@@ -42,6 +48,16 @@ def _alert(run: RunRow, state: RunState) -> None:
             "**The engine is gone.** It ended without a last word, so this run is *lost*, not finished. "
             "Nothing it did is lost: it can go on at the step where it stopped.",
             icon=":material/warning:",
+        )
+
+
+def _divergence(run: RunRow) -> None:
+    """That a replay has left its recording, and what was done about it."""
+    found = queries.divergences(index.current(), run.run_id)
+    if found:
+        count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
+        st.info(
+            f"**This replay goes its own way.** {wording.plain(found[-1].reason)}{count}", icon=":material/alt_route:"
         )
 
 

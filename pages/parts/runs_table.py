@@ -29,13 +29,15 @@ def draw(shown: Sequence[RunRow], states: Mapping[str, RunState]) -> str | None:
     return table.draw("Runs, newest first", COLUMNS, rows, key="runs")
 
 
-def headline(shown: Sequence[RunRow], states: Mapping[str, RunState], total: int) -> None:
-    """How many runs need a person, and how many are at work."""
+def headline(shown: Sequence[RunRow], states: Mapping[str, RunState], total: int, waiting: int) -> None:
+    """How many runs need a person, of all there are, and how many of those shown are at work."""
     found = [states[run.run_id] for run in shown]
     parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
+    if waiting:
+        parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
         f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found.count(state)} {state}]"
-        for state in (RunState.RUNNING, RunState.WAITING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
+        for state in (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
         if state in found
     ]
     st.markdown("  ".join(parts))

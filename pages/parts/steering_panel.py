@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.parts import index, roll_back, steer, steering_access, wording
+from pages.parts import attendance_panel, index, roll_back, steer, steering_access, wording
 from storage import queries
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
@@ -29,6 +29,7 @@ def draw(run: RunRow, state: RunState) -> None:
         _buttons(run, state)
         _switches(run)
         _hint(run)
+        attendance_panel.draw(run)
 
 
 def _buttons(run: RunRow, state: RunState) -> None:

@@ -7,6 +7,7 @@ import time
 from datetime import datetime
 from typing import Literal
 
+from storage.models import CallFailure
 from storage.proof import Group, Standing
 from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
 from storage.relative import Relative
@@ -92,6 +93,7 @@ ORIGIN_NAME = {
     Origin.OPTIMISATION: "optimisation",
     Origin.REPAIR: "repair",
     Origin.MANUAL: "by hand",
+    Origin.IMPORTED: "imported",
 }
 COMMAND_NAME = {
     CommandKind.PAUSE: "pause",
@@ -101,7 +103,27 @@ COMMAND_NAME = {
     CommandKind.EXPOSE: "show profiles to the model",
     CommandKind.ROLL_BACK: "roll back",
     CommandKind.HINT: "hint",
+    CommandKind.ANSWER: "answer",
+    CommandKind.TAKE_OVER: "answer calls by hand",
+    CommandKind.ASK_FIRST: "ask before steps",
+    CommandKind.APPROVE: "approve step",
+    CommandKind.SKIP: "skip step",
     CommandKind.SET_CLASS: "kernel class",
+    CommandKind.SET_BUDGET: "limits",
+}
+FAILURE_NAME = {
+    CallFailure.RATE_LIMITED: "rate limited",
+    CallFailure.SERVER_ERROR: "fault of the endpoint",
+    CallFailure.UNREACHABLE: "endpoint not reached",
+    CallFailure.TIMED_OUT: "timed out",
+    CallFailure.DROPPED: "broken off by the endpoint",
+    CallFailure.EMPTY: "empty reply",
+    CallFailure.REFUSED: "refused by the model",
+    CallFailure.MALFORMED: "unreadable answer",
+    CallFailure.ENDLESS: "reply without end",
+    CallFailure.REJECTED: "rejected by the endpoint",
+    CallFailure.CANCELLED: "broken off by a person",
+    CallFailure.LOST: "lost with the engine",
 }
 
 
@@ -161,7 +183,7 @@ def quantity(value: float, unit: str, is_share: bool = False) -> str:
     """A profiler's value: SI prefixes for base units, percent for shares, whole numbers as such."""
     if is_share and unit in ("1", ""):
         return f"{significant(100 * value)} %"
-    if unit in ("s", "B", "B/s", "FLOP/s", "Hz") and value:
+    if unit in ("s", "B", "B/s", "FLOP", "FLOP/s", "Hz") and value:
         scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), _PREFIXES[-1])
         return f"{significant(value / scale)} {prefix}{unit}"
     number = count(int(value)) if value == int(value) and abs(value) < 1e15 else significant(value)
@@ -183,8 +205,10 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def tokens(value: int) -> str:
-    """Token counts: exact below ten thousand."""
+def tokens(value: int | None) -> str:
+    """Token counts: exact below ten thousand; what nobody counted is not zero."""
+    if value is None:
+        return UNKNOWN
     if value < 10_000:
         return count(value)
     return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1e6:.2f} M"

@@ -11,7 +11,10 @@ from storage.records import Role
 
 @dataclass(frozen=True, slots=True)
 class ModelCallRow:
-    """One paid reply. `cost_usd` None means unknown, not free. `made_id` is the candidate that the call's step made."""
+    """One paid call. None means unknown: tokens that nobody counted, a cost that is not free.
+
+    `made_id` is the candidate that the call's step made. With `is_estimated` tokens are counted from characters.
+    """
 
     seq: int
     at: float
@@ -23,15 +26,16 @@ class ModelCallRow:
     made_id: str | None
     model: str
     prompt_blob: str
-    reply_blob: str
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
+    reply_blob: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
     cost_usd: float | None
     seconds: float
     finish_reason: str
     is_profile_exposed: bool
+    is_estimated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class DiagnosisRow:
 class PatchRow:
     """One try to turn a reply into a new source: of `candidate_id` into `made_id` (None: nothing came of the step).
 
-    `rung` is edits, reask, search_replace or rewrite; `reason` says why it did not apply.
+    `rung` is edits, reask, search_replace or rewrite; `reason` says why it did not apply; `form` what the reply offered
+    and where in it that was found.
     """
 
     seq: int
@@ -63,6 +68,7 @@ class PatchRow:
     edit_count: int
     reason: str
     edits_blob: str | None
+    form: str
 
 
 _MADE = "SELECT step, arg_max(candidate_id, seq) AS made_id FROM candidates WHERE run_id = $run GROUP BY step"

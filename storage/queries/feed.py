@@ -1,4 +1,4 @@
-"""Everything that happened in a run as sentences: steps, depths, commands, states and warnings in one order."""
+"""Everything that happened in a run as sentences, in one order: steps, depths, commands, states, failed calls."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class FeedKind(StrEnum):
     COMMAND = "command"
     STATE = "state"
     WARNING = "warning"
+    CALL = "call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id, d.
     CASE WHEN d.outcome = 'accepted' THEN printf('Depth %d ends with kernel %d', d.depth, coalesce(n.number, 0))
         || coalesce(printf(' at %.2f×', t.speedup), '')
         || CASE WHEN d.is_best THEN ', the best so far' ELSE ', no clear gain over the best' END
+    WHEN d.outcome = 'imported' THEN printf('Depth %d is %s', d.depth, d.reason)
     ELSE printf('Gave up depth %d', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
 FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
 LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run) n
@@ -64,8 +66,19 @@ FROM states WHERE run_id = $run AND NOT is_start AND seq > $after ORDER BY seq D
 
 _WARNINGS = """
 SELECT seq, time AS at, 'warning' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, budget AS outcome,
-    printf('Four fifths of the budget for %s are used: %.6g of %.6g', replace(budget, '_', ' '), used, allowed) AS text
+    printf('Four fifths of the budget for %s are used: %s of %s', replace(budget, '_', ' '),
+        CASE WHEN used BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(used AS BIGINT)) ELSE printf('%.6g', used) END,
+        CASE WHEN allowed BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(allowed AS BIGINT))
+        ELSE printf('%.6g', allowed) END) AS text
 FROM warnings WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
+"""
+
+
+_CALLS = """
+SELECT seq, time AS at, 'call' AS kind, step, NULL AS depth, NULL AS candidate_id, failure AS outcome,
+    printf('Try %d of a call to the model failed: %s', attempt + 1, reason)
+    || CASE WHEN retry_in_s IS NULL THEN '' ELSE printf('; the next follows in %.0f s', ceil(retry_in_s)) END AS text
+FROM call_failures WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 
 
@@ -76,6 +89,6 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
         FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, s.outcome, s.text)
         for s in steps(db, run_id, after_seq, limit)
     ]
-    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS):
+    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS):
         found += fetch.rows(db, FeedRow, sql, parameters)
     return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from storage.database import Database
@@ -10,7 +11,8 @@ from storage.queries import fetch
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """One profile. `summary` is what a model may be shown, `raw_blob` the whole report.
+    """One profile. `summary` is what a model may be shown, `raw_blob` all that was printed, `report_blob` the
+    profiler's own file in base64. `ceilings` are rates by name in base units, `evidence` says how it was taken.
 
     `failure` is empty unless no profile could be had; everything but candidate, step and time is empty then.
     """
@@ -23,8 +25,11 @@ class ProfileRow:
     bound: str
     summary: str
     raw_blob: str | None
+    report_blob: str | None
     seconds: float | None
     missing: list[str]
+    ceilings: Mapping[str, float]
+    evidence: Mapping[str, str]
     failure: str
 
 
@@ -59,6 +64,18 @@ class MetricChangeRow:
         return self.value / self.previous if self.previous else None
 
 
+@dataclass(frozen=True, slots=True)
+class AdviceRow:
+    """The profiler's own word on one launch, most worth first; `gain_percent` is of that launch, None if not told."""
+
+    launch: int
+    kernel: str
+    rule: str
+    kind: str
+    text: str
+    gain_percent: float | None
+
+
 _METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, value FROM profile_metrics
     WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
     WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY launch, kernel, metric"""
@@ -67,10 +84,19 @@ _METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, va
 def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     """The last profile of a candidate, or the reason why there is none; None when nobody asked for one."""
     sql = """SELECT seq, time AS at, step, candidate_id, coalesce(kernel_hash, '') AS kernel_hash,
-        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, seconds,
-        coalesce(missing, []) AS missing, coalesce(failure, '') AS failure
+        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, report_blob, seconds,
+        coalesce(missing, []) AS missing, coalesce(ceilings, '{}') AS ceilings, coalesce(evidence, '{}') AS evidence,
+        coalesce(failure, '') AS failure
         FROM profiles WHERE run_id = ? AND candidate_id = ? ORDER BY failure IS NOT NULL, seq DESC LIMIT 1"""
     return fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
+
+
+def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
+    """The profiler's own advice in a candidate's last profile."""
+    sql = """SELECT launch, kernel, rule, kind, text, gain_percent FROM profile_advice
+        WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
+        WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
+    return fetch.rows(db, AdviceRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:

@@ -63,7 +63,7 @@ WITH chosen AS ({chosen}),
     SELECT run_id, seq, kernel_class FROM classes UNION ALL
     SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- paid AS (SELECT run_id, count(*) AS model_calls, sum(input_tokens + output_tokens) AS tokens,
+ paid AS (SELECT run_id, count(*) AS model_calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
     CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd FROM model_calls
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  made AS (SELECT run_id, count(*) AS attempts FROM candidates
@@ -83,7 +83,7 @@ WITH chosen AS ({chosen}),
 SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
-    reached.depth, r.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
+    reached.depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
     best.speedup_high AS best_high, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(curves.curve, []) AS curve, seen.last_event_at, r.created_at, latest.started_at,
     CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
@@ -93,7 +93,8 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
     CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo
-FROM chosen r LEFT JOIN latest USING (run_id) LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
+FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
+LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN curves USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC

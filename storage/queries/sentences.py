@@ -51,7 +51,7 @@ _DOING = {
 
 def sentence(m: Move) -> str:
     """What the step does, or what came of it."""
-    if m.outcome in (None, "interrupted", "dropped"):
+    if m.outcome in (None, "interrupted", "dropped", "skipped"):
         a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from nothing"
         doing = _DOING[m.kind].format(kernel=_kernel(m.number), a_kernel=a_kernel)
         return _with(doing, m.outcome)

@@ -79,6 +79,7 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("overview", "", run.title)
     yield Shot("run", f"run?run={run.run_id}", "Kernels", height=1250)
     yield Shot("new-run", "new_run", "Start the run", height=960)
+    yield Shot("system", "system", "looked at", height=1400)
     yield kernel("diff", run.run_id, best, "Diff")
     yield kernel("source", run.run_id, best, "Source")
     yield kernel("profile", run.run_id, best, "Profile")

@@ -204,3 +204,18 @@ def test_a_second_server_on_the_same_home_says_who_has_it(own_server: Callable[.
     first = own_server()
     with pytest.raises(AssertionError, match=f"process {first.process.pid}.*already serves"):
         stop_server(start_server(first.home))
+
+
+def test_the_system_page_looks_again_when_asked(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.get_by_role("link", name="System").click()
+    expect(page).to_have_url(re.compile(r"/system"))
+    building = page.get_by_role("table", name="System: Building and judging")
+    expect(building).to_contain_text("compiler")
+    expect(page.get_by_role("table", name="System: GPU")).to_contain_text("Nsight Compute")
+    looked = page.get_by_text("looked at ")
+    before = looked.inner_text()
+    page.wait_for_function("shown => new Date().toISOString().slice(11, 19) !== shown", arg=before.split()[3])
+    page.get_by_role("button", name="Check again").click()
+    expect(looked).not_to_have_text(before)
+    expect(building).to_contain_text("compiler")

@@ -12,6 +12,7 @@ from engine.tasks import Task
 from storage.records import Verdict
 
 KERNELS = Path(__file__).resolve().parent / "kernels" / "cpu"
+CUDA_KERNELS = KERNELS.parent / "cuda"
 HONEST = "honest"
 ANY = "any"
 DEFAULT_TASK = "swish batch_size=64 dim=4096"

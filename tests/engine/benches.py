@@ -16,6 +16,7 @@ from engine.llm.recording import read_recording
 from engine.loop import settle
 from engine.moves import Settle
 from engine.toolchains import Toolchain
+from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.blobs import Blobs, text_hash
 from storage.folder import RunFolder
@@ -51,6 +52,11 @@ def open_bench(
     task = tasks.find("square_matmul").task("cpu")
     history = History.of(folder.read_settings(), journal.entries)
     return Bench(folder, journal, history, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs))
+
+
+def bench_with_tools(home: Path, replies: Sequence[tuple[str, str | None, str]] = (), **changes: object) -> Bench:
+    """A bench with the real toolchain beside it, which starts nothing until it is asked to."""
+    return open_bench(home, replies, CpuToolchain(home / "scratch"), **changes)
 
 
 def add_candidate(bench: Bench, source: str = SOURCE, parent: str | None = None, speedup: float | None = None) -> str:

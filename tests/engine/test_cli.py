@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from engine import supervisor
+from engine.llm.recording import read_recording
 from storage.folder import RunFolder
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
@@ -46,6 +48,12 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert "no engine is working" in asked.stdout
     assert '"kind":"hint"' in RunFolder(home / "runs" / run_id).commands_file.read_text()
 
+    saved = home / "saved.jsonl"
+    assert tilewright("record", run_id, "--output", str(saved)).returncode == 0
+    assert [(line.role, line.reply) for line in read_recording(saved).lines] == [(r, reply) for r, _, reply in REPLIES]
+    again = supervisor.new_settings("swish", model="recorded", recording=str(saved))
+    assert (dict(again.sizes), again.budget.depths) == (SIZES, 2)
+
     exported = home / "best.py"
     assert tilewright("export", run_id, "--output", str(exported)).returncode == 0
     assert "class ModelNew" in exported.read_text()
@@ -72,6 +80,29 @@ def test_a_wrong_kernel_is_a_verdict_not_a_failure(home: Path) -> None:
     assert result["verdict"] == "incorrect"
     assert result["speedup"] is None
     assert result["max_error"] > result["tolerance"]
+
+
+def test_another_systems_result_becomes_a_run_that_ended(home: Path) -> None:
+    (home / "nodes").mkdir()
+    for depth in range(2):
+        node = {"depth": depth, "src": f"class ModelNew: {depth}", "error_type": "PASS", "time": {"mean": 1.0}}
+        (home / "nodes" / f"{depth}.json").write_text(json.dumps(node))
+    done = tilewright("import", str(home / "nodes"), "--task", "swish", *SET)
+    assert done.returncode == 0, done.stderr
+    assert "2 kernels were imported and not measured here" in done.stdout
+    (row,) = json.loads(tilewright("list", "--json").stdout)
+    assert (row["state"], row["model"], row["speedup"], row["depths"]) == ("stopped", "manual", None, 11)
+    assert tilewright("record", row["run"]).returncode == 2
+    assert "does not wait" in tilewright("answer", row["run"]).stderr
+
+
+def test_a_patch_keeps_every_byte_that_it_is_not_about(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.py"
+    source.write_bytes("é = 'ß'\r\ntwo\r\nthree\u2028x".encode())
+    reply = edits("\ntwo\n", "\nTWO → 2\n").replace("\n", "\r\n")
+    command = [sys.executable, "-m", "engine", "patch", str(source), "-"]
+    done = subprocess.run(command, capture_output=True, input=reply.encode(), check=True)
+    assert done.stdout == "é = 'ß'\r\nTWO → 2\r\nthree\u2028x".encode()
 
 
 def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> None:
@@ -106,7 +137,20 @@ def test_bad_input_says_what_is_wrong_and_exits_with_two(home: Path, words: tupl
 
 
 def test_help_teaches_each_verb() -> None:
-    for verb in ("run", "resume", "list", "show", "command", "export", "evaluate", "patch", "doctor"):
+    for verb in (
+        "run",
+        "resume",
+        "list",
+        "show",
+        "command",
+        "answer",
+        "record",
+        "import",
+        "export",
+        "evaluate",
+        "patch",
+        "doctor",
+    ):
         done = tilewright(verb, "--help")
         assert done.returncode == 0
         assert "usage: python -m engine" in done.stdout

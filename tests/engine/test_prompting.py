@@ -29,7 +29,18 @@ def test_braces_in_a_value_are_left_alone() -> None:
     assert "{{ listing }}" in prompting.fill("hint.md", hints="{{ listing }}")
 
 
+@pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 @pytest.mark.parametrize("kernel_class", KernelClass)
-def test_every_class_has_a_guide_and_an_example(kernel_class: KernelClass) -> None:
+def test_every_class_has_a_guide_and_an_example(kernel_class: KernelClass, toolchain: str) -> None:
     assert prompting.text(f"guides/{kernel_class}.md")
-    assert "class ModelNew" in prompting.for_class("examples/cpu", kernel_class, ".py")
+    assert "class ModelNew" in prompting.for_class(f"examples/{toolchain}", kernel_class, ".py")
+
+
+@pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
+def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> None:
+    notes = prompting.text(f"toolchains/{toolchain}.md").strip()
+    assert notes in prompting.fill("system.md", toolchain=notes)
+    is_gpu = "cuda_sources" in notes
+    assert is_gpu == (toolchain == "cuda")
+    for example in (PROMPTS / "examples" / toolchain).glob("*.py"):
+        assert ("cuda_sources=" in example.read_text()) == is_gpu

@@ -11,11 +11,12 @@ OF_A_RUN = (
     "run", "attempts", "depths", "steps", "count_steps", "current_step", "feed", "commands", "switches",
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "budget_warnings", "problems",
     "events", "version", "standing_counts", "baseline",
+    "open_question", "open_leave", "divergences",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",
     "diagnoses", "patches", "model_calls", "profiled_ancestor",
-    "proofs",
+    "proofs", "imported",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.evaluation import processes
@@ -16,6 +16,7 @@ from engine.evaluation.sandbox.room import Room
 from engine.evaluation.sandbox.walls import Walls
 
 FILE_SIZE = 512 << 20
+UNLIMITED = 1 << 45
 TICK_S = 0.002
 WATCH_S = 0.25
 
@@ -44,6 +45,9 @@ def run(
         OwnFailure: the walls cannot be raised.
     """
     limits = Limits(processor_s=int(limit_s) * 4 + 60, file_size=FILE_SIZE)
+    if walls and walls.devices:
+        # A GPU's driver reserves address space for all memory of the machine; what is used is watched still.
+        limits = replace(limits, address_space=UNLIMITED)
     environment = _environment(os.environ, cwd)
 
     def become() -> None:
@@ -51,8 +55,10 @@ def run(
         os.execve(command[0], command, environment)
 
     with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory(prefix="room.") as room:
-        shown = Room(Path(room), readable=(Path(command[0]).parent, *readable), writable=(cwd,))
-        child = start(Wanted(walls or Walls(), shown, limits, cwd, output.fileno()), become)
+        walls = walls or Walls()
+        devices = tuple(map(Path, walls.devices))
+        shown = Room(Path(room), readable=(Path(command[0]).parent, *readable), writable=(cwd,), devices=devices)
+        child = start(Wanted(walls, shown, limits, cwd, output.fileno()), become)
         try:
             is_timeout, is_memory = _wait(child, limit_s, limits.tree_memory)
         finally:

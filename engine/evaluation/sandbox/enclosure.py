@@ -228,7 +228,9 @@ def _confine(wanted: Wanted, user: int, tell: int) -> None:
             room.writable_in(wanted.room, scratch, walls.has_room),
         )
     if walls.has_seccomp:
-        seccomp.install(own_pid_only=not walls.has_room and walls.landlock < 6)
+        seccomp.install(
+            own_pid_only=not walls.has_room and walls.landlock < 6, has_local_sockets=bool(wanted.room.devices)
+        )
 
 
 def _prepare_folders(wanted: Wanted, user: int) -> None:

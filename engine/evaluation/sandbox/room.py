@@ -21,7 +21,18 @@ SYSTEM = tuple(
     )
 )  # fmt: skip
 DEVICES = ("null", "zero", "full", "random", "urandom")
-LISTED = ("cpuinfo", "meminfo", "stat", "loadavg", "filesystems", "self", "sys/vm", "sys/kernel/osrelease")
+LISTED = (
+    "cpuinfo",
+    "meminfo",
+    "stat",
+    "loadavg",
+    "filesystems",
+    "self",
+    "sys/vm",
+    "sys/kernel/osrelease",
+    "driver",
+    "devices",
+)
 SCRATCH = Path("/tmp")
 
 
@@ -34,12 +45,14 @@ class Room:
         readable: trees beyond the system's and Python's own; they appear under their own paths.
         writable: trees that the child may change.
         bytes_writable: size of each memory-backed folder (scratch, /dev/shm).
+        devices: device nodes that the child may open, a GPU's.
     """
 
     mount_point: Path
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     bytes_writable: int = 1 << 30
+    devices: tuple[Path, ...] = ()
 
     @property
     def visible(self) -> list[Path]:
@@ -66,6 +79,8 @@ def build(room: Room, owner: int) -> None:
         _show(root, path, kernel.ATTR_NOSUID | kernel.ATTR_NODEV)
     for name in DEVICES:
         _bind(root, Path("/dev") / name)
+    for path in room.devices:
+        _bind(root, path)
     _mount_new(root, Path("/proc"), "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, None)
     kernel.set_mount(root, kernel.ATTR_RDONLY, recursive=False)
     kernel.enter_root(root)
@@ -82,7 +97,9 @@ def readable_in(room: Room, is_entered: bool) -> list[Path]:
 def writable_in(room: Room, scratch: Path, is_entered: bool) -> list[Path]:
     """The same for writing."""
     folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
-    return [*folders, *room.writable, Path("/dev/null"), Path("/dev/zero"), Path("/dev/full")]
+    # A GPU's driver names its threads; the room's /proc holds no process but those inside, children of a profiler too.
+    threads = [Path("/proc") if is_entered else Path("/proc/self")] if room.devices else []
+    return [*folders, *room.writable, *room.devices, *threads, Path("/dev/null"), Path("/dev/zero"), Path("/dev/full")]
 
 
 def _show(root: Path, path: Path, attributes: int) -> None:

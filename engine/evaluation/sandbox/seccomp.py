@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import platform
+import socket
 import struct
 
 from engine.evaluation.sandbox import kernel
@@ -21,7 +22,7 @@ _REFUSED = {
     "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
     "process_madvise": (440, 440), "userfaultfd": (323, 282), "perf_event_open": (298, 241), "bpf": (321, 280),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
-    "socket": (41, 198), "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
     "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "mount_setattr": (442, 442),
@@ -32,6 +33,7 @@ _REFUSED = {
     "delete_module": (176, 106), "acct": (163, 89), "syslog": (103, 116), "personality": (135, 92),
     "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
 }  # fmt: skip
+_SOCKET = (41, 198)
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _KILL = {"kill": (62, 129), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240)}
@@ -47,19 +49,20 @@ _X32 = 0x40000000
 Instruction = tuple[int, int, int, int]
 
 
-def install(own_pid_only: bool = False) -> None:
+def install(own_pid_only: bool = False, has_local_sockets: bool = False) -> None:
     """Filter this process and all it starts; cannot be undone. Needs no_new_privs.
 
     Args:
         own_pid_only: signals reach only the process itself, for where no other wall keeps them in.
+        has_local_sockets: sockets of this machine's own kind stay, as the driver of a GPU wants them.
     """
-    program = b"".join(struct.pack("HBBI", *one) for one in _program(own_pid_only))
+    program = b"".join(struct.pack("HBBI", *one) for one in _program(own_pid_only, has_local_sockets))
     code = ctypes.create_string_buffer(program)
     descriptor = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     kernel.prctl(_PR_SET_SECCOMP, _MODE_FILTER, descriptor)
 
 
-def _program(own_pid_only: bool) -> list[Instruction]:
+def _program(own_pid_only: bool, has_local_sockets: bool) -> list[Instruction]:
     column = list(_ARCHITECTURE).index(platform.machine())
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
@@ -71,6 +74,7 @@ def _program(own_pid_only: bool) -> list[Instruction]:
         code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ERROR | errno.ENOSYS)]
     for numbers in _REFUSED.values():
         code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
+    code += _sockets(column, has_local_sockets)
     # clone3 hides its flags behind a pointer; libc falls back to clone when it is told that there is none.
     code += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERROR | errno.ENOSYS)]
     code += [
@@ -83,6 +87,19 @@ def _program(own_pid_only: bool) -> list[Instruction]:
     if own_pid_only:
         code += _own_pid_only(column)
     return [*code, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _sockets(column: int, has_local: bool) -> list[Instruction]:
+    """None, or none but AF_UNIX: the kind is the first argument."""
+    if not has_local:
+        return [(_EQUAL, 0, 1, _SOCKET[column]), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
+    return [
+        (_EQUAL, 0, 4, _SOCKET[column]),
+        (_LOAD, 0, 0, _ARGUMENT),
+        (_EQUAL, 1, 0, socket.AF_UNIX),
+        (_RETURN, 0, 0, _ERROR | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 def _own_pid_only(column: int) -> list[Instruction]:

@@ -27,6 +27,7 @@ class Walls:
         has_own_user: the child runs under a user number that owns nothing here.
         landlock: version of Landlock, 0 for none.
         has_seccomp: system calls are filtered.
+        devices: device nodes of a GPU that the child may use; its driver needs local sockets, and to name its threads.
     """
 
     has_room: bool = False
@@ -34,6 +35,7 @@ class Walls:
     has_own_user: bool = False
     landlock: int = 0
     has_seccomp: bool = False
+    devices: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -56,7 +58,9 @@ class Walls:
         yield PROCESSES, self.has_room or self.landlock >= 6 or self.has_seccomp, self._processes()
         yield NETWORK, self.has_room or self.has_seccomp, self._network()
         yield USER, self.has_own_user or self.needs_user_namespace, self._user()
-        yield CALLS, self.has_seccomp, self.missing.get(CALLS, "seccomp: tracing, sockets, mounts, namespaces refused")
+        sockets = "sockets beyond the machine" if self.devices else "sockets"
+        told = f"seccomp: tracing, {sockets}, mounts, namespaces refused"
+        yield CALLS, self.has_seccomp, self.missing.get(CALLS, told)
 
     def _files(self) -> str:
         parts = []
@@ -64,6 +68,8 @@ class Walls:
             parts.append("mount namespace: toolchain and Python read-only, 1 GiB of scratch in memory")
         if self.landlock:
             parts.append(f"Landlock {self.landlock}")
+        if self.devices:
+            parts.append(f"the GPU: {', '.join(self.devices)}")
         return "; ".join([*parts, *self._why(FILES)])
 
     def _processes(self) -> str:

@@ -203,14 +203,26 @@ def _clocks(view: View) -> Iterator[Breach]:
     """Own definitions of functions that the evaluator itself uses."""
     for start, end in view.parts():
         for named in view.names_between(start, end):
-            if view.text(named.last + 1) != "(":
+            if view.text(named.last + 1) != "(" or named.leaf in ("__attribute__", "visibility"):
                 continue
-            head = [view.text(i) for i in range(start, named.first)]
+            head = _without_attributes([view.text(i) for i in range(start, named.first)])
             is_hidden = any(word in COPYABLE for word in head) or "(" in head or "{" in head or "=" in head
             if named.is_plain and named.leaf in CLOCKS and head and not is_hidden and named.leaf in view.defined:
                 message = f"defines its own `{named.leaf}`, which the process around it uses; give it another name"
                 yield Breach(Rule.MACHINERY, _line(view, named), message, True)
             break
+
+
+def _without_attributes(head: list[str]) -> list[str]:
+    """The words before a function's name, less `__attribute__((...))`, which says nothing about who can see it."""
+    kept, depth, is_inside = [], 0, False
+    for word in head:
+        is_inside = is_inside or word == "__attribute__"
+        depth += (word == "(") - (word == ")") if is_inside else 0
+        if not is_inside:
+            kept.append(word)
+        is_inside = is_inside and not (word == ")" and depth == 0)
+    return kept
 
 
 def _library(view: View, own: frozenset[str], policy: Policy) -> Iterator[Breach]:

@@ -6,17 +6,20 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.evaluation import lease, sandbox
 from engine.evaluation.sandbox import Walls
-from engine.toolchains.host import diagnostics, flags, recipe, remarks
-from engine.toolchains.host.installation import Installation
+from engine.toolchains.host import diagnostics, flags, light, order, recipe, remarks, runtime
+from engine.toolchains.host.installation import Installation, trees_of
 from engine.toolchains.host.order import Order
 from engine.toolchains.host.recipe import Binding, Recipe
+from engine.toolchains.host.shelf import Built, Shelf
+
+__all__ = ["BuildFailed", "Builder", "Built", "done_or_failed"]
 
 MAX_LOG = 400_000
 HEADER_S = 600.0  # ours, once per machine: a candidate's short limit must not end it
@@ -29,19 +32,6 @@ class BuildFailed(Exception):
         super().__init__(excerpt)
         self.log = log
         self.is_timeout = is_timeout
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A library ready to load."""
-
-    library: str
-    binding: str
-    namespace: str
-    seconds: float
-    log: str
-    remarks: tuple[str, ...]
-    is_cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,75 +49,58 @@ class Builder:
         Raises:
             BuildFailed: the compiler says no, or takes longer than the limit.
             flags.FlagRefused: the order asks for a flag that is not allowed.
+            order.OrderRefused: the order has device code.
         """
-        if wanted.needs_stock:
-            return self._build(wanted, module_text, Binding.STOCK)
-        stock = recipe.write(wanted, module_text, self.here, Binding.STOCK, None)
-        if self._find(stock):
-            return self._build(wanted, module_text, Binding.STOCK)
-        try:
-            return self._build(wanted, module_text, Binding.STABLE)
-        except BuildFailed as failure:
-            if failure.is_timeout or not diagnostics.is_gap(failure.log):
-                raise
-        return self._build(wanted, module_text, Binding.STOCK)
+        wanted = order.without_cuda(wanted)
+        stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
+        if found := self._shelf.find(stock.key):
+            return found
+        if light.can_do(wanted.sources, wanted.functions):
+            try:
+                return self._light(wanted, module_text)
+            except BuildFailed as failure:
+                if failure.is_timeout or not diagnostics.is_gap(failure.log):
+                    raise
+        return self._make(stock, module_text)
 
     def prepare(self) -> None:
-        """Build the common precompiled header ahead of the first candidate."""
+        """Build what all candidates share ahead of the first one."""
+        self._runtime()
         self._header(())
 
-    def _build(self, wanted: Order, module_text: str, binding: Binding) -> Built:
-        header = self._header(flags.allowed(wanted.flags)) if binding is Binding.STABLE else None
-        plan = recipe.write(wanted, module_text, self.here, binding, header)
-        if found := self._find(plan):
-            return found
-        folder = self.cache / "libraries"
-        folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{plan.key[:16]}.", dir=folder))
-        try:
-            return self._run(plan, work, folder / plan.key[:32], module_text)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    @property
+    def _shelf(self) -> Shelf:
+        return Shelf(self.cache / "libraries")
 
-    def _run(self, plan: Recipe, work: Path, home: Path, module_text: str) -> Built:
+    def _light(self, wanted: Order, module_text: str) -> Built:
+        header = self._header(flags.allowed(wanted.flags))
+        plan = recipe.write(wanted, module_text, self.here, Binding.STABLE, header, self._runtime())
+        return self._shelf.find(plan.key) or self._make(plan, module_text)
+
+    def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()
-        (work / "main.cpp").write_text(plan.text)
-        (work / "build.ninja").write_text(plan.ninja)
-        # g++ quotes the lines that #line points to from the file of that name.
-        (work / recipe.CANDIDATE_FILE).write_text(module_text)
-        done = sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.walls, self._readable())
-        log = done.output[:MAX_LOG]
-        if done.is_memory:
-            raise BuildFailed("the compiler used more memory than a build may", log)
-        if done.is_timeout:
-            raise BuildFailed(f"the build took longer than {self.limit_s:.0f} s and was ended", log, is_timeout=True)
-        if done.status != 0:
-            raise BuildFailed(diagnostics.excerpt(log), log)
-        said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
-        seconds = time.monotonic() - started
-        built = Built(str(home / recipe.LIBRARY), plan.binding, plan.namespace, seconds, log, remarks.read(said))
-        (work / "built.json").write_text(json.dumps(asdict(built)))
-        for name in ("main.o", recipe.REMARKS, ".ninja_log", ".ninja_deps"):
-            (work / name).unlink(missing_ok=True)
-        _publish(work, home)
-        return built
+        with self._shelf.bench(plan.key) as work:
+            for name, text in plan.files.items():
+                (work / name).write_text(text)
+            # g++ quotes the lines that #line points to from the file of that name.
+            (work / order.CANDIDATE_FILE).write_text(module_text)
+            log = done_or_failed(
+                sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.walls, self._readable()), self.limit_s
+            )
+            said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
+            seconds = time.monotonic() - started
+            built = Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks.read(said))
+            return self._shelf.put(plan.key, work, built)
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
         here = self.here
-        folders = (here.compiler, here.torch, here.cutlass_include, here.cuda_include, here.python_include)
+        folders = (here.torch, here.cutlass_include, here.cuda_include, here.python_include)
         (self.cache / "headers").mkdir(parents=True, exist_ok=True)
-        return (*map(Path, folders), recipe.SHIM, self.cache / "headers")
+        return (*trees_of(here.compiler), *map(Path, folders), recipe.SHIM, self.cache / "headers")
 
-    def _find(self, plan: Recipe) -> Built | None:
-        home = self.cache / "libraries" / plan.key[:32]
-        try:
-            plain = json.loads((home / "built.json").read_text())
-        except FileNotFoundError:
-            return None
-        return Built(
-            **{**plain, "library": str(home / recipe.LIBRARY), "remarks": tuple(plain["remarks"]), "is_cached": True}
-        )
+    def _runtime(self) -> Path:
+        return runtime.object_file(self.here.compiler, self.here.compiler_version, self.cache)
 
     def _header(self, extra: tuple[str, ...]) -> Path | None:
         """Folder with the precompiled header for these flags, built once per machine; None when the set is rare."""
@@ -158,10 +131,17 @@ class Builder:
         draft.replace(compiled)
 
 
-def _publish(work: Path, home: Path) -> None:
-    """Two builders of the same key may race: whoever is second keeps the first's folder."""
-    try:
-        work.rename(home)
-    except OSError:
-        if not (home / "built.json").exists():
-            raise
+def done_or_failed(done: sandbox.Done, limit_s: float, excerpt: Callable[[str], str] = diagnostics.excerpt) -> str:
+    """The log of a build that succeeded; `excerpt` cuts the log of one that did not.
+
+    Raises:
+        BuildFailed: it did not.
+    """
+    log = done.output[:MAX_LOG]
+    if done.is_memory:
+        raise BuildFailed("the compiler used more memory than a build may", log)
+    if done.is_timeout:
+        raise BuildFailed(f"the build took longer than {limit_s:.0f} s and was ended", log, is_timeout=True)
+    if done.status != 0:
+        raise BuildFailed(excerpt(log), log)
+    return log

@@ -18,11 +18,14 @@ _BUILD_LINE = re.compile(r"^(\[\d+/\d+\] |FAILED: |ninja: |\S*(g\+\+|clang\+\+)\
 _PATH = re.compile(r"/\S+/(?=[\w.]+\.s:)")
 _OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\])$")
 _GAP = re.compile(
-    r"is not a member of .(torch|at|c10)\b|.class torch::Tensor. has no member|.(at|c10|py). has not been declared"
-    r"|no matching function for call to .(torch|at|c10)::|no match for .operator.*torch::Tensor|tilewright_shim"
-    r"|fatal error: (torch|ATen|c10|pybind11)/|TORCH_|pybind11|PYBIND11|AT_DISPATCH|.torch::TensorOptions."
+    r"is not a member of .(torch|at|c10|std)\b|.(at|c10|py). has not been declared|tilewright"
+    r"|(class|struct) (at::Tensor|c10::\w+). has no member|incomplete type .*(c10|at)::|.(torch|c10)::TensorOptions."
+    r"|no matching function for call to .((torch|at|c10)::|.*(at::Tensor|c10::\w+)::)"
+    r"|no match for .operator.*(at|torch)::Tensor|fatal error: (torch|ATen|c10|pybind11)/"
+    r"|TORCH_|pybind11|PYBIND11|AT_DISPATCH"
     r"|unable to deduce .*&|couldn't deduce template parameter|unresolved overloaded"
 )
+_MISSING_SYMBOL = re.compile(r"undefined (reference to|symbol).*\b(at|c10|torch)::|hidden symbol .*(at|c10)::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,18 @@ def excerpt(log: str) -> str:
     return "\n".join(lines)
 
 
+def has_errors(log: str) -> bool:
+    """True when g++ or the linker names an error."""
+    if any(block.is_error for block in _blocks(log)):
+        return True
+    return any(_LINK.search(line) for line in log.split("\n"))
+
+
 def is_gap(log: str) -> bool:
     """True when the light header may be at fault, so the stock header deserves a try."""
-    return any(_GAP.search(block.text) or _GAP.search(block.file) for block in _blocks(log) if block.is_error)
+    if any(_GAP.search(block.text) or _GAP.search(block.file) for block in _blocks(log) if block.is_error):
+        return True
+    return bool(_MISSING_SYMBOL.search(log))
 
 
 def _blocks(log: str) -> Iterator[Block]:

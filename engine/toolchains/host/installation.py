@@ -147,3 +147,16 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def trees_of(program: str) -> tuple[Path, ...]:
+    """A compiler and what it may need from the tree it was installed in, where that is not the system's own.
+
+    Not the whole tree: with a compiler in a home folder that would be everything.
+    """
+    path = Path(program)
+    prefix = path.parent.parent
+    return (
+        path,
+        *(prefix / name for name in ("bin", "lib", "lib64", "libexec", "include") if (prefix / name).is_dir()),
+    )

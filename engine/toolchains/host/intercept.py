@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 Ask = Callable[[Mapping[str, object]], Mapping[str, Any]]
+Words = str | Iterable[str] | None
+CUDA_SUFFIXES = (".cu", ".cuh")
 
 
 class BuildError(RuntimeError):
@@ -22,43 +24,54 @@ def install(ask: Ask) -> None:
 
     def load_inline(
         name: str,
-        cpp_sources: str | Iterable[str],
-        cuda_sources: str | Iterable[str] | None = None,
-        sycl_sources: str | Iterable[str] | None = None,
-        functions: str | Iterable[str] | Mapping[str, str] | None = None,
-        extra_cflags: Iterable[str] | None = None,
+        cpp_sources: Words,
+        cuda_sources: Words = None,
+        sycl_sources: Words = None,
+        functions: Words | Mapping[str, str] = None,
+        extra_cflags: Words = None,
+        extra_cuda_cflags: Words = None,
+        extra_sycl_cflags: Words = None,
+        extra_ldflags: Words = None,
         **_ignored: object,
     ) -> object:
-        return _load(ask, name, _list(cpp_sources), _list(cuda_sources), functions, extra_cflags)
+        order = _order(name, _list(cpp_sources), _list(cuda_sources), extra_cflags, extra_cuda_cflags, extra_ldflags)
+        return _load(ask, order | {"functions": None if functions is None else _list(functions)})
 
     def load(
-        name: str, sources: str | Iterable[str], extra_cflags: Iterable[str] | None = None, **_ignored: object
+        name: str,
+        sources: Words,
+        extra_cflags: Words = None,
+        extra_cuda_cflags: Words = None,
+        extra_ldflags: Words = None,
+        **_ignored: object,
     ) -> object:
-        texts = [Path(path).read_text() for path in _list(sources)]
-        return _load(ask, name, texts, [], None, extra_cflags)
+        paths = _list(sources)
+        texts = [Path(path).read_text() for path in paths if not path.endswith(CUDA_SUFFIXES)]
+        cuda = [Path(path).read_text() for path in paths if path.endswith(CUDA_SUFFIXES)]
+        return _load(ask, _order(name, texts, cuda, extra_cflags, extra_cuda_cflags, extra_ldflags))
 
     setattr(cpp_extension, "load_inline", load_inline)  # noqa: B010 - narrower signatures on purpose
     setattr(cpp_extension, "load", load)  # noqa: B010
 
 
-def _load(
-    ask: Ask,
-    name: str,
-    sources: list[str],
-    cuda_sources: list[str],
-    functions: str | Iterable[str] | Mapping[str, str] | None,
-    flags: Iterable[str] | None,
-) -> object:
-    order = {
+def _order(
+    name: str, sources: list[str], cuda: list[str], flags: Words, cuda_flags: Words, link_flags: Words
+) -> dict[str, object]:
+    return {
         "name": name,
         "sources": sources,
-        "cuda_sources": "\n".join(cuda_sources).strip(),
-        "functions": None if functions is None else _list(functions),
-        "flags": _list(flags or ()),
+        "cuda_sources": cuda,
+        "functions": None,
+        "flags": _list(flags),
+        "cuda_flags": _list(cuda_flags),
+        "link_flags": _list(link_flags),
     }
+
+
+def _load(ask: Ask, order: dict[str, object]) -> object:
     answer = ask({"build": order})
     if "library" not in answer:
-        raise BuildError(f"Error building extension '{name}':\n{answer.get('excerpt', '')}")
+        raise BuildError(f"Error building extension '{order['name']}':\n{answer.get('excerpt', '')}")
     if answer["binding"] == "stock":
         return _import_module(answer["namespace"], answer["library"])
     return _operators(answer["namespace"], answer["library"], order["functions"])
@@ -67,7 +80,10 @@ def _load(
 def _operators(namespace: str, library: str, functions: Any) -> types.SimpleNamespace:
     import torch
 
-    torch.ops.load_library(library)  # type: ignore[no-untyped-call]
+    try:
+        torch.ops.load_library(library)  # type: ignore[no-untyped-call]
+    except OSError as error:  # PyTorch's own words hide the reason
+        raise ImportError(str(error.__cause__ or error)) from None
     packets = getattr(torch.ops, namespace)
     return types.SimpleNamespace(__file__=library, **{name: getattr(packets, name).default for name in functions})
 
@@ -81,7 +97,7 @@ def _import_module(name: str, library: str) -> object:
     return module
 
 
-def _list(value: str | Iterable[str] | None) -> list[str]:
+def _list(value: Words | Mapping[str, str]) -> list[str]:
     if value is None:
         return []
     return [value] if isinstance(value, str) else [str(item) for item in value]

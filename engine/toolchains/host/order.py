@@ -7,11 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+CANDIDATE_FILE = "candidate.py"
 MAX_SOURCE = 4_000_000
-STOCK_ONLY = re.compile(
-    r"#\s*include\s*[<\"](ATen/|c10/|pybind11/|torch/(?!extension\.h|headeronly/|csrc/stable/))"
-    r"|PYBIND11_MODULE|\bpy::|\bTORCH_LIBRARY"
-)
 
 
 class OrderRefused(ValueError):
@@ -26,30 +23,51 @@ class Order:
     sources: tuple[str, ...]
     functions: tuple[str, ...] | None
     flags: tuple[str, ...]
-
-    @property
-    def needs_stock(self) -> bool:
-        """True when the light header cannot do, seen without compiling."""
-        return self.functions is None or any(STOCK_ONLY.search(source) for source in self.sources)
+    cuda_sources: tuple[str, ...] = ()
+    cuda_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
 
 
 def read(plain: Mapping[str, object]) -> Order:
     """Check a request.
 
     Raises:
-        OrderRefused: it is malformed, too large, or asks for something a host build does not have.
+        OrderRefused: it is malformed or too large.
     """
-    if plain.get("cuda_sources"):
-        raise OrderRefused("this toolchain builds for the host CPU: pass the code in cpp_sources, without cuda_sources")
-    sources = _texts(plain.get("sources"), "cpp_sources")
     functions = plain.get("functions")
-    names = None if functions is None else _texts(functions, "functions")
-    for name in (str(plain.get("name")), *(names or ())):
+    wanted = Order(
+        name=str(plain.get("name")),
+        sources=_texts(plain.get("sources"), "cpp_sources"),
+        functions=None if functions is None else _texts(functions, "functions"),
+        flags=_texts(plain.get("flags"), "extra_cflags"),
+        cuda_sources=_texts(plain.get("cuda_sources", []), "cuda_sources"),
+        cuda_flags=_texts(plain.get("cuda_flags", []), "extra_cuda_cflags"),
+        link_flags=_texts(plain.get("link_flags", []), "extra_ldflags"),
+    )
+    for name in (wanted.name, *(wanted.functions or ())):
         if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name):
             raise OrderRefused(f"{name!r} is not a valid C++ name")
-    if sum(map(len, sources)) > MAX_SOURCE:
+    if sum(map(len, (*wanted.sources, *wanted.cuda_sources))) > MAX_SOURCE:
         raise OrderRefused("the C++ source is too large")
-    return Order(str(plain["name"]), sources, names, _texts(plain.get("flags"), "extra_cflags"))
+    return wanted
+
+
+def without_cuda(wanted: Order) -> Order:
+    """The order itself, for a toolchain that has no device.
+
+    Raises:
+        OrderRefused: it has device code.
+    """
+    if any(source.strip() for source in wanted.cuda_sources):
+        raise OrderRefused("this toolchain builds for the host CPU: pass the code in cpp_sources, without cuda_sources")
+    return wanted
+
+
+def placed(source: str, module_text: str, name: str) -> str:
+    """A source under a #line that says where it stands: in the candidate's file, or in the argument `name`."""
+    line = line_of(source, module_text)
+    where = f'{line} "{CANDIDATE_FILE}"' if line else f'1 "{name}"'
+    return f"#line {where}\n{source}"
 
 
 def line_of(source: str, module_text: str) -> int | None:

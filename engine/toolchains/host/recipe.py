@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from engine.toolchains.host import flags, order
 from engine.toolchains.host.installation import Installation
-from engine.toolchains.host.order import Order
+from engine.toolchains.host.light import SHIM
+from engine.toolchains.host.order import CANDIDATE_FILE, Order
 
-SHIM = Path(__file__).resolve().parent / "shim"
-CANDIDATE_FILE = "candidate.py"
+__all__ = ["CANDIDATE_FILE", "LIBRARY", "REMARKS", "SHIM", "Binding", "Recipe", "write"]
+
 LIBRARY = "library.so"
 REMARKS = "remarks.txt"
 
@@ -29,67 +31,101 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One build, complete: its key names the library in the cache."""
+    """One build, complete: its key names the library in the cache, `files` are what ninja works on.
+
+    `nvcc` is the compiler with its flags, where there is device code.
+    """
 
     key: str
     binding: Binding
     namespace: str
-    text: str
-    ninja: str
+    files: Mapping[str, str]
+    nvcc: tuple[str, ...] = ()
 
 
-def write(wanted: Order, module_text: str, here: Installation, binding: Binding, header: Path | None) -> Recipe:
-    """The recipe of one order. `header` is the folder of a matching precompiled header, if there is one."""
+def write(
+    wanted: Order,
+    module_text: str,
+    here: Installation,
+    binding: Binding,
+    header: Path | None = None,
+    runtime: Path | None = None,
+) -> Recipe:
+    """The recipe of one order. `header` is the folder of a matching precompiled header, `runtime` our object file."""
     extra = flags.allowed(wanted.flags)
-    code = _candidate_code(wanted, module_text)
+    code = candidate_code(wanted.sources, module_text, "cpp_sources")
     known = [binding, code, wanted.name, wanted.functions, flags.compile_flags(extra), here.fingerprint, shim_version()]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    namespace = f"tw_{key[:16]}" if binding is Binding.STABLE else wanted.name
-    text = code + _bindings(wanted, namespace, binding)
-    compile_words = [*flags.compile_flags(extra), *flags.QUIET, *_includes(here, binding, header)]
-    if binding is Binding.STOCK:
-        compile_words += [f"-DTORCH_EXTENSION_NAME={namespace}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
-    compile_words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
-    ninja = _ninja(here.compiler, compile_words, _libraries(here, binding))
-    return Recipe(key, binding, namespace, text, ninja)
+    namespace = space(binding, key, wanted)
+    text = "#include <torch/extension.h>\n" + code + bindings(wanted.functions, namespace, binding)
+    words = [
+        *flags.compile_flags(extra),
+        *flags.QUIET,
+        *_includes(here, binding, header),
+        *binding_flags(binding, namespace),
+    ]
+    words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
+    return Recipe(key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(here, words, binding, runtime)})
 
 
+@functools.cache
 def shim_version() -> str:
     """Hash of the headers we put before the candidate."""
     digest = hashlib.sha256()
-    for path in sorted(SHIM.rglob("*.h*")):
+    for path in sorted(SHIM.rglob("*.[hc]*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def header_flags(here: Installation, extra: Sequence[str]) -> list[str]:
     """Flags to precompile the prefix with: the same as a build's, or g++ would ignore the result silently."""
-    return [*flags.compile_flags(extra), *flags.QUIET, *_paths(here, Binding.STABLE)]
+    return [
+        *flags.compile_flags(extra),
+        *flags.QUIET,
+        *_paths(here, Binding.STABLE),
+        *binding_flags(Binding.STABLE, ""),
+    ]
 
 
-def _candidate_code(wanted: Order, module_text: str) -> str:
-    parts = ["#include <torch/extension.h>"]
-    for number, source in enumerate(wanted.sources):
-        line = order.line_of(source, module_text)
-        where = f'{line} "{CANDIDATE_FILE}"' if line else f'1 "cpp_sources[{number}]"'
-        parts.append(f"#line {where}\n{source}")
-    return "\n".join(parts)
+def space(binding: Binding, key: str, wanted: Order) -> str:
+    """Namespace of the operators, or name of the Python module."""
+    return f"tw_{key[:16]}" if binding is Binding.STABLE else wanted.name
 
 
-def _bindings(wanted: Order, namespace: str, binding: Binding) -> str:
+def candidate_code(sources: Sequence[str], module_text: str, argument: str) -> str:
+    """Sources one after the other, each under its place."""
+    return "\n".join(
+        order.placed(source, module_text, f"{argument}[{number}]") for number, source in enumerate(sources)
+    )
+
+
+def bindings(functions: Sequence[str] | None, namespace: str, binding: Binding) -> str:
+    """C++ that makes the functions known to Python."""
+    names = functions or ()
     lines = ["", '#line 1 "bindings"']
-    names = wanted.functions or ()
     if binding is Binding.STOCK:
-        if wanted.functions is not None:
+        if functions is not None:
             lines.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
             lines += [f'  m.def("{name}", torch::wrap_pybind_function({name}), "{name}");' for name in names]
             lines.append("}")
         return "\n".join([*lines, ""])
-    lines.append(f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{")
-    lines += [f'  m.def(tilewright::Adapter<&{name}>::schema("{name}").c_str());' for name in names]
-    lines.append(f"}}\nSTABLE_TORCH_LIBRARY_IMPL({namespace}, CompositeExplicitAutograd, m) {{")
-    lines += [f'  m.impl("{name}", TORCH_BOX(&tilewright::Adapter<&{name}>::call));' for name in names]
-    return "\n".join([*lines, "}", ""])
+    lines += ["#include <tilewright/binding.h>", "[[maybe_unused]] static const int tilewright_registered = ("]
+    for name in names:
+        adapter = f"tilewright::Adapter<&{name}>"
+        lines.append(
+            f'  tilewright::add_operator("{namespace}", {adapter}::schema("{name}"), "{name}", &{adapter}::call),'
+        )
+    return "\n".join([*lines, "  0);", ""])
+
+
+def binding_flags(binding: Binding, namespace: str) -> list[str]:
+    """What a way of binding asks of the compiler.
+
+    Our small at::Tensor shares its name with PyTorch's own: nothing of it may be seen outside the library.
+    """
+    if binding is Binding.STABLE:
+        return ["-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+    return [f"-DTORCH_EXTENSION_NAME={namespace}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
 
 
 def _includes(here: Installation, binding: Binding, header: Path | None) -> list[str]:
@@ -110,20 +146,20 @@ def _paths(here: Installation, binding: Binding) -> list[str]:
 
 def _libraries(here: Installation, binding: Binding) -> list[str]:
     names = ["torch_cpu"] if binding is Binding.STABLE else ["c10", "torch_cpu", "torch", "torch_python"]
-    return ["-shared", "-fopenmp", f"-L{here.torch}/lib", *(f"-l{name}" for name in names)]
+    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{here.torch}/lib", *(f"-l{name}" for name in names)]
 
 
-def _ninja(compiler: str, compile_words: Sequence[str], link_words: Sequence[str]) -> str:
+def _ninja(here: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
     """Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process."""
-    cc = _escape([compiler, *compile_words])
-    ld = _escape([compiler])
-    libs = _escape(link_words)
+    cc = escape([here.compiler, *compile_words])
+    objects = f"main.o {runtime}" if runtime else "main.o"
     return (
         f"rule compile\n  command = {cc} -c $in -o $out\n"
-        f"rule link\n  command = {ld} $in -o $out {libs}\n"
-        f"build main.o: compile main.cpp\nbuild {LIBRARY}: link main.o\n"
+        f"rule link\n  command = {escape([here.compiler])} $in -o $out {escape(_libraries(here, binding))}\n"
+        f"build main.o: compile main.cpp\nbuild {LIBRARY}: link {objects}\n"
     )
 
 
-def _escape(words: Sequence[str]) -> str:
+def escape(words: Sequence[str]) -> str:
+    """Words of a command as ninja wants them."""
     return shlex.join(words).replace("$", "$$").replace("\n", " ")

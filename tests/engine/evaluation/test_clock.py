@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,9 @@ from storage.proof import Standing
 
 US, MS = 1_000, 1_000_000
 RECALL = Recall(2.0, 0.98, 0.97, 0.01)
-SETTING = Setting(3, 243, "mixed", can_vary=True, is_memory_read=True, rest="2 threads, 0%", load=0.1, recall=RECALL)
+SETTING = Setting(
+    3, 243, "mixed", can_vary=True, is_memory_read=True, cache="hot", calls=1, rest="", load=0.1, recall=RECALL
+)
 
 
 def calls(worker_ns: int, gap_ns: int = 90 * US, count: int = 40, claimed_ns: int | None = None) -> list[Call]:
@@ -99,6 +102,6 @@ def test_the_reference_against_itself_is_about_one_even_when_the_second_of_two_t
 
 def test_a_system_that_reads_no_memory_and_inputs_that_never_vary_are_said() -> None:
     found = session(calls(2 * MS), calls(2 * MS))
-    poor = Setting(3, 43, "the same", can_vary=False, is_memory_read=False, rest="", load=0.0, recall=RECALL)
+    poor = replace(SETTING, compared=43, contents="the same", can_vary=False, is_memory_read=False)
     assert standing(found, "nothing finishes later", poor) is Standing.ABSENT
     assert standing(found, "fresh inputs", poor) is Standing.FLAGGED

@@ -111,3 +111,37 @@ def test_a_number_alone_is_blended_too() -> None:
     fresh, kind = drawn(lambda: torch.rand(()))
     assert kind_of([torch.rand(()), torch.rand(())]) is kind
     assert 0 <= float(fresh) < 1
+
+
+def level_by_level(make: Callable[[], torch.Tensor]) -> tuple[Draw, list[torch.Tensor]]:
+    """Sets that lie far apart, each on a level of its own, and what was drawn so far."""
+    kept: list[torch.Tensor] = []
+
+    def draw() -> list[torch.Tensor]:
+        kept.append(make() + 10.0 * len(kept))
+        return [kept[-1]]
+
+    return draw, kept
+
+
+def test_single_elements_of_a_call_come_from_a_third_set() -> None:
+    draw, _ = level_by_level(lambda: torch.rand(16, 512))
+    contents = made(draw)
+    assert contents.kinds == [Kind.MIXED]
+    for _ in range(5):
+        rows = contents.fresh()[0]
+        assert float((rows.amax(1) - rows.amin(1)).max()) > 3, "a row of two sets alone stays on its level"
+
+
+def test_a_blend_is_neither_of_its_two_sets_and_not_the_same_twice() -> None:
+    draw, kept = level_by_level(sorted_rows)
+    contents = made(draw)
+    assert contents.kinds == [Kind.BLENDED]
+    means = [float(contents.fresh()[0].mean()) for _ in range(12)]
+    levels = [float(one.mean()) for one in kept]
+    assert sum(min(abs(mean - level) for level in levels) > 0.5 for mean in means) > 6
+    assert len({round(mean, 3) for mean in means}) == 12
+
+
+def test_complex_numbers_are_taken_whole() -> None:
+    assert kind_of([torch.randn(4, 4, dtype=torch.complex64) for _ in range(2)]) is Kind.TAKEN

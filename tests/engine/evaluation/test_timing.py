@@ -37,8 +37,8 @@ Callee.go = go
 WORK_IN_LOAD = """
 from engine.evaluation.callee import Callee
 import torch
-def load(self, leaves, poison, known=Callee.load):
-    answer = known(self, leaves, poison)
+def load(self, leaves, poison, slots, known=Callee.load):
+    answer = known(self, leaves, poison, slots)
     with torch.no_grad(): self._early = ext.swish(self._buffers[0])
     model, early = self._model, self._early
     self._model_kept = model

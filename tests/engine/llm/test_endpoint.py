@@ -1,109 +1,243 @@
-"""The endpoint client against a real HTTP server that speaks the streamed chat protocol."""
+"""The endpoint client against a real HTTP server: what a reply becomes, and what each fault is called."""
 
-import http.server
 import json
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-import openai
 import pytest
 
-from engine.errors import ModelError
-from engine.llm import Message, Purpose
+from engine.errors import CallError, ModelError, StopRequested
+from engine.llm import Completion, Message, Purpose, environment
 from engine.llm.endpoint import EndpointModel
+from engine.llm.prices import Price
+from engine.patching.offer import read_offer
+from storage.models import CallFailure, ModelOptions, PatchForm, WireProtocol
 from storage.records import Role
+from tests.chat_server import Act, ChatServer, drips, drops, fails, hangs, refuses, says, sends, serving
 
-PURPOSE = Purpose(Role.DIAGNOSE, None, 0)
-
-
-class ChatServer(http.server.ThreadingHTTPServer):
-    """Answers every chat request with the pieces it was given, or with an error status."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), ChatHandler)
-        self.pieces: list[str] = []
-        self.finish = "stop"
-        self.status = 200
-        self.requests: list[dict[str, object]] = []
-
-
-class ChatHandler(http.server.BaseHTTPRequestHandler):
-    server: ChatServer
-
-    def do_POST(self) -> None:
-        self.server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(self.server.status)
-        self.send_header("Content-Type", "text/event-stream" if self.server.status == 200 else "application/json")
-        self.end_headers()
-        if self.server.status != 200:
-            self.wfile.write(b'{"error": {"message": "no such model"}}')
-            return
-        for piece in self.server.pieces:
-            self._send({"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
-        self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": self.server.finish}]})
-        usage = {
-            "prompt_tokens": 11,
-            "completion_tokens": 7,
-            "total_tokens": 18,
-            "prompt_tokens_details": {"cached_tokens": 4},
-        }
-        self._send({"choices": [], "usage": usage})
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def _send(self, fields: dict[str, object]) -> None:
-        head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        self.wfile.write(b"data: " + json.dumps(head | fields).encode() + b"\n\n")
-
-    def log_message(self, *_: object) -> None:
-        pass
+PURPOSE = Purpose(Role.REPAIR, None, 0, wants_edits=True)
+KEY = "sk-planted-0123456789"
+QUICK = ModelOptions(model="tester", timeout_s=5.0, silence_s=0.3)
+Ask = Callable[..., Completion]
 
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with ChatServer() as chat:
-        thread = threading.Thread(target=chat.serve_forever)
-        thread.start()
+    with serving(says("fine")) as chat:
         yield chat
-        chat.shutdown()
-        thread.join()
 
 
-@pytest.fixture
-def model(server: ChatServer) -> Iterator[EndpointModel]:
-    address = f"http://127.0.0.1:{server.server_port}/v1"
-    with openai.OpenAI(api_key="key", base_url=address, max_retries=0) as client:
-        yield EndpointModel("tester", client)
+def ask(
+    server: ChatServer, *acts: Act, options: ModelOptions = QUICK, on_text: Callable[[str], object] = lambda piece: None
+) -> Completion:
+    if acts:
+        server.acts = list(acts)
+    model = EndpointModel(options, server.address, KEY, Price(1.0, 0.5, 10.0))
+    try:
+        return model.complete(
+            [Message("system", "s"), Message("user", "u")], PURPOSE, lambda piece: void(on_text(piece))
+        )
+    finally:
+        model.close()
 
 
-def test_a_reply_streams_in_and_its_usage_is_counted(server: ChatServer, model: EndpointModel) -> None:
-    server.pieces, heard = ["Hel", "lo ", "ünïcode"], list[str]()
-    done = model.complete([Message("system", "s"), Message("user", "u")], PURPOSE, heard.append)
-    assert heard == server.pieces
+def void(_: object) -> None:
+    return None
+
+
+def failure(server: ChatServer, *acts: Act, options: ModelOptions = QUICK) -> CallError:
+    with pytest.raises(CallError) as caught:
+        ask(server, *acts, options=options)
+    return caught.value
+
+
+def test_a_reply_streams_in_and_its_usage_is_counted_and_priced(server: ChatServer) -> None:
+    heard: list[str] = []
+    done = ask(server, says("Hel", "lo ", "ünïcode"), on_text=heard.append)
+    assert [piece for piece in heard if piece] == ["Hel", "lo ", "ünïcode"]
     assert (done.text, done.finish_reason) == ("Hello ünïcode", "stop")
-    assert (done.input_tokens, done.output_tokens, done.cached_tokens) == (11, 7, 4)
-    assert done.cost_usd is None
-    assert server.requests[0]["model"] == "tester"
-    assert server.requests[0]["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    assert (done.input_tokens, done.output_tokens, done.cached_tokens, done.reasoning_tokens) == (11, 7, 4, 2)
+    assert done.cost_usd == pytest.approx((7 * 1.0 + 4 * 0.5 + 7 * 10.0) / 1e6)
+    (request,) = server.requests
+    assert (request["model"], server.keys, server.paths) == ("tester", [KEY], ["/v1/chat/completions"])
+    assert request["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
 
-def test_a_cut_off_reply_says_so(server: ChatServer, model: EndpointModel) -> None:
-    server.pieces, server.finish = ["half"], "length"
-    assert model.complete([Message("user", "u")], PURPOSE, lambda piece: None).finish_reason == "length"
+def test_usage_that_the_endpoint_does_not_tell_is_unknown_and_so_is_the_cost(server: ChatServer) -> None:
+    done = ask(server, says("text", usage=None))
+    assert (done.input_tokens, done.output_tokens, done.cost_usd) == (None, None, None)
 
 
-def test_an_empty_reply_is_an_error_not_a_text(model: EndpointModel) -> None:
-    with pytest.raises(ModelError, match="empty reply"):
+def test_options_of_a_role_are_sent_and_those_not_set_are_left_to_the_endpoint(server: ChatServer) -> None:
+    ask(server)
+    assert not {"temperature", "reasoning_effort", "max_tokens", "tools", "response_format"} & set(server.requests[0])
+    ask(server, options=ModelOptions(model="m", temperature=0.2, reasoning_effort="high", max_output=99))
+    sent = server.requests[1]
+    assert (sent["temperature"], sent["reasoning_effort"], sent["max_tokens"]) == (0.2, "high", 99)
+
+
+def test_a_cut_off_reply_says_so(server: ChatServer) -> None:
+    assert ask(server, says("half", finish="length")).finish_reason == "length"
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "is_charged", "said"),
+    [
+        (fails(429, "slow down", retry_after="7"), CallFailure.RATE_LIMITED, False, "slow down"),
+        (fails(500), CallFailure.SERVER_ERROR, False, "HTTP 500"),
+        (fails(404, "no such model"), CallFailure.REJECTED, False, "no such model"),
+        (hangs(), CallFailure.TIMED_OUT, True, "sent nothing"),
+        (hangs("some"), CallFailure.TIMED_OUT, True, "went silent"),
+        (drops("half a"), CallFailure.DROPPED, True, "broke off"),
+        (drops(), CallFailure.MALFORMED, False, "instead of a reply"),
+        (says(), CallFailure.EMPTY, True, "empty reply"),
+        (refuses("I will not"), CallFailure.REFUSED, True, "I will not"),
+        (says("", finish="content_filter"), CallFailure.REFUSED, True, "content filter"),
+        (sends("data: {not json\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+        (sends('data: {"choices": "none"}\n\n'), CallFailure.MALFORMED, True, "cannot be read"),
+        (sends("data: [1, 2]\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+        (sends("<html>Sign in</html>", "text/html"), CallFailure.MALFORMED, False, "Sign in"),
+        (sends("nothing here", "text/plain"), CallFailure.MALFORMED, False, "text/plain"),
+        (sends('data: {"error": {"message": "overloaded"}}\n\n'), CallFailure.SERVER_ERROR, False, "overloaded"),
+        (says("x" * 1_000_000, "y" * 9_000_000), CallFailure.ENDLESS, True, "not going to end"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_fault_has_a_name_and_says_whether_it_may_cost(
+    server: ChatServer, act: Act, kind: CallFailure, is_charged: bool, said: str
+) -> None:
+    error = failure(server, act)
+    assert (error.failure, error.is_charged) == (kind, is_charged)
+    assert said in str(error)
+    assert len(server.requests) == 1
+
+
+def test_what_had_arrived_of_a_broken_reply_is_kept(server: ChatServer) -> None:
+    assert failure(server, drops("half ", "a reply")).text == "half a reply"
+    assert len(failure(server, says("x" * 1_000_000, "y" * 9_000_000)).text) == 10_000_000
+
+
+def test_an_endpoint_that_is_not_there_is_named_and_costs_nothing() -> None:
+    model = EndpointModel(QUICK, "http://127.0.0.1:9/v1", KEY)
+    with pytest.raises(CallError, match="cannot be reached") as caught:
         model.complete([Message("user", "u")], PURPOSE, lambda piece: None)
+    model.close()
+    assert not caught.value.is_charged
 
 
-def test_a_refusing_endpoint_is_named(server: ChatServer, model: EndpointModel) -> None:
-    server.status = 404
-    with pytest.raises(ModelError, match="no such model"):
-        model.complete([Message("user", "u")], PURPOSE, lambda piece: None)
+def test_the_wait_that_the_endpoint_asks_for_is_handed_on(server: ChatServer) -> None:
+    assert failure(server, fails(429, retry_after="7")).retry_after_s == 7.0
+    assert failure(server, fails(503, retry_after_ms="1500")).retry_after_s == 1.5
+    assert failure(server, fails(429, retry_after="Fri, 01 Jan 1999 00:00:00 GMT")).retry_after_s == 0.0
+
+
+def test_a_reply_that_drips_for_ever_ends_by_the_time_limit_of_the_whole(server: ChatServer) -> None:
+    error = failure(server, drips(), options=ModelOptions(model="m", timeout_s=0.3, silence_s=5.0))
+    assert error.failure is CallFailure.TIMED_OUT
+    assert "not complete after 0.3 seconds" in str(error)
+    assert set(error.text) == {"."}
+
+
+def test_a_person_can_break_off_while_the_endpoint_says_nothing(server: ChatServer) -> None:
+    def stop(piece: str) -> None:
+        if server.began.is_set():
+            raise StopRequested("stop")
+
+    with pytest.raises(StopRequested):
+        ask(server, hangs(), options=ModelOptions(model="m"), on_text=stop)
+
+
+def test_characters_cut_in_two_and_line_ends_survive(server: ChatServer) -> None:
+    body = "".join(
+        "data: " + json.dumps({"choices": [{"delta": {"content": piece}, "finish_reason": end}]}) + "\r\n\r\n"
+        for piece, end in (("a\r\nb \ud83d", None), ("\ude00 é\n", None), ("", "stop"))
+    )
+    assert ask(server, sends(body)).text == "a\r\nb 😀 é\n"
+
+
+def test_half_a_character_in_an_earlier_reply_can_be_sent_again(server: ChatServer) -> None:
+    model = EndpointModel(QUICK, server.address, KEY)
+    assert model.complete([Message("assistant", "a\ud83d")], PURPOSE, lambda piece: None).text == "fine"
+    model.close()
+
+
+def test_an_answer_that_is_not_streamed_is_read_all_the_same(server: ChatServer) -> None:
+    whole = {"choices": [{"message": {"content": "all at once"}, "finish_reason": "stop"}], "usage": {}}
+    assert ask(server, sends(json.dumps(whole), "application/json")).text == "all at once"
+
+
+def test_a_key_that_the_endpoint_echoes_is_in_no_text_and_no_error(server: ChatServer) -> None:
+    heard: list[str] = []
+    done = ask(server, says("my key is sk-plant", "ed-0123456789, ", "sk-pl"), on_text=heard.append)
+    assert done.text == "".join(heard) == "my key is [key removed], sk-pl"
+    assert KEY not in str(failure(server, fails(401, f"bad key {KEY}")))
+    assert KEY not in failure(server, drops(KEY[:9], KEY[9:])).text
+
+
+def test_a_key_that_no_header_can_carry_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-bad\x01key")
+    with pytest.raises(ModelError, match="SOME_KEY") as caught:
+        environment.key_in("SOME_KEY", environment.OPENAI)
+    assert "sk-bad" not in str(caught.value)
 
 
 def test_without_key_or_address_the_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(ModelError, match="OPENAI_API_KEY"):
-        EndpointModel.from_environment()
+        environment.key_in(None, environment.OPENAI)
+    assert environment.key_in(None, "http://localhost:8000/v1") == environment.NO_KEY
+
+
+EDITS = '{"summary": "s", "edits": [{"action": "delete", "line_number": 3, "num_lines": 1, "why": "w"}]}'
+
+
+@pytest.mark.parametrize("form", PatchForm)
+def test_edits_in_every_form_go_through_the_same_parser(server: ChatServer, form: PatchForm) -> None:
+    def act(handler: object) -> None:
+        handler.begin()  # type: ignore[attr-defined]
+        if form is PatchForm.TOOL:
+            for piece in (EDITS[:20], EDITS[20:]):
+                handler.piece(tool_calls=[{"index": 0, "function": {"arguments": piece}}])  # type: ignore[attr-defined]
+        else:
+            handler.piece(content=f"```json\n{EDITS}\n```" if form is PatchForm.TEXT else EDITS)  # type: ignore[attr-defined]
+        handler.end("tool_calls" if form is PatchForm.TOOL else "stop")  # type: ignore[attr-defined]
+
+    done = ask(server, act, options=ModelOptions(model="m", patches=form))
+    assert [edit.line for edit in read_offer(done.text).edits] == [3]
+    assert done.finish_reason == "stop"
+    asked = {"response_format", "tools"} & set(server.requests[0])
+    assert asked == {PatchForm.JSON_SCHEMA: {"response_format"}, PatchForm.TOOL: {"tools"}}.get(form, set())
+
+
+def test_a_field_that_the_endpoint_does_not_know_is_left_out_of_the_next_try(server: ChatServer) -> None:
+    server.acts = [fails(400, "unknown field stream_options"), says("fine")]
+    model = EndpointModel(QUICK, server.address, KEY)
+    with pytest.raises(CallError, match="leaves out stream_options") as caught:
+        model.complete([Message("user", "u")], PURPOSE, lambda piece: None)
+    assert not caught.value.is_lasting
+    assert model.complete([Message("user", "u")], PURPOSE, lambda piece: None).text == "fine"
+    model.close()
+    assert ["stream_options" in request for request in server.requests] == [True, False]
+
+
+def test_the_responses_protocol_is_spoken_where_it_is_asked_for(server: ChatServer) -> None:
+    usage = {
+        "input_tokens": 5,
+        "output_tokens": 3,
+        "input_tokens_details": {"cached_tokens": 1},
+        "output_tokens_details": {"reasoning_tokens": 2},
+    }
+    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "usage": usage}
+    events: list[dict[str, object]] = [
+        {"type": "response.created", "response": {}},
+        {"type": "response.output_text.delta", "delta": "half"},
+        {"type": "response.incomplete", "response": ended},
+    ]
+    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    options = ModelOptions(model="m", protocol=WireProtocol.RESPONSES, reasoning_effort="low")
+    done = ask(server, sends(body), options=options)
+    assert (done.text, done.finish_reason) == ("half", "length")
+    assert (done.input_tokens, done.output_tokens, done.cached_tokens, done.reasoning_tokens) == (5, 3, 1, 2)
+    assert server.paths == ["/v1/responses"]
+    assert server.requests[0]["reasoning"] == {"effort": "low"}
+    failed = {"type": "response.failed", "response": {"status": "failed", "error": {"message": "out of luck"}}}
+    assert "out of luck" in str(failure(server, sends(f"data: {json.dumps(failed)}\n\n"), options=options))

@@ -1,8 +1,8 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from engine.patching.edits import Action, Edit, EditError, apply_edits, numbered, parse_edits
+from engine.patching.edits import Action, Edit, EditError, apply_edits
+from engine.patching.lines import numbered
+from engine.patching.wording import parse_edits
 
 SOURCE = "a\nb\n  c\n  d\ne\n"
 
@@ -92,7 +92,9 @@ def test_line_numbers_pasted_into_new_code_are_dropped() -> None:
         ([], "empty"),
         (["x"], "not a JSON object"),
         ([{"action": "move", "line_number": 1}], "replace, delete or insert"),
-        ([{"action": "delete", "line_number": "1"}], "whole numbers"),
+        ([{"action": "delete", "line_number": "one"}], "whole numbers"),
+        ([{"action": "delete", "line_number": 1.5}], "whole numbers"),
+        ([{"action": "delete", "line_number": 1, "line": 2}], "twice"),
         ([{"action": "delete", "line_number": True}], "whole numbers"),
         ([{"action": "delete", "line_number": 1, "num_lines": 0}], "at least 1"),
         ([{"action": "insert", "line_number": 1}], "needs new_code"),
@@ -106,31 +108,42 @@ def test_malformed_edits_are_reported_by_index(plain: list[object], words: str) 
         parse_edits(plain)
 
 
-LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=6), min_size=1, max_size=12)
-EDITS = st.lists(
-    st.builds(
-        Edit,
-        st.sampled_from([Action.REPLACE, Action.DELETE]),
-        st.integers(-2, 15),
-        st.integers(1, 4),
-        st.lists(st.text("xyz ", max_size=3), max_size=3).map(tuple),
-    ),
-    min_size=1,
-    max_size=4,
-)
+def test_numbers_as_text_and_other_names_for_the_same_thing_are_understood() -> None:
+    (edit,) = parse_edits({"type": "Remove", "line": "5", "reason": "gone"})
+    assert (edit.action, edit.line, edit.count, edit.why) == (Action.DELETE, 5, 1, "gone")
 
 
-@given(LINES, EDITS)
-def test_edits_apply_wholly_or_raise_and_touch_no_other_line(lines: list[str], edits: list[Edit]) -> None:
-    source = "\n".join(lines) + "\n"
-    try:
-        result = apply_edits(source, edits)
-    except EditError:
-        return
-    expected = list(lines)
-    for e in sorted(edits, key=lambda e: -e.line):
-        expected[e.line - 1 : e.end - 1] = e.new
-    assert result == "\n".join(expected) + "\n"
+def test_without_a_number_of_lines_the_old_code_says_how_many() -> None:
+    edits = edit("replace", 3, old_code=["  c", "  d"], new_code=["x"])
+    assert apply_edits(SOURCE, edits) == "a\nb\nx\ne\n"
+
+
+def test_code_that_only_looks_numbered_is_kept() -> None:
+    assert apply_edits(SOURCE, edit("replace", 1, new_code=["  7: 'seven',"])).startswith("  7: 'seven',\n")
+    assert apply_edits(SOURCE, edit("replace", 1, new_code=["4 | flags;", "9 | more;"])).startswith("4 | flags;\n")
+
+
+def test_new_lines_end_as_the_lines_around_them_do() -> None:
+    crlf = SOURCE.replace("\n", "\r\n")
+    edits = edit("replace", 2, old_code=["b"], new_code=["B", "B2"]) + edit("insert", 6, new_code=["f"])
+    assert apply_edits(crlf, edits) == "a\r\nB\r\nB2\r\n  c\r\n  d\r\ne\r\nf\r\n"
+    assert apply_edits("a\r\nb", edit("insert", 3, new_code=["c"])) == "a\r\nb\r\nc"
+    assert apply_edits("a\nb", edit("delete", 2)) == "a"
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    assert apply_edits("é\u2028x\x0cy\nb\n", edit("replace", 2, new_code=["ß"])) == "é\u2028x\x0cy\nß\n"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_what_no_file_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(EditError, match="no source file"):
+        apply_edits(SOURCE, edit("replace", 1, new_code=[text]))
+
+
+def test_edits_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(EditError, match="leave nothing"):
+        apply_edits(SOURCE, edit("delete", 1, num_lines=5))
 
 
 def test_the_listing_numbers_every_line_once() -> None:

@@ -1,11 +1,13 @@
+import contextlib
 import json
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from engine.patching.edit_blocks import find_edits
 from engine.patching.edits import EditError
-from engine.patching.reply import find_edits, find_python, find_search_replace, labelled
+from engine.patching.offer import read_offer
+from engine.patching.reply import answer_part, find_python, find_search_replace, labelled
 
 EDIT = {"action": "delete", "line_number": 7}
 
@@ -16,12 +18,12 @@ def fenced(text: str, tag: str = "json") -> str:
 
 def test_the_last_block_of_edits_wins_over_code_quoted_before() -> None:
     reply = "<reasoning>\n" + fenced("} else {", "") + "</reasoning>\n" + fenced(json.dumps([EDIT]))
-    assert [e.line for e in find_edits(reply)] == [7]
+    assert [e.line for e in read_offer(reply).edits] == [7]
 
 
 def test_an_earlier_draft_of_edits_gives_way_to_the_last() -> None:
     reply = fenced(json.dumps([{**EDIT, "line_number": 1}])) + "better:\n" + fenced(json.dumps([EDIT]))
-    assert [e.line for e in find_edits(reply)] == [7]
+    assert [e.line for e in read_offer(reply).edits] == [7]
 
 
 def test_one_object_and_several_in_a_row_and_a_wrapped_list_are_understood() -> None:
@@ -36,7 +38,7 @@ def test_bare_json_without_a_fence_is_understood() -> None:
 
 
 def test_crlf_replies_are_understood() -> None:
-    assert find_edits(fenced(json.dumps([EDIT])).replace("\n", "\r\n"))[0].line == 7
+    assert read_offer(fenced(json.dumps([EDIT])).replace("\n", "\r\n")).edits[0].line == 7
 
 
 def test_a_reply_without_edits_says_what_to_send() -> None:
@@ -52,7 +54,7 @@ def test_the_last_python_file_with_modelnew_is_taken() -> None:
 
 def test_search_replace_blocks_are_read_in_order() -> None:
     reply = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nc\n=======\n>>>>>>> REPLACE\n"
-    assert find_search_replace(reply) == [("a\n", "b\n"), ("c\n", "")]
+    assert [(s.search, s.replacement) for s in find_search_replace(reply)] == [(("a",), ("b",)), (("c",), ())]
 
 
 @pytest.mark.parametrize("line", ["Optimisation: pack B", "**Optimisation:** pack B", "## Optimisation: pack B"])
@@ -60,11 +62,113 @@ def test_a_label_is_found_through_markdown(line: str) -> None:
     assert labelled(f"intro\n{line}\nmore", "Optimisation") == "pack B"
 
 
-@given(st.text())
-def test_no_text_at_all_breaks_the_reader(reply: str) -> None:
-    find_search_replace(reply)
-    find_python(reply)
-    try:
-        find_edits(reply)
-    except EditError:
-        return
+def line_of(*reply: object) -> list[int]:
+    return [e.line for e in read_offer("".join(map(str, reply))).edits]
+
+
+def test_one_edit_a_block_makes_a_list_unless_they_are_drafts_of_each_other() -> None:
+    first, second = fenced(json.dumps(EDIT)), fenced(json.dumps({**EDIT, "line_number": 9}))
+    assert line_of(first, "and\n", second) == [7, 9]
+    assert line_of(first, "no:\n", first) == [7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"action": "delete", "line_number": 7,},]',
+        '[{"action": "delete", "line_number": 7} // the brace\n]',
+        '{"action": "replace", "line_number": 7, "new_code": "x = \'\\d\'; // \\, ]"}',
+        '{"action": "replace", "line_number": 7, "new_code": "two\nlines"}',
+    ],
+)
+def test_json_with_small_faults_is_mended(text: str) -> None:
+    assert line_of(fenced(text)) == [7]
+
+
+def test_mending_changes_nothing_inside_strings() -> None:
+    (edit,) = read_offer(fenced('[{"action": "insert", "line_number": 1, "new_code": "a,] // b \\d \\n",}]')).edits
+    assert edit.new == ("a,] // b \\d ",)
+
+
+def test_quotes_that_were_not_escaped_are_read_as_part_of_their_line() -> None:
+    block = """[
+  {
+    "action": "replace",
+    "line_number": 7,
+    "num_lines": 1,
+    "old_code": ["  check(x, "old");"],
+    "new_code": [
+      "#include "shared.h"",
+      "  check(x, \\"must be a \\\\"matrix\\\\"\\", "really");",
+      ""
+    ],
+    "why": "it says "old""
+  }
+]"""
+    (edit,) = read_offer(fenced(block)).edits
+    assert edit.old == ('  check(x, "old");',)
+    assert edit.new == ('#include "shared.h"', '  check(x, "must be a \\"matrix\\"", "really");', "")
+    assert edit.why == 'it says "old"'
+
+
+def test_edits_wrapped_beside_other_lists_are_found() -> None:
+    assert line_of(fenced(json.dumps({"notes": ["a"], "edits": [EDIT]}))) == [7]
+
+
+def test_a_list_with_one_thing_that_is_no_edit_is_reported_not_shortened() -> None:
+    with pytest.raises(EditError, match="Edit 2"):
+        read_offer(fenced(json.dumps([EDIT, "and so on"])))
+
+
+def test_a_block_that_was_never_closed_is_read_as_bare_json() -> None:
+    assert line_of("```json\n", json.dumps([EDIT])) == [7]
+
+
+def test_of_edits_and_search_replace_blocks_the_later_ones_count() -> None:
+    blocks = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
+    assert read_offer(fenced(json.dumps([EDIT])) + blocks).form == "SEARCH/REPLACE"
+    assert read_offer(blocks + fenced(json.dumps([EDIT]))).form == "edits"
+
+
+def test_thoughts_are_no_answer_unless_there_is_no_other() -> None:
+    draft, final = fenced(json.dumps([{**EDIT, "line_number": 1}])), fenced(json.dumps([EDIT]))
+    assert answer_part("<think>\nno\n</think>\nyes").strip() == "yes"
+    assert answer_part("thoughts without a beginning</think>yes") == "yes"
+    assert line_of("<think>\n", draft, "</think>\n", final) == [7]
+    assert line_of("<think>\n", final, "</think>\n") == [7]
+    assert line_of("<think>\n", draft, "never closed\n", final) == [7]
+
+
+def test_a_file_pasted_without_fences_is_taken_whole() -> None:
+    file = "import torch\n\nclass ModelNew: ...\n"
+    assert find_python("\n" + file) == file
+    assert find_python("Here it is:\n" + file) is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "```x\n",
+        "<think>",
+        '"a":' + " " * 30_000,
+        '" ' * 30_000 + "]" * 9,
+        " " * 30_000 + '"',
+        '{"',
+        "[{",
+        "[[[{",
+        '"\\',
+        "<<<<<<< SEARCH\n",
+        "* * *",
+        "~~~\n```\n",
+        '{"a":[1,',
+    ],
+)
+def test_a_reply_of_megabytes_takes_no_longer_than_its_length(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    for reply in (text + "\n" + fenced(json.dumps([EDIT])), fenced(text)):
+        with contextlib.suppress(EditError):
+            read_offer(reply)
+        find_python(reply)
+        labelled(reply, "Fix")
+    assert time.process_time() - began < 5

@@ -1,6 +1,11 @@
 // Precompiled once per flag set and put in front of every candidate: the headers that cost the time.
 #include <torch/extension.h>
 
+#include <tilewright/accessor.h>
+#include <tilewright/binding.h>
+#include <torch/headeronly/util/BFloat16.h>
+#include <torch/headeronly/util/Half.h>
+
 // cute/tensor.hpp must come first: the algorithm headers do not stand alone.
 #include <cute/tensor.hpp>
 
@@ -18,4 +23,17 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
+#include <cfloat>
+#include <climits>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <sstream>
+#include <unordered_map>

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
-from engine.llm import Completion
 from engine.llm.recording import Recording, read_recording, shipped_recording
 from engine.patching.edits import EditError
+from engine.patching.offer import read_offer
 from engine.patching.reply import find_python
-from engine.steps.ladder import read_patch
 from storage.blobs import text_hash
 from storage.records import Role
 
 TASKS = ("softmax", "square_matmul", "swish")
+CUDA_TASKS = ("diagonal_matmul", *TASKS)
 
 
 @cache
-def kernels(task: str) -> dict[str, str]:
+def kernels(task: str, toolchain: str = "cpu") -> dict[str, str]:
     """{hash: source} of all kernels of a task's recording."""
-    path = shipped_recording(task)
-    assert path is not None
-    recording = read_recording(path)
+    recording = of(task, toolchain)
     found: dict[str, str] = {}
     line = [source for reply in recording.replies[Role.SYNTHESISE, None] if (source := find_python(reply))]
     while line:
@@ -36,15 +34,20 @@ def children(recording: Recording, source: str) -> list[tuple[Role, str]]:
     for role in (Role.REPAIR, Role.OPTIMISE):
         for reply in recording.replies.get((role, text_hash(source)), ()):
             try:
-                made.append((role, read_patch(source, Completion(reply, "recorded", "stop", 0.0)).source))
+                made.append((role, read_offer(reply).apply(source)))
             except EditError:
                 continue
     return made
 
 
-def pairs(task: str) -> list[tuple[str, str]]:
-    """(parent, child) of every change."""
-    path = shipped_recording(task)
+def of(task: str, toolchain: str = "cpu") -> Recording:
+    """The recording of a task."""
+    path = shipped_recording(task, toolchain)
     assert path is not None
-    recording = read_recording(path)
-    return [(source, child) for source in kernels(task).values() for _, child in children(recording, source)]
+    return read_recording(path)
+
+
+def pairs(task: str, toolchain: str = "cpu") -> list[tuple[str, str]]:
+    """(parent, child) of every change."""
+    recording = of(task, toolchain)
+    return [(source, child) for source in kernels(task, toolchain).values() for _, child in children(recording, source)]

@@ -3,10 +3,10 @@
 Task: swish batch_size=4096 dim=16384
 Verdict: refused | incorrect
 Says: thread | stream | wrong
-Also without screening: refused | incorrect
+Also without screening: refused | incorrect | passed
 Known from: DR, SOL
 Walls: not needed
-Speedup: any
+Speedup: at most 3
 """
 import torch
 import torch.nn as nn

@@ -1,0 +1,33 @@
+"""Every kernel a recording leads to, made by its own replies, in the order in which a run would meet them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.llm.recording import read_recording
+from engine.patching.edits import EditError
+from engine.patching.offer import read_offer
+from engine.patching.reply import find_python
+from storage.records import Role
+
+
+def kernels_of(path: Path) -> list[str]:
+    """Sources, each once; those that do not compile are among them."""
+    replies = read_recording(path).replies
+    found = [text for reply in replies.get((Role.SYNTHESISE, None), ()) if (text := find_python(reply))]
+    for source in found:
+        name = hashlib.sha256(source.encode()).hexdigest()
+        for role in (Role.REPAIR, Role.OPTIMISE):
+            found += [
+                new for reply in replies.get((role, name), ()) if (new := _patched(source, reply)) not in ("", *found)
+            ]
+    return found
+
+
+def _patched(source: str, reply: str) -> str:
+    try:
+        return read_offer(reply).apply(source)
+    except (EditError, EngineError):
+        return ""

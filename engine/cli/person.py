@@ -1,0 +1,76 @@
+"""The verbs for a person's part: answering a run's call, saving a run's replies. Knows run folders, not screens."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from engine.cli import prompts, report
+from engine.cli.verbs import FAILED, OK
+from engine.errors import EngineError
+from engine.recording_runs import recording_of
+from storage import commands, journal, liveness
+from storage import events as ev
+from storage.attendance import Answer, as_file_reply
+from storage.blobs import Blobs
+from storage.folder import RunFolder, find_run
+from storage.records import CommandKind
+
+PATIENCE_S = 20.0
+POLL_S = 0.05
+
+
+def answer_call(options: Namespace) -> int:
+    """Show the call that waits for a person, or send the answer in a file and say what the engine made of it."""
+    folder = find_run(options.run_id)
+    question = report.load(folder).attendance.question
+    if question is None:
+        raise EngineError(f"run {folder.run_id} does not wait for an answer")
+    blobs = Blobs(folder.blobs)
+    if options.file is None:
+        print(prompts.as_text(blobs.get(question.prompt_blob)))
+        return OK
+    text = _text(options.file)
+    answer = Answer(question.step, question.call, blobs.put(text))
+    sent = commands.send(folder.commands_file, CommandKind.ANSWER, str(answer))
+    if not liveness.is_held(folder):
+        print("No engine works on this run; the answer is read when it is resumed.")
+        return OK
+    return _told(folder, sent.command_id)
+
+
+def _text(file: str) -> str:
+    try:
+        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"cannot read the answer: {error}") from error
+    return as_file_reply(text) if file.endswith(".py") else text
+
+
+def _told(folder: RunFolder, command_id: str) -> int:
+    """Wait for the engine's word on a command and pass it on."""
+    offset, deadline = 0, time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        entries, offset = journal.read_from(folder.journal_file, offset)
+        for event in (entry.event for entry in entries):
+            if isinstance(event, ev.CommandEffective) and event.command_id == command_id:
+                print(f"Taken: {event.note}.")
+                return OK
+            if isinstance(event, ev.CommandRefused) and event.command_id == command_id:
+                print(event.reason, file=sys.stderr)
+                return FAILED
+        time.sleep(POLL_S)
+    print("Sent; the engine has not read it yet.")
+    return OK
+
+
+def record_run(options: Namespace) -> int:
+    """Save a run's replies as a recording."""
+    folder = find_run(options.run_id)
+    report.write(recording_of(folder), options.output)
+    if options.output:
+        task = folder.read_settings().task_name
+        print(f"Replay it with: python -m engine run {task} --recording {options.output}")
+    return OK

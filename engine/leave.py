@@ -1,0 +1,90 @@
+"""Steps that wait for a person's yes. Knows the rule and the commands, not what a step does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+
+from engine.bench import Bench
+from engine.moves import Step
+from engine.steering import Inbox
+from storage import events as ev
+from storage.attendance import AskFirst, Fallback
+from storage.records import CommandKind, DepthOutcome, RunState, StepKind
+
+SKIPPED = "skipped by a person"
+# What may be asked for while a step waits and does not change which step comes next.
+_HARMLESS = (CommandKind.APPROVE, CommandKind.SKIP, CommandKind.HINT)
+
+
+class Leave(Enum):
+    """The word on a step. UNCLEAR: something else was asked for meanwhile, so the loop looks again."""
+
+    GIVEN = "given"
+    REFUSED = "refused"
+    UNCLEAR = "unclear"
+
+
+def ask_leave(bench: Bench, inbox: Inbox, move: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
+    """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
+    attendance, step = bench.history.attendance, bench.history.steps_finished + 1
+    if bench.history.in_flight is not None:
+        return Leave.REFUSED if attendance.leave is False else Leave.GIVEN
+    if not attendance.rule.covers(move.kind):
+        return Leave.GIVEN
+    asked = ev.LeaveAsked(
+        step, move.kind, move.depth, move.candidate_id, attendance.rule.fallback, attendance.rule.after_s
+    )
+    if attendance.asked != asked:
+        bench.emit(asked)
+    if attendance.leave is None:
+        _wait(bench, inbox, asked, clock)
+    if attendance.leave is None:
+        return Leave.UNCLEAR
+    return Leave.GIVEN if attendance.leave else Leave.REFUSED
+
+
+def _wait(bench: Bench, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
+    attendance, began, word = bench.history.attendance, clock(), "a person has looked"
+    bench.emit(ev.StateChanged(RunState.WAITING, _sentence(asked)))
+    while attendance.leave is None:
+        done = inbox.take()
+        if any(command.kind not in _HARMLESS for command in done) or bench.history.steering.is_paused:
+            break
+        if attendance.leave is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
+            is_given = asked.fallback is Fallback.YES
+            word = f"nobody said anything for {asked.after_s:g} seconds, which means {asked.fallback}"
+            bench.emit(ev.LeaveSettled(asked.step, is_given, word))
+        elif attendance.leave is None:
+            inbox.sleep()
+    if not bench.history.steering.is_stopped:
+        bench.emit(ev.StateChanged(RunState.RUNNING, word))
+
+
+def _sentence(asked: ev.LeaveAsked) -> str:
+    about = f" {asked.candidate_id}" if asked.candidate_id else ""
+    silence = AskFirst(fallback=asked.fallback, after_s=asked.after_s)
+    default = (
+        "" if silence.fallback is Fallback.NEVER else f"; silence for {silence.after_s:g} s means {asked.fallback}"
+    )
+    return f"Approve the next step: {asked.kind}{about} at depth {asked.depth}{default}."
+
+
+def skip_step(bench: Bench, move: Step) -> None:
+    """Leave a step out: a profile is simply not taken; without any other step its depth is given up."""
+    history = bench.history
+    step = history.steps_finished + 1
+    if history.in_flight is None:
+        bench.emit(ev.StepStarted(step, move.kind, move.depth, move.candidate_id))
+    if move.kind is StepKind.PROFILE and move.candidate_id is not None:
+        bench.emit(ev.ProfileFailed(step, move.candidate_id, SKIPPED))
+    bench.emit(ev.StepFinished(step, move.kind, 0.0, "skipped"))
+    if move.kind is StepKind.PROFILE:
+        return
+    last, base = history.current_id, history.line[-1] if history.line else None
+    bench.emit(
+        ev.DepthFinished(
+            step, history.depth, DepthOutcome.GIVEN_UP, last, base, history.is_exposed, False, f"{move.kind} {SKIPPED}"
+        )
+    )

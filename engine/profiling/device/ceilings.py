@@ -1,0 +1,144 @@
+"""A device's own limits, measured once and kept per device and driver: bandwidth by working set, arithmetic rates.
+
+Other work on the device can only make a limit look lower, so of all measurements the highest is kept. Clocks are read
+by nobody and set by nobody. Imports no torch; `python -m engine.profiling.device.measuring` is the child that does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ToolchainError
+from engine.evaluation import lease
+from engine.profiling.device import devices
+from engine.profiling.device.devices import Device
+
+SOURCE = Path(__file__).with_name("ceilings.cu")
+ROOT = Path(__file__).resolve().parents[3]
+LIMIT_S = 180
+RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "bandwidth_gb_s")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCeilings:
+    """What one device can do. Rates are in 1e9 per second; `copy_gb_s` maps a working set in bytes to read plus written
+    gigabytes per second, `bandwidth_gb_s` is that of sets far beyond the caches. The rest is per multiprocessor.
+
+    `note` says which rate was measured in another way than usual.
+    """
+
+    device: str
+    uuid: str
+    driver: str
+    capability: str
+    bandwidth_gb_s: float
+    fp32_gflop_s: float
+    tf32_gflop_s: float
+    bf16_gflop_s: float
+    l2_bytes: int
+    sm_count: int
+    registers: int = 65536
+    shared_bytes: int = 233472
+    reserved_shared_bytes: int = 1024
+    warps: int = 64
+    blocks: int = 32
+    copy_gb_s: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    def bandwidth_at(self, working_set: int) -> float:
+        """The best rate that a set of so many bytes or more can see: a small one may lie in the second-level cache."""
+        sizes = sorted(map(int, self.copy_gb_s))
+        fitting = [size for size in sizes if size <= working_set] or sizes[:1]
+        return max((self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1]), default=self.bandwidth_gb_s)
+
+    def is_dram(self, working_set: int) -> bool:
+        """Whether the limit of such a set is device memory's, not a cache's."""
+        return self.bandwidth_at(working_set) <= 1.1 * self.bandwidth_gb_s
+
+    def by_name(self) -> dict[str, float]:
+        """Rates in base units under the names that a profile's record uses."""
+        rates = {"memory": self.bandwidth_gb_s, "fp32": self.fp32_gflop_s}
+        tensor = {"tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s}
+        return {name: rate * 1e9 for name, rate in (rates | tensor).items() if rate > 0}
+
+
+def measured(
+    nvcc: str, cache: Path, lease_file: Path, *, python: str = sys.executable, again: bool = False
+) -> DeviceCeilings:
+    """The first visible device's ceilings from the cache; measured now, alone, if there are none or when asked again.
+
+    Raises:
+        ToolchainError: there is no device, or measuring fails.
+    """
+    device = devices.first()
+    known = [device.uuid, device.driver, SOURCE.read_text()]
+    file = cache / f"device-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
+    old = read(file)
+    if old is not None and not again:
+        return old
+    with lease.hold(lease_file):
+        found = highest(_measure(device, nvcc, python), old)
+    cache.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(asdict(found), indent=1))
+    draft.replace(file)
+    return found
+
+
+def read(file: Path) -> DeviceCeilings | None:
+    """Kept ceilings; None when there are none, or they are another version's."""
+    try:
+        return DeviceCeilings(**json.loads(file.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def highest(new: DeviceCeilings, old: DeviceCeilings | None) -> DeviceCeilings:
+    """The better of two measurements, rate by rate."""
+    if old is None:
+        return new
+    rates = {name: max(getattr(new, name), getattr(old, name)) for name in RATES}
+    copies = {size: max(rate, old.copy_gb_s.get(size, 0.0)) for size, rate in new.copy_gb_s.items()}
+    return replace(new, **rates, copy_gb_s=copies)
+
+
+def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
+    with tempfile.TemporaryDirectory(prefix="tilewright.ceilings.") as folder:
+        library = Path(folder) / "ceilings.so"
+        architecture = f"-arch=sm_{device.capability.replace('.', '')}"
+        build = [nvcc, "-O3", architecture, "-Xcompiler", "-fPIC", "-shared", str(SOURCE), "-o", str(library)]
+        measure = [python, "-m", "engine.profiling.device.measuring", str(library)]
+        try:
+            subprocess.run(build, check=True, capture_output=True, text=True, timeout=LIMIT_S)
+            done = subprocess.run(measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT)
+            told = json.loads(done.stdout.splitlines()[-1])
+        except subprocess.CalledProcessError as error:
+            raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error
+        except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+            raise ToolchainError(f"the device's limits could not be measured: {error}") from error
+    return from_told(device, told)
+
+
+def from_told(device: Device, told: Mapping[str, object]) -> DeviceCeilings:
+    """What the child printed, with the device's own names.
+
+    Raises:
+        ToolchainError: a rate is missing or makes no sense.
+    """
+    fields = {one.name for one in dataclasses.fields(DeviceCeilings)}
+    here = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
+    known: dict[str, Any] = {name: value for name, value in {**told, **here}.items() if name in fields}
+    found = DeviceCeilings(**known)
+    if not (found.bandwidth_gb_s > 0 and found.fp32_gflop_s > 0):
+        raise ToolchainError(f"the device's limits could not be measured: {dict(told)}")
+    return found

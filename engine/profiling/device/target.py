@@ -1,0 +1,124 @@
+"""The program under the profiler: makes the candidate's model from a prepared folder and calls it. Judges nothing.
+
+The folder holds candidate.py, task.py, builds.json (the answers to the candidate's build requests, in order) and
+request.json (seed, calls). torch is imported only here, in the process that needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+TRACE = "trace.json"
+EVENTS = "events.json"
+TIMED_CALLS = 20
+
+Call = Callable[[], object]
+
+
+def main(folder: str, mode: str) -> None:
+    """Call the candidate as `mode` says: `profile` under Nsight Compute, `watch` on its own with a trace and events."""
+    started = time.monotonic()
+    os.environ.setdefault("LOGNAME", "candidate")  # its user number has no name, and some of torch asks for one
+    import torch
+
+    here, imported = Path(folder), time.monotonic()
+    call, warm_up = prepare(here)
+    prepared = time.monotonic()
+    with torch.no_grad():
+        for _ in range(warm_up):
+            call()
+        torch.cuda.synchronize()
+        warm = time.monotonic()
+        {"profile": _profiled, "watch": _watched}[mode](call, here)
+    spans = (imported - started, prepared - imported, warm - prepared, time.monotonic() - warm)
+    names = ("import", "prepare", "warm up", mode)
+    told = ", ".join(f"{name} {span:.2f} s" for name, span in zip(names, spans, strict=True))
+    print(f"target: {told}", flush=True)
+
+
+def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
+    """The candidate's model on freshly drawn inputs, ready to call, and how often to call it first."""
+    import torch
+
+    request = json.loads((folder / "request.json").read_text())
+    seed = int(request["seed"])
+    torch.set_default_device(device)
+    task = _executed("task", folder / "task.py")
+    _replay_builds(json.loads((folder / "builds.json").read_text()))
+    candidate = _executed("candidate", folder / "candidate.py")
+    _seed(seed)
+    initial = _moved(task.get_init_inputs(), device)
+    _seed(seed)
+    model = candidate.ModelNew(*initial).to(device)
+    _seed(seed)
+    inputs = _moved(task.get_inputs(), device)
+    return lambda: model(*inputs), int(request.get("calls", 3))
+
+
+def _profiled(call: Call, _folder: Path) -> None:
+    """One call between start and stop: only what is launched there is profiled."""
+    import torch
+
+    runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    runtime.cudaProfilerStart()
+    call()
+    torch.cuda.synchronize()
+    runtime.cudaProfilerStop()
+
+
+def _watched(call: Call, folder: Path) -> None:
+    """Without hardware counters: time by events, and what the tracing interface tells of each launch."""
+    import torch
+
+    times_ms = []
+    for _ in range(TIMED_CALLS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        times_ms.append(begin.elapsed_time(end))
+    (folder / EVENTS).write_text(json.dumps({"latency_ms": statistics.median(times_ms), "calls": len(times_ms)}))
+    # torch.profiler would import the whole of torch.compile first.
+    with torch.autograd.profiler.profile(use_cpu=False, use_device="cuda", use_kineto=True) as trace:
+        call()
+        torch.cuda.synchronize()
+    trace.export_chrome_trace(str(folder / TRACE))
+
+
+def _replay_builds(answers: list[Mapping[str, Any]]) -> None:
+    """Hand the candidate the libraries that were built for it, in the order in which it asks."""
+    from engine.toolchains.host import intercept
+
+    left = iter(answers)
+    intercept.install(lambda _order: next(left, {"excerpt": "this extension was not built when the kernel was judged"}))
+
+
+def _executed(name: str, file: Path) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__file__ = str(file)
+    sys.modules[name] = module
+    exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
+    return module
+
+
+def _moved(items: Any, device: str) -> list[Any]:
+    import torch
+
+    return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+
+
+def _seed(seed: int) -> None:
+    import torch
+
+    random.seed(seed)
+    torch.manual_seed(seed)

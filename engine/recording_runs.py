@@ -1,0 +1,91 @@
+"""A finished or running run as a recording that can be replayed without a key. Knows journals, not who saves them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from engine.errors import EngineError
+from engine.history import Attempt, History
+from engine.llm.recording import Line, write_recording
+from storage import events as ev
+from storage import journal
+from storage.blobs import Blobs
+from storage.folder import RunFolder
+from storage.records import RunSettings
+
+REMOVED = "[removed]"
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk|hf|gh[pousr]|xox[bap]|AIza|AKIA)[-_]?[A-Za-z0-9][A-Za-z0-9_-]{18,}|(?<=Bearer )\S{16,}"
+)
+_ADDRESS = re.compile(
+    r"https?://(?:[^\s/@\"']+@[^\s\"'`<>)]+|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?[^\s\"'`<>)]*)"
+)
+
+
+def recording_of(folder: RunFolder) -> str:
+    """The text of a recording of a run: every reply it was given, in order, and what is needed to replay it.
+
+    Keys and addresses of endpoints are taken out wherever they stand.
+
+    Raises:
+        EngineError: the run has had no reply yet, or a text of it is missing.
+    """
+    settings, blobs = folder.read_settings(), Blobs(folder.blobs)
+    history, lines = History.of(settings, []), dict[tuple[int, int], Line]()
+    for entry in journal.read(folder.journal_file):
+        if isinstance(entry.event, ev.ModelCalled):
+            # A reply that was cut off is asked for again: the one that was used stands.
+            lines[entry.event.step, entry.event.call] = _line(entry.event, history, blobs)
+        history.apply(entry.event)
+    if not lines:
+        raise EngineError(f"run {folder.run_id} has had no reply yet, so there is nothing to record")
+    return without_secrets(write_recording(_header(settings, history), list(lines.values())))
+
+
+def _line(call: ev.ModelCalled, history: History, blobs: Blobs) -> Line:
+    attempt = history.attempts.get(call.candidate_id or "")
+    try:
+        reply = blobs.get(call.reply_blob)
+    except FileNotFoundError as error:
+        raise EngineError(f"the reply of step {call.step} is missing from the run folder") from error
+    source = attempt.created.source_blob if attempt else None
+    return Line(call.role, source, reply, call.depth, call.finish_reason, _verdict(attempt))
+
+
+def _verdict(attempt: Attempt | None) -> str:
+    return str(attempt.verdict) if attempt and attempt.verdict else ""
+
+
+def _header(settings: RunSettings, history: History) -> Mapping[str, Any]:
+    return {
+        "task": settings.task_name,
+        "toolchain": settings.toolchain,
+        "model": settings.model,
+        "author": "recorded from a run",
+        "note": "",
+        "settings": {
+            "sizes": dict(settings.sizes),
+            "base_policy": settings.base_policy,
+            "max_repairs": settings.max_repairs,
+            "max_regenerations": settings.max_regenerations,
+            "expose_from_depth": settings.expose_from_depth,
+            "depths": max(len(history.depths) - 1, 0) or settings.budget.depths,
+        },
+    }
+
+
+def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """The text without the keys and endpoint addresses of this environment, and without what looks like one."""
+    variables = os.environ if environment is None else environment
+    known = {v for name, v in variables.items() if _SECRET_NAME.search(name) and len(v) >= 8}
+    for name, address in variables.items():
+        if name.endswith("BASE_URL") and address:
+            known |= {address, address.rstrip("/"), urlsplit(address).netloc or address}
+    for secret in sorted(known, key=len, reverse=True):
+        text = text.replace(secret, REMOVED)
+    return _ADDRESS.sub(REMOVED, _KEY.sub(REMOVED, text))

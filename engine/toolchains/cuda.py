@@ -1,0 +1,128 @@
+"""The cuda toolchain: candidates built with nvcc and judged on an NVIDIA GPU. Imports no torch, starts no CUDA."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import stat
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from engine.errors import ProfileUnavailable, ToolchainError
+from engine.evaluation import lease
+from engine.evaluation.limits import Limits, Times
+from engine.profiling.device import ceilings
+from engine.profiling.device.ceilings import DeviceCeilings
+from engine.tasks import Task
+from engine.toolchains.device import installation
+from engine.toolchains.device.installation import DeviceInstallation
+from engine.toolchains.judged import AMPLE, JudgedToolchain
+from storage import codec
+from storage.folder import home
+from storage.records import CheckResult, HardwareLimit, ProfileResult, Verdict
+
+DEVICES = Path("/dev")
+CALL_S = 30.0
+SANITIZER = "compute-sanitizer"
+# An fp32 product made of three tf32 ones is as exact, and has their rate divided by three.
+PRODUCTS_PER_FP32 = 3
+
+
+class CudaToolchain(JudgedToolchain):
+    """Builds, checks, times and profiles on the first GPU that is visible."""
+
+    name = "cuda"
+    device = "cuda"
+
+    def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
+        # The driver reserves address space for all memory of the machine, so that it cannot be what is limited.
+        bounded = replace(limits or Limits(), address_space=AMPLE)
+        super().__init__(scratch, times or Times(call_s=CALL_S), bounded)
+
+    @functools.cached_property
+    def here(self) -> DeviceInstallation:
+        """Compilers, headers and architecture, looked for once.
+
+        Raises:
+            ToolchainError: something is missing.
+        """
+        return installation.find()
+
+    @functools.cached_property
+    def device_files(self) -> tuple[str, ...]:
+        """The driver's device nodes.
+
+        Raises:
+            ToolchainError: there are none.
+        """
+        found = tuple(str(path) for path in sorted(DEVICES.glob("nvidia*")) if stat.S_ISCHR(path.stat().st_mode))
+        if not found:
+            raise ToolchainError("no NVIDIA GPU here (no /dev/nvidia*); use the cpu toolchain, or a machine with one")
+        return found
+
+    @property
+    def cache(self) -> Path:
+        """Libraries, precompiled headers and measurements of the device; safe to delete."""
+        return home() / "cache" / "cuda"
+
+    @property
+    def lease_file(self) -> Path:
+        """One per set of visible devices."""
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        name = f"cuda.{hashlib.sha256(visible.encode()).hexdigest()[:8]}" if visible else "cuda"
+        return home() / "leases" / f"{name}.lock"
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        """Compare with the float64 reference; of a wrong or crashing kernel the sanitizer's findings are added."""
+        with lease.hold(self.lease_file):  # a check keeps the device busy, and another run may be timing
+            result = super().check(task, source)
+        if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.here.sanitizer:
+            return result
+        with lease.hold(self.lease_file):
+            found = str(self._ask("sanitize", task, source, details={"sanitizer": self.here.sanitizer})["found"])
+        if not found:
+            return result
+        told = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
+        return replace(result, message=told, evidence={**result.evidence, SANITIZER: found})
+
+    def profile(self, task: Task, source: str) -> ProfileResult:
+        """Profile a candidate that passed.
+
+        Raises:
+            ProfileUnavailable: it runs neither under the profiler nor without it.
+        """
+        details = {
+            "kernel_hash": hashlib.sha256(source.encode()).hexdigest(),
+            "ceilings": asdict(self._ceilings(again=False)),
+            "limit": codec.to_plain(self._known_limit(task)),
+            "cache": str(self.cache),
+            "ncu": self.here.ncu,
+        }
+        with lease.hold(self.lease_file):
+            plain = self._ask("profile", task, source, details=details)
+        if "failure" in plain:
+            raise ProfileUnavailable(str(plain["failure"]))
+        result: ProfileResult = codec.from_plain(ProfileResult, plain)
+        return result
+
+    def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
+        rates = self._ceilings(again=again)
+        with lease.hold(self.lease_file):
+            needs = self._ask("describe", task, "")
+        size = int(needs["min_bytes"])
+        limit = HardwareLimit(
+            rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"])
+        )
+        self._known_limits[task.source] = limit
+        return limit
+
+    def _ceilings(self, *, again: bool) -> DeviceCeilings:
+        return ceilings.measured(self.here.nvcc, self.cache, self.lease_file, again=again)
+
+
+def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:
+    """The best rate within the precision that the task asks for."""
+    if task.policy.precision == "tf32":
+        return max(rates.fp32_gflop_s, rates.tf32_gflop_s)
+    return max(rates.fp32_gflop_s, rates.tf32_gflop_s / PRODUCTS_PER_FP32)

@@ -1,0 +1,177 @@
+"""What every toolchain that judges on this machine shares: it asks the evaluation processes. Imports no torch."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from engine.errors import BaselineUnavailable
+from engine.evaluation import compiled, judging, lease, suspicion
+from engine.evaluation.judging import Judging
+from engine.evaluation.limits import Limits, Times
+from engine.evaluation.suspicion import Bounds
+from engine.tasks import Task
+from storage import codec
+from storage.records import CheckResult, CompileResult, HardwareLimit, TimingResult
+
+JUDGE_S = 900.0
+SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
+AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
+
+
+class JudgedToolchain:
+    """Compile, check and time through a judge. A kind of machine adds its installation, its limit and its profiler."""
+
+    name = ""
+    device = "cpu"
+
+    def __init__(self, scratch: Path | None, times: Times, limits: Limits) -> None:
+        self._own_scratch = scratch is None
+        self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._times = times
+        self._limits = limits
+        self._judging = Judging(len(os.sched_getaffinity(0)))
+        self._turn = threading.Lock()
+        self._known_limits: dict[str, HardwareLimit] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def cache(self) -> Path:
+        """Libraries, precompiled headers and machine measurements; safe to delete."""
+        raise NotImplementedError
+
+    @property
+    def lease_file(self) -> Path:
+        """Held while timing or profiling: one such job at a time per device."""
+        raise NotImplementedError
+
+    @property
+    def here(self) -> Any:
+        """Compiler and headers of this machine, a dataclass with a `fingerprint`.
+
+        Raises:
+            ToolchainError: something is missing.
+        """
+        raise NotImplementedError
+
+    @property
+    def device_files(self) -> tuple[str, ...]:
+        """Device nodes that a candidate needs."""
+        return ()
+
+    def limit(self, task: Task) -> HardwareLimit:
+        """What this machine can do at the task's size, and what the task needs at least."""
+        return self._limit(task, again=True)
+
+    def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
+        raise NotImplementedError
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that can change a result, the evaluator's own code included."""
+        threads = len(os.sched_getaffinity(0))
+        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator()]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        """Build the candidate's extensions and import the module."""
+        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
+        return result
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        """Compare with the float64 reference over seeds and value distributions."""
+        result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
+        return result
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe."""
+        first = self._time(task, source)
+        if isinstance(first, CheckResult):
+            return first
+        bounds = Bounds(task.policy, self._known_limit(task))
+        if not (reason := bounds.reason(first)):
+            return suspicion.unsuspicious(first, bounds)
+        return suspicion.settled(first, self._time(task, source), bounds, reason)
+
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        """The reference through torch.compile, timed in the candidate's place; the first call compiles.
+
+        Raises:
+            BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
+        """
+        if os.environ.get(SWITCH) == "off":
+            raise BaselineUnavailable(f"switched off by {SWITCH}")
+        times = replace(self._times, call_s=self._times.reference_s)
+        limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
+        with lease.hold(self.lease_file):
+            plain = self._ask("time", task, compiled.source(task.source), times=asdict(times), limits=asdict(limits))
+        if "verdict" in plain:
+            raise BaselineUnavailable(str(plain["message"]))
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return timing
+
+    def close(self) -> None:
+        """End every child process and remove what they left; a request in flight in another thread fails at once."""
+        self._judging.interrupt()
+        with self._turn:
+            self._judging.close()
+            if self._own_scratch:
+                shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """One session, alone on the device as far as Tilewright goes."""
+        with lease.hold(self.lease_file) as waited_s:
+            plain = self._ask("time", task, source)
+        if "verdict" in plain:
+            failed: CheckResult = codec.from_plain(CheckResult, plain)
+            return failed
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
+
+    def _known_limit(self, task: Task) -> HardwareLimit:
+        return self._known_limits.get(task.source) or self._limit(task, again=False)
+
+    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
+        request = {
+            "act": act,
+            "device": self.device,
+            "device_files": self.device_files,
+            "task_source": task.source,
+            "policy": codec.to_plain(task.policy),
+            "source": source,
+            "installation": asdict(self.here),
+            "cache": str(self.cache),
+            "scratch": str(self._scratch),
+            "times": asdict(self._times),
+            "limits": asdict(self._limits),
+            **changed,
+        }
+        with self._turn:
+            self._scratch.mkdir(parents=True, exist_ok=True)
+            return self._judging.ask(request, JUDGE_S)
+
+
+@functools.cache
+def _evaluator() -> str:
+    """Of the code that judges: what an older version let through must be judged again."""
+    code = hashlib.sha256()
+    for path in sorted(Path(judging.__file__).parent.rglob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()

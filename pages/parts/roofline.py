@@ -1,0 +1,112 @@
+"""The roofline as a Plotly figure: ceilings, the kernel, its ancestor and the task's limit, on log scales. Pure."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pages.parts import wording
+from storage.records import HardwareLimit
+
+MEMORY = "memory"
+NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", "peak": "arithmetic peak"}
+COLOURS = {"fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color", "bf16": "@orange-color"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One kernel: `intensity` in operations per byte, `rate` in operations per second."""
+
+    name: str
+    intensity: float
+    rate: float
+
+
+def point(name: str, metrics: Mapping[str, float]) -> Point | None:
+    """A profile's place, from its whole-call figures; None where operations or bytes were not counted."""
+    rate, bandwidth = metrics.get("arithmetic throughput"), metrics.get("memory throughput")
+    intensity = metrics.get("arithmetic intensity") or (rate / bandwidth if rate and bandwidth else None)
+    return Point(name, intensity, rate) if rate and intensity else None
+
+
+def ceilings(measured: Mapping[str, float], limit: HardwareLimit | None) -> dict[str, float]:
+    """The machine's rates: those of the profile, else those behind the run's limit line."""
+    if measured.get(MEMORY):
+        return dict(measured)
+    return {MEMORY: limit.bandwidth_gb_s * 1e9, "peak": limit.peak_gflop_s * 1e9} if limit else {}
+
+
+def task_limit(rates: Mapping[str, float], limit: HardwareLimit | None) -> Point | None:
+    """Where a kernel that moves only the least bytes would stand on the roof; None without counted operations."""
+    if limit is None or not limit.min_flop or not limit.min_bytes or not rates:
+        return None
+    return Point("the task's limit", limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))
+
+
+def figure(rates: Mapping[str, float], points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
+    """Roofs as lines, kernels as marks; the first point is the kernel looked at."""
+    shown = [*points, *([limit] if limit else [])]
+    arithmetic = {name: rate for name, rate in rates.items() if name != MEMORY}
+    low, high = _span(rates[MEMORY], list(arithmetic.values()), shown)
+    traces = [_slope(rates[MEMORY], low, max(arithmetic.values()))]
+    traces += [_roof(name, rate, rates[MEMORY], high) for name, rate in sorted(arithmetic.items(), key=_by_rate)]
+    symbols = [("star", "@green-color", 15), *[("circle-open", "@gray-color", 11)] * len(points)]
+    traces += [_mark(one, *look) for one, look in zip(points, symbols, strict=False)]
+    traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
+    return {"data": traces, "layout": _layout(low, high, shown, rates)}
+
+
+def _by_rate(item: tuple[str, float]) -> float:
+    return item[1]
+
+
+def _span(bandwidth: float, peaks: Sequence[float], shown: Sequence[Point]) -> tuple[float, float]:
+    """Operations per byte from left of everything to right of the furthest ridge."""
+    ridges = [peak / bandwidth for peak in peaks]
+    places = [*ridges, *(one.intensity for one in shown)]
+    return min(places) / 12, max(places) * 6
+
+
+def _slope(bandwidth: float, low: float, highest: float) -> dict[str, Any]:
+    label = f"memory {wording.quantity(bandwidth, 'B/s')}"
+    return _line(label, [low, highest / bandwidth], [low * bandwidth, highest], "@gray-color")
+
+
+def _roof(name: str, peak: float, bandwidth: float, high: float) -> dict[str, Any]:
+    label = f"{NAMES.get(name, name)} {wording.quantity(peak, 'FLOP/s')}"
+    return _line(label, [peak / bandwidth, high], [peak, peak], COLOURS.get(name, "@gray-color"))
+
+
+def _line(label: str, x: list[float], y: list[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "name": label, "x": x, "y": y, "line": {"width": 2, "color": colour},
+        "hovertemplate": f"{html.escape(label)}<extra></extra>",
+    }  # fmt: skip
+
+
+def _mark(one: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
+    told = f"{one.name}: {wording.quantity(one.rate, 'FLOP/s')} at {wording.significant(one.intensity)} FLOP/B"
+    return {
+        "type": "scatter", "mode": "markers", "name": html.escape(one.name), "x": [one.intensity], "y": [one.rate],
+        "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2, "color": colour}},
+        "hovertemplate": f"{html.escape(told)}<extra></extra>",
+    }  # fmt: skip
+
+
+def _layout(low: float, high: float, shown: Sequence[Point], rates: Mapping[str, float]) -> dict[str, Any]:
+    rows = [*(one.rate for one in shown), low * rates[MEMORY]]
+    top = max(rate for name, rate in rates.items() if name != MEMORY)
+    grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False, "exponentformat": "power", "dtick": 1}
+    title = {"size": 12}
+    return {
+        "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 64, "r": 14, "t": 44, "b": 44},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
+        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
+        "xaxis": grid | {"title": {"text": "operations per byte of memory traffic", "font": title},
+                         "range": [math.log10(low), math.log10(high)]},
+        "yaxis": grid | {"title": {"text": "operations per second", "font": title},
+                         "range": [math.log10(min(rows) / 2), math.log10(top * 3)]},
+    }  # fmt: skip

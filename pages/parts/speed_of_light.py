@@ -1,0 +1,37 @@
+"""How near a kernel is to what the machine could do at best for its task, in words with what they assume. Pure."""
+
+from __future__ import annotations
+
+from pages.parts import wording
+from storage.records import HardwareLimit
+
+CACHE = 1.1  # a limit this far above device memory's bandwidth is a cache's
+
+
+def share(limit: HardwareLimit | None, latency_ms: float | None) -> float | None:
+    """The limit's time over the kernel's, 1 on the limit; None where either is unknown."""
+    return limit.limit_ms / latency_ms if limit and latency_ms and limit.limit_ms > 0 else None
+
+
+def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
+    """`83 %`, or a dash."""
+    found = share(limit, latency_ms)
+    return wording.NONE if found is None else f"{wording.significant(100 * found, 2)} %"
+
+
+def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:
+    """The limit, what it assumes, and how much of it was reached. `memory_rate` in bytes per second is that of device
+    memory, where the profile knows it."""
+    bandwidth = wording.quantity(limit.bandwidth_gb_s * 1e9, "B/s")
+    where = ""
+    if memory_rate:
+        is_cache = limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate
+        where = " (a cache's rate: so little data may lie in one)" if is_cache else " (device memory's rate)"
+    told = (
+        f"This task moves at least {wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"
+        + (f" and counts {wording.quantity(float(limit.min_flop), 'FLOP')}" if limit.min_flop else "")
+        + f": no kernel takes less than {wording.latency(limit.limit_ms)}."
+    )
+    if share(limit, latency_ms) is None:
+        return told
+    return f"{told} This one takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."

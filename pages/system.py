@@ -1,0 +1,58 @@
+"""What this machine has and lacks, each with what to do about it: the doctor's report, fetched by a child process."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from engine.supervisor import Finding
+from pages.parts import findings_table, wording
+
+
+@st.cache_data(show_spinner=False)
+def looked_at() -> tuple[list[Finding], float]:
+    """The report and when it was made; kept for every session until somebody asks again. A failure is not kept."""
+    return supervisor.examine(), time.time()
+
+
+def again() -> None:
+    """Forget the report."""
+    looked_at.clear()
+
+
+def report() -> None:
+    """Everything found, a table per section."""
+    try:
+        with st.spinner("Looking at this machine: walls, compilers, GPU, profiler"):
+            found, at = looked_at()
+    except EngineError as error:
+        st.error(f"This machine could not be examined: {wording.plain(str(error))}", icon=":material/error:")
+        return
+    verdict(found)
+    for section, lines in groupby(found, key=lambda one: one.section):
+        findings_table.draw(section, list(lines))
+    st.caption(f"looked at {wording.moment(at)}")
+
+
+def verdict(found: list[Finding]) -> None:
+    """In one sentence: whether runs can work here, and on what."""
+    broken = [one for one in found if one.is_required and not one.is_ok]
+    if broken:
+        names = wording.plain(", ".join(one.name for one in broken))
+        st.error(f"**No run can work here yet.** Missing: {names}.", icon=":material/block:")
+        return
+    on = [one.name for one in found if one.name.startswith("GPU ") and one.name[4:].isdigit() and one.is_ok]
+    where = f"on the processor and on {len(on)} GPU{'s' if len(on) > 1 else ''}" if on else "on the processor"
+    lacking = sum(not one.is_ok for one in found)
+    rest = f" {lacking} optional {'things are' if lacking > 1 else 'thing is'} not there." if lacking else ""
+    st.success(f"**Runs can work here, {where}.**{rest}", icon=":material/check_circle:")
+
+
+with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    st.title("System", anchor=False, width="content")
+    st.button("Check again", icon=":material/refresh:", on_click=again, key="again")
+report()

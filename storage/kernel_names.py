@@ -1,0 +1,31 @@
+"""Demangled kernel names made short enough to read; the whole name is kept beside it by who needs it."""
+
+from __future__ import annotations
+
+import re
+
+LENGTH = 60
+_CAST = re.compile(r"\((?:unsigned |signed )?(?:int|long|bool|char|short|long long|size_t|std::\w+)\)\s*")
+_UNNAMED = re.compile(r"(?:<unnamed>|\(anonymous namespace\))::")
+
+
+def short(name: str) -> str:
+    """`void demo::product<(int)32>(const float *, float *)` becomes `product<32>`."""
+    text = _CAST.sub("", _UNNAMED.sub("", name.strip()))
+    text = _without_arguments(text)
+    head, brackets, rest = text.partition("<")
+    head = head.split(" ")[-1].rsplit("::", 1)[-1]
+    text = f"{head}{brackets}{rest}"
+    return text if len(text) <= LENGTH or not brackets else f"{head}<…>"
+
+
+def _without_arguments(text: str) -> str:
+    """Without the argument list at the end, which begins at the bracket that closes last."""
+    if not text.endswith(")"):
+        return text
+    depth = 0
+    for i in range(len(text) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(text[i], 0)
+        if depth == 0:
+            return text[:i] or text
+    return text

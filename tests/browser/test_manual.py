@@ -1,0 +1,107 @@
+"""A person as the model: a whole run answered in the browser, with a real engine and the real compiler behind it.
+
+About 20 s alone, most of it compiling and timing three kernels and importing torch in two engines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine import supervisor
+from engine.cli import report
+from storage import events as ev
+from storage.folder import RunFolder
+from storage.records import Budget, RunState, Switch
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.test_real_engine import SLOW_MS, told
+from tests.engine import brief_engine
+from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
+from tests.engine.test_loop import SIZES
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[Server]:
+    (home / "runs").mkdir()
+    started = start_server(home)
+    yield started
+    stop_server(started)
+
+
+@pytest.fixture
+def run(home: Path, server: Server) -> RunFolder:
+    settings = supervisor.new_settings(
+        "swish", model="manual", overrides=SIZES, collect=Switch.OFF, budget=Budget(depths=2)
+    )
+    folder = RunFolder(home / "runs" / settings.run_id)
+    folder.write_settings(settings)
+    return folder
+
+
+@pytest.fixture
+def engines(run: RunFolder) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The engine at work, the first of possibly several."""
+    started = [brief_engine.start(run)]
+    yield started
+    for one in started:
+        if one.poll() is None:
+            os.killpg(one.pid, signal.SIGKILL)
+        one.wait()
+
+
+def expect_question(page: Page, role: str, depth: int) -> None:
+    heading = page.get_by_role("heading", name=re.compile(f"Your answer is wanted.*{role}, depth {depth}"))
+    expect(heading).to_be_visible(timeout=SLOW_MS)
+
+
+def send(page: Page) -> None:
+    page.get_by_role("button", name="Send the answer").click()
+
+
+def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(
+    server: Server, run: RunFolder, engines: list[subprocess.Popen[bytes]], page: Page
+) -> None:
+    page.goto(server.url)
+    expect(page.get_by_text("1 waiting for you")).to_be_visible(timeout=SLOW_MS)
+    page.goto(f"{server.url}/run?run={run.run_id}")
+    expect_question(page, "synthesise", 0)
+    expect(page.get_by_text("def get_inputs").first).to_be_visible()
+    page.get_by_label("The reply", exact=True).fill("I cannot do that.")
+    send(page)
+    expect(page.get_by_text("Not taken; nothing is lost.")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_label("The reply", exact=True)).to_have_value("I cannot do that.")
+    page.get_by_label("The reply", exact=True).fill(FIRST)
+    send(page)
+
+    expect_question(page, "optimise", 1)
+    os.killpg(engines[0].pid, signal.SIGKILL)
+    engines[0].wait()
+    expect(page.get_by_text("The engine is gone").first).to_be_visible(timeout=SLOW_MS)
+    engines.append(brief_engine.start(run))
+    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_label("The reply", exact=True)).to_have_count(1)
+    page.get_by_label("The reply", exact=True).fill("Optimisation: inline\n" + edits(FIRST, SECOND))
+    send(page)
+
+    expect_question(page, "optimise", 2)
+    page.get_by_text("Edit the kernel", exact=True).click()
+    kernel = page.get_by_label("The whole kernel", exact=True)
+    expect(kernel).to_have_value(SECOND)
+    kernel.fill(THIRD)
+    send(page)
+    expect(page.get_by_text("all 2 depths are done").first).to_be_visible(timeout=SLOW_MS)
+
+    history = report.load(run)
+    assert history.state is RunState.FINISHED
+    assert [len(history.attempts), len(history.depths), len(history.calls)] == [3, 3, 3]
+    assert all(attempt.timed for attempt in history.attempts.values())
+    assert len(told(run, ev.CommandRefused)) == 1

@@ -1,0 +1,31 @@
+"""What can be said of the CUDA files of the suite without a GPU: what screening alone makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.evaluation.screening.screening import screen
+from storage.records import Verdict
+from tests.cheats import declaration
+from tests.cheats.declaration import CUDA_KERNELS, Declaration
+
+FILES = declaration.in_folder(CUDA_KERNELS)
+
+
+@pytest.mark.parametrize("declared", FILES, ids=lambda declared: declared.path.stem)
+def test_screening_refuses_a_cuda_file_only_where_that_is_right(declared: Declaration) -> None:
+    task = declaration.task_of(declared)
+    refusals = [
+        found.message.lower() for found in screen(declared.source, task.policy, task.source) if found.is_refusal
+    ]
+    if declared.verdicts == (Verdict.REFUSED,):
+        assert any(word in message for word in declared.says for message in refusals), refusals
+    elif Verdict.REFUSED not in declared.verdicts:
+        assert not refusals
+
+
+def test_there_are_enough_cuda_files_of_both_kinds() -> None:
+    assert sum(not declared.is_honest for declared in FILES) >= 20
+    assert sum(declared.is_honest for declared in FILES) >= 6
+    assert all(declared.verdicts == ("passed",) for declared in FILES if declared.is_honest)
+    assert not [declared.name for declared in FILES if not declared.is_honest and declared.verdicts == ("passed",)]

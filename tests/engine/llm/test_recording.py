@@ -1,0 +1,114 @@
+"""Recordings: saved from runs, free of secrets, replayed, and left when a machine judges otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import OffRecordingError
+from engine.llm import Completion, Purpose
+from engine.llm.recorded import RecordedModel
+from engine.llm.recording import Line, read_recording, write_recording
+from engine.loop import take_step
+from engine.moves import Step
+from engine.recording_runs import recording_of, without_secrets
+from storage import events as ev
+from storage.attendance import as_file_reply
+from storage.blobs import text_hash
+from storage.records import Role, StepKind
+from tests.engine.benches import SOURCE, add_candidate
+from tests.engine.benches import bench_with_tools as bench_at
+from tests.engine.test_steering import events_of
+
+KEY = "sk-planted-0123456789abcdefghij"
+ADDRESS = "http://models.internal.example:8000/v1"
+LINES = [
+    Line(Role.SYNTHESISE, None, "first", 0),
+    Line(Role.OPTIMISE, "a" * 64, "one", 1),
+    Line(Role.OPTIMISE, "b" * 64, "two", 2, "length", "passed"),
+    Line(Role.OPTIMISE, "c" * 64, "three", 2),
+]
+
+
+def model(folder: Path, lines: list[Line] = LINES) -> tuple[RecordedModel, list[tuple[bool, str]]]:
+    path = folder / "replies.jsonl"
+    path.write_text(write_recording({"task": "swish"}, lines))
+    made, told = RecordedModel(read_recording(path)), list[tuple[bool, str]]()
+    made.on_divergence = lambda purpose, is_bridged, reason: told.append((is_bridged, reason))
+    return made, told
+
+
+def complete(recorded: RecordedModel, purpose: Purpose) -> Completion:
+    return recorded.complete([], purpose, lambda piece: None)
+
+
+def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
+    recorded, told = model(tmp_path)
+    assert read_recording(tmp_path / "replies.jsonl").lines == tuple(LINES)
+    assert complete(recorded, Purpose(Role.OPTIMISE, "b" * 64, 0, 2)).finish_reason == "length"
+    assert told == []
+
+
+def test_off_its_path_a_replay_uses_the_next_reply_of_the_role_at_the_depth_and_says_so(tmp_path: Path) -> None:
+    recorded, told = model(tmp_path)
+    strange = Purpose(Role.OPTIMISE, "d" * 64, 0, 2, frozenset({text_hash("two")}))
+    assert complete(recorded, strange).text == "three"
+    ((is_bridged, reason),) = told
+    assert is_bridged
+    assert "left the recorded path" in reason
+
+
+def test_with_no_reply_left_for_the_role_at_the_depth_the_call_fails_with_a_reason(tmp_path: Path) -> None:
+    recorded, told = model(tmp_path)
+    with pytest.raises(OffRecordingError, match="left the recorded path") as failure:
+        complete(recorded, Purpose(Role.REPAIR, "b" * 64, 0, 2))
+    assert "judged: passed" in str(failure.value)
+    assert [is_bridged for is_bridged, _ in told] == [False]
+
+
+def test_a_run_is_saved_and_replays_to_the_same_kernel(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path, [("synthesise", None, as_file_reply(SOURCE))])
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    saved = tmp_path / "saved.jsonl"
+    saved.write_text(recording_of(bench.folder))
+    (line,) = read_recording(saved).lines
+    assert (line.role, line.source, line.depth) == (Role.SYNTHESISE, None, 0)
+    again = bench_at(tmp_path / "again")
+    again.model = RecordedModel(read_recording(saved))
+    take_step(again, Step(StepKind.SYNTHESISE, 0))
+    assert again.source(again.history.attempts["c001"]) == SOURCE
+
+
+def test_a_divergence_is_journaled_once_per_call(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path)
+    bench.model.on_divergence = bench.tell_divergence  # type: ignore[attr-defined]
+    name = add_candidate(bench, speedup=0.5)
+    for _ in range(2):
+        with pytest.raises(OffRecordingError):
+            take_step(bench, Step(StepKind.OPTIMISE, 1, name))
+    (told,) = events_of(bench, ev.Diverged)
+    assert isinstance(told, ev.Diverged)
+    assert (told.role, told.candidate_id, told.is_bridged) == (Role.OPTIMISE, name, False)
+
+
+def test_neither_keys_nor_addresses_are_in_a_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-without-a-prefix-77")
+    monkeypatch.setenv("MY_GATEWAY_TOKEN", "another-planted-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
+    planted = f"{KEY} planted-without-a-prefix-77 another-planted-secret {ADDRESS}/chat models.internal.example:8000"
+    bench = bench_at(tmp_path, [("synthesise", None, planted + "\n" + as_file_reply(SOURCE))], model=ADDRESS)
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    text = recording_of(bench.folder)
+    for secret in (KEY, "planted-without", "another-planted", "internal.example", ":8000"):
+        assert secret not in text
+    (tmp_path / "saved.jsonl").write_text(text)
+    assert SOURCE in read_recording(tmp_path / "saved.jsonl").lines[0].reply
+
+
+@pytest.mark.parametrize(
+    "secret", ["Bearer abcdefghijklmnop1234", "http://user:pass@host/v1", "http://127.0.0.1:8000/v1"]
+)
+def test_what_looks_like_a_secret_is_taken_out_wherever_it_stands(secret: str) -> None:
+    assert secret.split()[-1] not in without_secrets(f'a "{secret}" b', {})
+    assert without_secrets("see https://docs.nvidia.com/cutlass for skills", {}).startswith("see https://docs.nvidia")

@@ -1,0 +1,61 @@
+"""What is kept of a device's measured ceilings, from what the measuring child printed on an H200."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ToolchainError
+from engine.profiling.device import ceilings
+from engine.profiling.device.devices import Device
+from tests.engine.profiling.sessions import H200
+
+DEVICE = Device(0, "NVIDIA H200", "GPU-c25c6378", "580.159.04", "9.0", 143771)
+TOLD = {
+    "sm_count": 132, "l2_bytes": 62914560, "shared_bytes": 233472, "registers": 65536, "blocks": 32, "warps": 64,
+    "reserved_shared_bytes": 1024, "copy_gb_s": {"67108864": 7921.1, "8589934592": 4278.3}, "bandwidth_gb_s": 4278.3,
+    "fp32_gflop_s": 66011.2, "tf32_gflop_s": 436345.7, "bf16_gflop_s": 863933.8,
+}  # fmt: skip
+
+
+def test_what_the_child_tells_becomes_the_ceilings_of_that_device() -> None:
+    found = ceilings.from_told(DEVICE, TOLD)
+    assert (found.uuid, found.capability, found.fp32_gflop_s) == ("GPU-c25c6378", "9.0", 66011.2)
+    assert found.by_name() == {"memory": 4278.3e9, "fp32": 66011.2e9, "tf32": 436345.7e9, "bf16": 863933.8e9}
+
+
+def test_a_device_without_a_measured_rate_has_no_ceilings() -> None:
+    with pytest.raises(ToolchainError, match="could not be measured"):
+        ceilings.from_told(DEVICE, TOLD | {"bandwidth_gb_s": 0.0})
+
+
+def test_of_two_measurements_the_higher_rate_is_kept() -> None:
+    found = ceilings.highest(ceilings.from_told(DEVICE, TOLD), H200)
+    assert (found.bandwidth_gb_s, found.fp32_gflop_s) == (4300.7, 66011.2)
+    assert found.copy_gb_s["8589934592"] == 4300.7
+    assert ceilings.highest(H200, None) == H200
+
+
+def test_ceilings_survive_in_a_file_and_those_of_another_version_do_not(tmp_path: Path) -> None:
+    file = tmp_path / "device.json"
+    assert ceilings.read(file) is None
+    file.write_text(json.dumps(asdict(H200)))
+    assert ceilings.read(file) == H200
+    file.write_text(json.dumps({"device": "NVIDIA H200", "peak": 1.0}))
+    assert ceilings.read(file) is None
+    file.write_text("{")
+    assert ceilings.read(file) is None
+
+
+def test_without_a_gpu_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ToolchainError, match="no NVIDIA GPU is visible"):
+        ceilings.measured("nvcc", tmp_path, tmp_path / "lease")
+
+
+def test_a_rate_is_never_lower_for_a_smaller_set() -> None:
+    rates = [H200.bandwidth_at(size) for size in (1 << 10, 1 << 20, 1 << 26, 1 << 28, 1 << 33, 1 << 40)]
+    assert rates == sorted(rates, reverse=True)

@@ -1,0 +1,95 @@
+"""What the doctor says of GPUs and their profiler, from what the programs printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import doctor, doctor_device, supervisor
+from engine.evaluation import lease
+from engine.evaluation.sandbox.command import Done
+from engine.profiling.device import devices
+from tests.engine.profiling.sessions import REFUSAL, recorded
+
+TOLD = (
+    "0, NVIDIA H200, GPU-ebfee809-9114, 580.159.04, 9.0, 143771\n"
+    "1, NVIDIA H200, GPU-1c000000-0000, 580.159.04, 9.0, 143771\n"
+)
+
+
+def test_a_gpu_is_told_with_driver_and_capability() -> None:
+    here = devices.parsed(TOLD)
+    assert [one.architecture for one in here] == ["sm_90", "sm_90"]
+    first = doctor_device.gpus(here)[0]
+    assert first.is_ok
+    assert "NVIDIA H200, 140 GiB, compute capability 9.0, driver 580.159.04" in first.detail
+
+
+def test_a_hidden_gpu_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1c")
+    told = doctor_device.gpus(devices.parsed(TOLD))
+    assert [one.is_ok for one in told] == [False, True]
+    assert "CUDA_VISIBLE_DEVICES" in told[0].remedy
+
+
+def test_the_visible_devices_end_at_the_first_unknown_name() -> None:
+    here = devices.parsed(TOLD)
+    assert [one.index for one in devices.visible(here, "1,0")] == [1, 0]
+    assert [one.index for one in devices.visible(here, "1,7,0")] == [1]
+    assert devices.visible(here, "") == []
+    assert devices.visible(here, None) == here
+
+
+def test_refused_counters_come_with_the_way_to_allow_them() -> None:
+    refused = doctor_device.counted(Done(1, REFUSAL))
+    assert not refused.is_ok
+    assert not refused.is_required
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in refused.remedy
+    assert "NVreg" not in refused.detail
+    assert doctor_device.counted(Done(0, recorded("session.txt"))).is_ok
+    hung = doctor_device.counted(Done(-9, "", is_timeout=True))
+    assert "did not end" in hung.detail
+    assert not hung.is_ok
+
+
+def test_the_trial_of_the_profiler_keeps_away_from_a_timing(tmp_path: Path) -> None:
+    with doctor_device.undisturbing(tmp_path) as is_free:
+        assert is_free
+    with lease.hold(tmp_path / "cuda.lock"), doctor_device.undisturbing(tmp_path) as is_free:
+        assert not is_free
+    with doctor_device.undisturbing(tmp_path) as is_free:
+        assert is_free
+
+
+def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> None:
+    told = doctor_device.checks()
+    assert not any(one.is_required for one in told)
+    assert all(one.remedy for one in told if not one.is_ok and not one.detail.startswith("not tried"))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://me:key@host.example:8443/v1?key=x#y", "https://host.example:8443/v1"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+        ("http://host:notaport/v1", "an address that cannot be read"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_key(address: str, shown: str) -> None:
+    assert doctor.without_secrets(address) == shown
+
+
+def test_the_doctor_in_a_child_tells_the_same_as_in_this_process() -> None:
+    found = supervisor.examine()
+    here = [(section, one.name) for section, lines in doctor.findings().items() for one in lines]
+    assert [(one.section, one.name) for one in found] == here
+
+
+def test_keys_in_the_environment_never_leave_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://name:verysecret@models.example:8443/v1?key=verysecret")
+    told = str(supervisor.examine())
+    assert "models.example:8443/v1" in told
+    assert "verysecret" not in told

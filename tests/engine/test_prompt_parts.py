@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import tokens
+from engine.errors import ModelError, PromptError
+from engine.history import History
+from engine.llm import Message, Terms
+from engine.prompt_parts import Part, compose, fit_conversation, keep_ends, keep_newest, keep_start
+from tests.engine.story import SETTINGS, Story
+
+SLOTS = {
+    "failure": "\n".join(f"error line {n}" for n in range(400)),
+    "diagnosis": "The cause.\n" * 40,
+    "listing": "\n".join(f"{n:4d} | code" for n in range(200)),
+    "hint": "",
+    "patch_format": "the format",
+}
+
+
+def test_a_prompt_that_fits_is_not_touched_and_says_what_it_is_made_of() -> None:
+    whole = compose("repair.md", None, **SLOTS)
+    assert compose("repair.md", len(whole.text), **SLOTS) == whole
+    assert whole.parts[Part.SOURCE] == len(SLOTS["listing"])
+    assert whole.parts[Part.ERROR_LOG] == len(SLOTS["failure"])
+    assert abs(sum(whole.parts.values()) - len(whole.text)) <= 2
+    assert json.loads(json.dumps(whole.parts))["error log"] == len(SLOTS["failure"])
+
+
+@pytest.mark.parametrize("room", [6000, 5000, 3600, 3100])
+def test_the_log_is_cut_first_and_the_source_never(room: int) -> None:
+    cut = compose("repair.md", room, **SLOTS)
+    assert len(cut.text) <= room
+    assert SLOTS["listing"] in cut.text
+    assert "lines left out here to fit the model's window]" in cut.text
+    assert "error line 0\n" in cut.text or room < 3600
+    assert (SLOTS["diagnosis"].strip() in cut.text) is (room >= 3600)
+
+
+def test_a_source_that_does_not_fit_is_not_sent_in_part() -> None:
+    with pytest.raises(ModelError, match="larger window"):
+        compose("repair.md", 2500, **SLOTS)
+
+
+def test_slots_stay_strict() -> None:
+    with pytest.raises(PromptError):
+        compose("repair.md", 100, listing="x")
+
+
+@pytest.mark.parametrize("cut", [keep_newest, keep_start, keep_ends])
+@pytest.mark.parametrize("allowed", [0, 60, 100, 777, 3000])
+def test_a_cut_keeps_whole_lines_within_what_is_allowed_and_counts_the_rest(cut: object, allowed: int) -> None:
+    text = SLOTS["failure"]
+    lines = cut(text, allowed).split("\n")  # type: ignore[operator]
+    (note,) = [line for line in lines if line.startswith("[")]
+    kept = [line for line in lines if line != note]
+    assert sum(len(line) + 1 for line in kept) <= max(0, allowed)
+    assert note.startswith(f"[{400 - len(kept)} lines left out")
+    assert [line for line in text.split("\n") if line in set(kept)] == kept
+
+
+def test_an_old_exchange_is_left_out_before_the_prompt_and_the_last_report() -> None:
+    talk = [Message("system", "s" * 50), Message("user", "u" * 300)]
+    talk += [Message("assistant", "first reply " * 30), Message("user", "report"), Message("assistant", "second " * 30)]
+    talk += [Message("user", "last report")]
+    fitted = fit_conversation(talk, 700)
+    assert sum(len(m.text) for m in fitted) <= 700
+    assert [m.text for m in fitted if m.text.startswith("[")] == [fitted[2].text]
+    assert (fitted[0], fitted[1], fitted[3:]) == (talk[0], talk[1], talk[3:])
+    assert fit_conversation(talk, None) == talk
+
+
+def test_the_room_is_what_the_window_leaves_beside_the_reply() -> None:
+    history = History.of(SETTINGS, [])
+    assert tokens.room(history, Terms("m", window=1000, reply_room=400)) == 1800
+    assert tokens.estimate(history, "m", 1000) == 334
+
+
+def test_every_history_starts_with_the_budget_of_its_settings(tmp_path: Path) -> None:
+    story = Story()
+    assert story.history.budget == story.settings.budget

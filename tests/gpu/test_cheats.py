@@ -1,0 +1,47 @@
+"""Every CUDA file of the suite gets the verdict it declares, for the reason it declares, on a real GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cheats import declaration, running
+from tests.cheats.declaration import CUDA_KERNELS, Declaration
+from tests.cheats.running import Mode
+
+pytestmark = pytest.mark.gpu
+
+FILES = declaration.in_folder(CUDA_KERNELS)
+HONEST_ONCE = next(declared for declared in FILES if declared.path.stem == "in_place_passes")
+# Screening refuses the others before they run; these show what is left to the checks on the device.
+UNSCREENED = (
+    "graph_captured_in_cpp",
+    "side_stream",
+    "host_function",
+    "late_copy",
+    "cache_by_address",
+    "events_patched",
+)
+
+
+def by_name(declared: Declaration) -> str:
+    return declared.path.stem
+
+
+@pytest.mark.parametrize("declared", FILES, ids=by_name)
+def test_a_cuda_file_gets_its_verdict(gpu: Any, scratch: Path, declared: Declaration) -> None:
+    outcome = running.run(gpu, scratch, declared, Mode.WHOLE)
+    assert running.complaints(declared, outcome, Mode.WHOLE) == []
+
+
+@pytest.mark.parametrize("declared", [one for one in FILES if by_name(one) in UNSCREENED], ids=by_name)
+def test_a_cheat_is_caught_without_screening_and_the_device_works_on(
+    gpu: Any, scratch: Path, declared: Declaration
+) -> None:
+    outcome = running.run(gpu, scratch, declared, Mode.DYNAMIC)
+    assert outcome.verdict in declared.without, outcome.message  # other checks see it, in words of their own
+    assert outcome.left == ()
+    after = running.run(gpu, scratch, HONEST_ONCE, Mode.DYNAMIC)
+    assert running.complaints(HONEST_ONCE, after, Mode.DYNAMIC) == []

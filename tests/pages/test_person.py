@@ -1,0 +1,96 @@
+"""Where a person answers, approves, and sees what models make of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage import codec, commands, liveness
+from storage import events as ev
+from storage.attendance import Answer, Fallback
+from storage.blobs import Blobs
+from storage.folder import RunFolder
+from storage.journal import Journal
+from storage.records import Command, CommandKind, Role, RunState, StepKind
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+def begin(home: Path, *events: ev.Event) -> RunFolder:
+    folder = samples.write_run(home / "runs", "r1", depths=3, ending="stopped")
+    journal = Journal(folder.journal_file)
+    journal.append(ev.EngineStarted(1, True))
+    for event in (*events, ev.StateChanged(RunState.WAITING, "you")):
+        journal.append(event)
+    journal.close()
+    liveness.hold(folder)
+    return folder
+
+
+def question(folder: RunFolder) -> ev.QuestionAsked:
+    prompt = Blobs(folder.blobs).put('[{"role": "user", "text": "Make it **faster**."}]')
+    return ev.QuestionAsked(90, 0, Role.OPTIMISE, 3, "c001", prompt)
+
+
+def tell(folder: RunFolder, *events: ev.Event) -> None:
+    journal = Journal(folder.journal_file)
+    for event in events:
+        journal.append(event)
+    journal.close()
+
+
+def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, open_page: Open) -> None:
+    folder = begin(home)
+    tell(folder, question(folder))
+    app = open_page("run", run="r1")
+    assert not app.exception
+    assert "Your answer is wanted" in words(app)
+    assert "Make it **faster**." in [code.value for code in app.code]
+    app.text_area(key="reply:r1:90.0").set_value("my reply")
+    next(b for b in app.button if b.label == "Send the answer").click().run()
+    assert not app.exception
+    (sent, *_) = [c for c in commands.read_from(folder.commands_file)[0] if c.kind is CommandKind.ANSWER]
+    answer = Answer.parse(sent.argument)
+    assert (answer.step, answer.call, Blobs(folder.blobs).get(answer.blob)) == (90, 0, "my reply")
+
+
+def test_a_refused_answer_comes_back_with_the_report_even_to_a_new_visitor(home: Path, open_page: Open) -> None:
+    folder = begin(home)
+    refused = Command("x1", CommandKind.ANSWER, str(Answer(90, 0, Blobs(folder.blobs).put("half a reply"))), "me", 1.0)
+    tell(folder, question(folder), ev.CommandAcknowledged(refused, 90), ev.CommandRefused("x1", 90, "nothing in it"))
+    with open(folder.commands_file, "a") as file:
+        file.write(codec.dumps(refused) + "\n")
+    app = open_page("run", run="r1")
+    assert not app.exception
+    assert "nothing in it" in [code.value for code in app.code]
+    assert app.text_area(key="reply:r1:90.0").value == "half a reply"
+
+
+def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_page: Open) -> None:
+    folder = begin(home, ev.LeaveAsked(90, StepKind.COMPILE, 3, "c001", Fallback.NO, 60.0))
+    app = open_page("run", run="r1")
+    assert not app.exception
+    assert "Approve this step?" in words(app)
+    assert "means no" in words(app)
+    app.text_area(key="leave_hint").set_value("mind the tail")
+    next(b for b in app.button if b.label == "Approve").click().run()
+    sent = commands.read_from(folder.commands_file)[0][-2:]
+    assert [(c.kind, c.argument) for c in sent] == [(CommandKind.HINT, "mind the tail"), (CommandKind.APPROVE, "90")]
+
+
+def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:
+    begin(home)
+    assert "1 waiting for you" in words(open_page())
+
+
+def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    assert "No model has replied yet" in words(app)
+    samples.write_run(home / "runs", "r1", depths=4)
+    app = open_page("models")
+    assert not app.exception
+    assert "Each step that wants a patch counts once" in words(app)
+
+
+def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=6)
+    assert "goes its own way" in words(open_page("run", run="r1"))

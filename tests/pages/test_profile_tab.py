@@ -1,0 +1,114 @@
+"""The profile of a kernel on its page, from records of real profiles."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from pages.parts import launches_table, roofline, speed_of_light, stall_figure
+from storage import counters
+from storage.queries import MetricRow
+from storage.records import HardwareLimit, ProfileResult
+from tests.engine.profiling.sessions import H200, LIMIT
+from tests.pages import profiled
+from tests.pages.conftest import Open, words
+
+
+def rows_of(found: ProfileResult) -> list[MetricRow]:
+    return [MetricRow("c", "h", m.launch, m.kernel, m.name, m.unit, m.value) for m in found.metrics]
+
+
+@pytest.mark.parametrize("kind", ["counted", "watched"])
+def test_a_device_profile_is_shown_on_its_page(home: Path, open_page: Open, tmp_path: Path, kind: str) -> None:
+    found = getattr(profiled, kind)(tmp_path)
+    _, names = profiled.write_run(home / "runs", "r1", found)
+    for name in names[:2]:
+        app = open_page("candidate", run="r1", candidate=name)
+        app.session_state["tab"] = "Profile"
+        app.session_state["metrics:open"] = True
+        assert not app.run().exception
+        assert found.summary in [block.value for block in app.code]
+        said = words(app)
+        assert "Launches" in said
+        assert ("Roofline" in said) is (kind == "counted")
+        assert ("without hardware counters" in said) is (kind == "watched")
+
+
+def test_a_profile_of_an_older_version_still_shows(home: Path, open_page: Open) -> None:
+    old = ProfileResult("h", (), "memory", "Memory-bound.")
+    folder, names = profiled.write_run(home / "runs", "r1", old)
+    text = folder.journal_file.read_text()
+    for gone in ("advice", "ceilings", "evidence", "report", "report_blob"):
+        text = text.replace(json.dumps(gone) + ":", json.dumps(f"no longer {gone}") + ":")
+    folder.journal_file.write_text(text)
+    app = open_page("candidate", run="r1", candidate=names[0])
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    assert "No roofline" in words(app)
+
+
+def test_a_kernel_stands_below_its_roof_and_the_task_on_it(tmp_path: Path) -> None:
+    found = profiled.counted(tmp_path)
+    whole = {m.name: m.value for m in found.metrics if m.launch < 0}
+    here = roofline.point("kernel 1", whole)
+    assert here is not None
+    assert here.rate < min(H200.fp32_gflop_s * 1e9, here.intensity * H200.bandwidth_gb_s * 1e9)
+    target = roofline.task_limit(found.ceilings, LIMIT)
+    assert target is not None
+    assert target.rate == pytest.approx(min(LIMIT.peak_gflop_s * 1e9, target.intensity * LIMIT.bandwidth_gb_s * 1e9))
+    figure = roofline.figure(found.ceilings, [here], target)
+    lines = [trace for trace in figure["data"] if trace["mode"] == "lines"]
+    slope, *roofs = lines
+    assert [y / x for x, y in zip(slope["x"], slope["y"], strict=True)] == [pytest.approx(4.3007e12)] * 2
+    assert len(roofs) == 3, "FP32, TF32 and BF16"
+    for trace in roofs:
+        (ridge, _), (peak, end) = trace["x"], trace["y"]
+        assert peak == end == pytest.approx(ridge * found.ceilings["memory"])
+    left, right = figure["layout"]["xaxis"]["range"]
+    assert left < math.log10(here.intensity) < right
+
+
+def test_a_host_profile_has_a_roofline_from_the_runs_limit() -> None:
+    limit = HardwareLimit("a processor", 40.0, 200.0, 10**9, 10**9)
+    rates = roofline.ceilings({}, limit)
+    assert rates == {"memory": 40e9, "peak": 200e9}
+    here = roofline.point("kernel 1", {"arithmetic throughput": 50e9, "memory throughput": 10e9})
+    assert here == roofline.Point("kernel 1", 5.0, 50e9)
+    assert roofline.figure(rates, [here], roofline.task_limit(rates, limit))["data"]
+
+
+def test_what_was_not_counted_has_no_place_on_the_roofline() -> None:
+    assert roofline.point("k", {"memory throughput": 1e9}) is None
+    assert roofline.ceilings({}, None) == {}
+    assert roofline.task_limit({"memory": 1.0}, HardwareLimit("d", 1.0, 1.0, 8, 0)) is None
+
+
+def test_waits_are_shares_of_all_waiting(tmp_path: Path) -> None:
+    shares = stall_figure.shares(rows_of(profiled.counted(tmp_path)), 1)
+    assert next(iter(shares)) == "mio_throttle"
+    assert shares["mio_throttle"] == pytest.approx(32.11 / 55.53, abs=0.01)
+    assert "selected" not in shares
+    assert stall_figure.shares([], -1) == {}
+
+
+def test_a_launch_tells_what_limits_its_occupancy_and_a_dash_for_what_is_unknown(tmp_path: Path) -> None:
+    first = launches_table.rows(rows_of(profiled.watched(tmp_path)))[0]
+    assert first.cells["compute"] == "–"
+    assert "limited by registers" in str(first.cells["occupancy"])
+    second = launches_table.rows(rows_of(profiled.counted(tmp_path)))[1]
+    assert "tiled_product<32>" in str(second.cells["kernel"])
+    assert "94 % of 100 %" in str(second.cells["occupancy"])
+    assert launches_table.limiter({counters.THEORETICAL: 100.0, f"{counters.OCCUPANCY_LIMIT}warps": 2.0}) == ""
+
+
+def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None:
+    large = HardwareLimit("NVIDIA H200", 4300.7, 65971.0, 12_884_901_888, 0)
+    told = speed_of_light.sentence(large, 3.25, 4.3007e12)
+    assert "device memory" in told
+    assert told.endswith("This one takes 3.25 ms: 92 % of the limit.")
+    small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
+    assert "a cache's rate" in speed_of_light.sentence(small, None, 4.3007e12)
+    assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"

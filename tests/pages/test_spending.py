@@ -1,0 +1,122 @@
+"""What the pages say about cost, tokens, limits and prompts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.daily import Ledger, Spent
+from pages.parts import prompt_shares, wording
+from storage import commands, liveness
+from storage.folder import RunFolder
+from storage.records import CommandKind
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+def change(folder: RunFolder, kind: str, **fields: object) -> None:
+    """Set fields in every event of a kind."""
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == kind:
+            line["event"].update(fields)
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_run_shows_what_it_has_spent_of_the_limits_in_force(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=4)
+    app = open_page("run", run="r1")
+    assert not app.exception
+    said = [bar.proto.text for bar in app.get("progress")]
+    assert any(text.startswith("Tokens: ") and text.endswith("of 4.00 M") for text in said)
+    assert any(text.startswith("Cost: ") for text in said)
+    app.toggle(key="spending_by_role").set_value(True)
+    assert not app.run().exception
+    assert "from cache" in words(app)
+
+
+def test_four_fifths_of_a_limit_are_warned_about_on_the_page(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4)
+    change(folder, "ModelCalled", input_tokens=2_000_000)
+    assert "used up" in words(open_page("run", run="r1"))
+
+
+def test_an_unknown_cost_is_said_to_be_unknown(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=3)
+    change(folder, "ModelCalled", cost_usd=None, input_tokens=None, output_tokens=None)
+    said = words(open_page("run", run="r1"))
+    assert "is unknown: state its price in prices.toml" in said
+    assert "did not count the tokens" in said
+
+
+def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
+    liveness.hold(folder)
+    app = open_page("run", run="r1")
+    app.number_input(key="more_calls").set_value(80)
+    app.run().button(key="more_budget").click().run()
+    assert not app.exception
+    asked, _ = commands.read_from(folder.commands_file)
+    assert (asked[-1].kind, asked[-1].argument) == (CommandKind.SET_BUDGET, "calls=80")
+
+
+def test_a_failed_try_is_in_the_feed(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=3, ending="waiting")
+    app = open_page("run", run="r1")
+    app.session_state["older_events"] = True
+    assert not app.run().exception
+
+
+def test_a_new_run_with_a_live_model_takes_options_and_refuses_nonsense(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-key")
+    app = open_page("new_run")
+    assert not app.exception
+    assert "its cost will be unknown" in words(app).replace("\\", "")
+    app.text_area(key="model_options").set_value("diagnoser.temperature=hot").run()
+    assert "temperature takes a number above 0" in words(app).replace("\\", "")
+    assert "start" not in [button.key for button in app.button]
+
+
+def test_the_shares_of_a_prompt_are_of_all_its_messages() -> None:
+    plain = [{"role": "system", "text": "x" * 100, "parts": {"instructions": 100}}]
+    plain += [{"role": "user", "text": "y" * 300, "parts": {"source": 280, "instructions": 20}}]
+    plain += [{"role": "assistant", "text": "z" * 99}, {"role": "user", "text": "q"}]
+    shares = prompt_shares.of_prompt(json.dumps(plain))
+    assert shares == {"source": 280, "instructions": 120, "assistant messages": 99, "user messages": 1}
+    assert (
+        prompt_shares.sentence(shares)
+        == "source 56 % · instructions 24 % · assistant messages 20 % · user messages under 1 %"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", "{}", "[1]", '[{"role": "user", "text": "x"}]', '[{"role": 1}]'])
+def test_a_prompt_that_nobody_divided_has_no_shares(text: str) -> None:
+    assert prompt_shares.of_prompt(text) == {}
+
+
+def test_a_count_that_nobody_made_is_unknown() -> None:
+    assert wording.tokens(None) == "unknown"
+
+
+def test_a_money_budget_for_a_model_without_a_price_is_refused_before_the_run_exists(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-key")
+    app = open_page("new_run")
+    app.number_input(key="max_cost").set_value(5.0)
+    app.run().button(key="start").click().run()
+    assert "no money budget can hold" in words(app).replace("\\", "").split("Limits")[-1]
+    assert list((home / "runs").iterdir()) == []
+
+
+def test_the_overview_says_what_all_runs_spent_of_the_limits_of_a_day(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    (home / "budget.toml").write_text("[day]\ncost = 20.0\n")
+    Ledger(home).reserve(Spent(1, 900, 0.25))
+    assert "Spent today by all runs: 0.25 of 20 US dollars of a day" in words(open_page())
+    (home / "budget.toml").write_text("[day]\nhope = 1\n")
+    assert not open_page().exception

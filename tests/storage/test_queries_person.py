@@ -1,0 +1,94 @@
+"""What waits for a person, what another system recorded, and how well models' patches apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage import events as ev
+from storage import queries
+from storage.attendance import Fallback
+from storage.database import Database
+from storage.folder import RunFolder
+from storage.ingest import Ingest
+from storage.journal import Journal
+from storage.records import Origin, Role, RunState, StepKind
+from tests.samples import sample_settings, write_run
+
+
+def tell(db: Database, root: Path, *events: ev.Event, run_id: str = "r1") -> None:
+    folder = RunFolder(root / run_id)
+    if not folder.settings_file.exists():
+        folder.write_settings(sample_settings(run_id))
+    journal = Journal(folder.journal_file)
+    for event in events:
+        journal.append(event)
+    journal.close()
+    Ingest(db, root).catch_up()
+
+
+def called(step: int, call: int, model: str = "m") -> ev.ModelCalled:
+    return ev.ModelCalled(
+        step, call, Role.OPTIMISE, 1, "c001", model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop"
+    )  # fmt: skip
+
+
+def tried(step: int, call: int, *, is_applied: bool, form: str = "edits (json block)") -> ev.PatchTried:
+    rung = ("edits", "reask", "search_replace", "rewrite")[call]
+    return ev.PatchTried(step, call, "c001", rung, is_applied, 1, "", None, form)
+
+
+QUESTION = ev.QuestionAsked(1, 0, Role.SYNTHESISE, 0, None, "prompt")
+WAITING = ev.StateChanged(RunState.WAITING, "your answer is needed")
+
+
+def test_a_question_is_open_until_its_step_has_a_reply(db: Database, root: Path) -> None:
+    tell(db, root, ev.StepStarted(1, StepKind.SYNTHESISE, 0, None), QUESTION, WAITING)
+    found = queries.open_question(db, "r1")
+    assert found is not None
+    assert (found.step, found.role, found.prompt_blob, found.source_blob) == (1, Role.SYNTHESISE, "prompt", None)
+    assert queries.waiting_runs(db) == ["r1"]
+    tell(db, root, ev.StateChanged(RunState.RUNNING, ""), called(1, 0, "manual"))
+    assert queries.open_question(db, "r1") is None
+    assert queries.waiting_runs(db) == []
+
+
+def test_a_step_that_was_left_takes_its_question_along(db: Database, root: Path) -> None:
+    tell(db, root, QUESTION, ev.StepFinished(1, StepKind.SYNTHESISE, 0.0, "dropped"))
+    assert queries.open_question(db, "r1") is None
+
+
+def test_a_step_waits_for_a_yes_until_the_run_goes_on(db: Database, root: Path) -> None:
+    asked = ev.LeaveAsked(2, StepKind.COMPILE, 0, "c001", Fallback.NO, 60.0)
+    made = ev.CandidateCreated(1, "c001", None, None, 0, 0, 0, Origin.SYNTHESIS, "s", None, 1, 0, "first")
+    tell(db, root, made, asked, WAITING)
+    found = queries.open_leave(db, "r1")
+    assert found is not None
+    assert (found.step, found.kind, found.number, found.summary, found.fallback) == (
+        2, StepKind.COMPILE, 1, "first", Fallback.NO,
+    )  # fmt: skip
+    tell(db, root, ev.StateChanged(RunState.RUNNING, ""), ev.StepStarted(2, StepKind.COMPILE, 0, "c001"))
+    assert queries.open_leave(db, "r1") is None
+
+
+def test_a_patch_counts_once_under_the_rung_that_applied(db: Database, root: Path) -> None:
+    done = [ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "created") for step in range(4)]
+    tell(
+        db, root,
+        called(0, 0), tried(0, 0, is_applied=True), done[0],
+        called(1, 0), tried(1, 0, is_applied=False, form=""), called(1, 1), tried(1, 1, is_applied=True), done[1],
+        *(event for call in range(4) for event in (called(2, call), tried(2, call, is_applied=False))), done[2],
+        called(3, 0, "other"), tried(3, 0, is_applied=False),
+    )  # fmt: skip
+    first, other = queries.patch_rates(db)
+    assert (first.model, first.calls, first.replies, first.parsed, first.steps) == ("m", 7, 7, 6, 3)
+    assert (first.first, first.after_report, first.search_replace, first.rewrite, first.failed) == (1, 1, 0, 0, 1)
+    assert (other.model, other.calls, other.steps, other.failed) == ("other", 1, 0, 0), "its step still goes on"
+
+
+def test_what_was_recorded_elsewhere_is_not_among_our_figures(db: Database, root: Path) -> None:
+    folder = write_run(root, "sample", depths=6)
+    Ingest(db, root).catch_up()
+    told = [row for a in queries.attempts(db, folder.run_id) if (row := queries.imported(db, "sample", a.candidate_id))]
+    assert [(row.file, row.latency_ms, row.baseline_latency_ms) for row in told] == [("node_4.json", 1.25, 2.5)]
+    ours = next(a for a in queries.attempts(db, "sample") if a.candidate_id == told[0].candidate_id)
+    assert ours.latency_ms != told[0].latency_ms
