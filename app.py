@@ -13,7 +13,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, routes
+from pages.parts import access, index, routes
 from storage import folder, read_only
 from storage.database import DatabaseError
 
@@ -48,5 +48,8 @@ app = st.App(
     "pages/_main.py",
     lifespan=lifespan,
     routes=routes.ROUTES,
-    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"])],
+    middleware=[
+        Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"]),
+        Middleware(access.Gate),
+    ],
 )

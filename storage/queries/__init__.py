@@ -85,3 +85,9 @@ from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_steps as count_steps
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import steps as steps
+from storage.queries.totals import RunSpeedup as RunSpeedup
+from storage.queries.totals import StateCount as StateCount
+from storage.queries.totals import Totals as Totals
+from storage.queries.totals import best_speedups as best_speedups
+from storage.queries.totals import state_counts as state_counts
+from storage.queries.totals import totals as totals

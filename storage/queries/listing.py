@@ -1,4 +1,4 @@
-"""Which runs a person asked to see, in which order, and how many there are: ids only, so that 50 of 10,000 stay cheap."""
+"""Which runs a person asked to see, in which order, and how many fit: ids only, so that 50 of 10,000 stay cheap."""
 
 from __future__ import annotations
 
