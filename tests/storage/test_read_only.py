@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_nothing_that_writes_gets_past_the_guard(tmp_path: Path, monkeypatch: py
 def writers(folder: RunFolder) -> list[Callable[[], object]]:
     """Everything reachable from a page that writes or touches an engine."""
     found: list[Callable[[], object]] = [
-        lambda kind=kind: commands.send(folder.commands_file, kind, "1") for kind in CommandKind
+        functools.partial(commands.send, folder.commands_file, kind, "1") for kind in CommandKind
     ]
     found.append(lambda: supervisor.start(samples.sample_settings("another")))
     found.append(lambda: supervisor.resume(folder))
