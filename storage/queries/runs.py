@@ -16,6 +16,7 @@ class RunRow:
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
     None before the first step; `depths` the budget. `curve` has the speed-up of the best kernel so far after each
     finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
+    `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line.
     """
 
@@ -48,6 +49,7 @@ class RunRow:
     last_error: str
     waiting_reason: str
     is_demo: bool
+    replay_of: str | None
 
 
 _RUNS = """
@@ -92,7 +94,7 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
-    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo
+    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo, r.replay_of
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
