@@ -17,8 +17,9 @@ class RunRow:
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
     None before the first step; `depths` the budget. `curve` has the speed-up of the best kernel so far after each
     finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
+    `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
-    measured. `has_recorded_replies`: the model's replies are recorded ones; `is_imported`: kernels were brought in from elsewhere.
+    measured. `has_recorded_replies`: nobody was asked for them now; `is_imported`: kernels were brought in from elsewhere.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class RunRow:
     last_error: str
     waiting_reason: str
     is_demo: bool
+    replay_of: str | None
     has_recorded_replies: bool
     is_imported: bool
 
@@ -101,7 +103,7 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
-    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo,
+    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo, r.replay_of,
     r.recording IS NOT NULL AS has_recorded_replies, brought.run_id IS NOT NULL AS is_imported
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)

@@ -12,7 +12,7 @@ from storage.records import RunState
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over every run in the index. `cost_usd` adds the known costs; `unpriced_calls` have none."""
+    """Sums over every run in the index; what a replay tells once more is spent only once. `cost_usd` adds the known costs; `unpriced_calls` have none."""
 
     events: int
     input_tokens: int
@@ -45,7 +45,8 @@ def totals(db: Database) -> Totals:
     sql = """SELECT (SELECT count(*) FROM events) AS events, coalesce(sum(input_tokens), 0)::BIGINT AS input_tokens,
         coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens, coalesce(sum(cost_usd), 0.0) AS cost_usd,
         count(*) AS model_calls, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_calls,
-        (SELECT count(*) FROM problems) AS problems FROM model_calls"""
+        (SELECT count(*) FROM problems) AS problems
+        FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL)"""
     return fetch.rows(db, Totals, sql)[0]
 
 
