@@ -13,6 +13,7 @@ st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
+        st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
         st.Page("models.py", title="Models", icon=":material/forum:"),
         st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
         st.Page("system.py", title="System", icon=":material/dns:"),
