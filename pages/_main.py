@@ -16,6 +16,7 @@ login.pass_or_stop()
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
+        st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
         st.Page("models.py", title="Models", icon=":material/forum:"),
         st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
         st.Page("system.py", title="System", icon=":material/dns:"),

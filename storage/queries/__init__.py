@@ -16,6 +16,14 @@ from storage.queries.calls import PatchRow as PatchRow
 from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import model_calls as model_calls
 from storage.queries.calls import patches as patches
+from storage.queries.compare import ConditionsRow as ConditionsRow
+from storage.queries.compare import ReachedRow as ReachedRow
+from storage.queries.compare import RunChoice as RunChoice
+from storage.queries.compare import TimedRow as TimedRow
+from storage.queries.compare import conditions as conditions
+from storage.queries.compare import reached as reached
+from storage.queries.compare import run_choices as run_choices
+from storage.queries.compare import timed_kernels as timed_kernels
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
 from storage.queries.evaluations import TimingSamples as TimingSamples
