@@ -19,21 +19,27 @@ COLUMNS = [
 ]
 FUNCTION_COLUMNS = [
     table.Column("function", "Function"),
-    table.Column("metric", "Metric"),
-    table.Column("value", "Value", "right"),
+    table.Column("value", "Share of the samples", "right"),
 ]
+MOST_FUNCTIONS = 8
 ORDER = {counter.name: place for place, counter in enumerate(counters.COUNTERS)}
 
 
-def draw(changes: Sequence[MetricChangeRow]) -> None:
-    """Functions open, largest first; every figure of the call and of its launches folded away."""
+def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
+    """Where the time goes, the function with most of it first; nothing where it was not sampled."""
     functions = sorted((c for c in changes if c.launch < 0 and c.kernel), key=lambda c: -c.value)
-    whole = [c for c in changes if c.launch < 0 and not c.kernel]
-    launches = [c for c in changes if c.launch >= 0]
     if functions:
         st.markdown("###### Where the time goes")
-        rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions)]
+        rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions[:MOST_FUNCTIONS])]
         table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
+        if len(functions) > MOST_FUNCTIONS:
+            st.caption(f"showing {MOST_FUNCTIONS} of {len(functions)} functions")
+
+
+def draw(changes: Sequence[MetricChangeRow]) -> None:
+    """Every figure of the call and of its launches, folded away."""
+    whole = [c for c in changes if c.launch < 0 and not c.kernel]
+    launches = [c for c in changes if c.launch >= 0]
     if whole:
         with st.expander("Every figure of the whole call", key="metrics:call", on_change="rerun") as folded:
             if folded.open:
@@ -61,7 +67,7 @@ def _rows(changes: Iterable[MetricChangeRow]) -> list[table.Row]:
 def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One function of the call as cells."""
     value = wording.quantity(row.value, row.unit, row.metric.endswith("share"))
-    return {"function": row.kernel, "metric": row.metric.replace("_", " "), "value": value}
+    return {"function": row.kernel, "value": value}
 
 
 def cells(row: MetricChangeRow) -> dict[str, table.Cell]:

@@ -60,6 +60,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     with left:
         _roofline(run_id, candidate, profile, attempts)
         _stalls(run_id, candidate, seen)
+        metrics_table.draw_functions(changes)
     with right:
         _use(candidate, seen)
         _for_the_model(run_id, candidate, profile)

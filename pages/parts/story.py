@@ -79,10 +79,9 @@ def _result(facts: Facts) -> str:
     if one.verdict is None:
         return "It has not been judged yet."
     if one.verdict is not Verdict.PASSED:
+        told = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
         end = f" Kernel {facts.mended_by} mended it." if facts.mended_by else ""
-        return (
-            f"It is not accepted, {wording.VERDICT_NAME[one.verdict]}: {one.message or 'no reason was recorded'}.{end}"
-        )
+        return f"It is not accepted, {wording.VERDICT_NAME[one.verdict]}: {told}.{end}"
     if one.speedup is None:
         return "It is correct and not timed yet."
     over_eager = f"{wording.speedup(one.speedup, one.noise)} over eager ({wording.plus_minus(one.noise)})"
