@@ -11,9 +11,11 @@ from storage.queries.attempts import lineage as lineage
 from storage.queries.baselines import BaselineRow as BaselineRow
 from storage.queries.baselines import baseline as baseline
 from storage.queries.calls import DiagnosisRow as DiagnosisRow
+from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow
 from storage.queries.calls import diagnoses as diagnoses
+from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls
 from storage.queries.calls import patches as patches
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
