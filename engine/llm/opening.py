@@ -1,4 +1,4 @@
-"""The models a run talks to: its own, and any that a person names while it works. Knows keys, not what is behind one."""
+"""The models of a run: its own, and any that a person names while it works. Knows keys, not what is behind one."""
 
 from __future__ import annotations
 
