@@ -17,7 +17,7 @@ from rich.console import Console
 
 from engine import loop, supervisor, tasks
 from engine.bench import Bench
-from engine.cli import arguments, compiling, judgement, person, verbs
+from engine.cli import arguments, compiling, judgement, person, sharing, verbs
 from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
@@ -59,6 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         "record": person.record_run,
         "import": import_result,
         "export": verbs.export_kernel,
+        "replay": replay_run,
         "evaluate": evaluate_file,
         "compile": compile_file,
         "patch": verbs.patch_source,
@@ -109,6 +110,9 @@ def work(folder: RunFolder, console: Console) -> int:
     settings, journal = folder.read_settings(), Journal(folder.journal_file)
     _leave_name(folder)
     history = History.of(settings, journal.entries)
+    if settings.replay_of is not None:
+        _on_interrupt_ask_to_stop(folder)
+        return sharing.tell_again(folder, journal, history, console)
     task = tasks.Task(
         settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
     )
@@ -174,6 +178,12 @@ def import_result(options: Namespace) -> int:
         os.close(lock)
     print(f"{folder.run_id}: {ended.reason}")
     return OK
+
+
+def replay_run(options: Namespace) -> int:
+    """Tell a run once more, here or detached; or delete its replay."""
+    folder = sharing.prepare_replay(options)
+    return OK if folder is None else work(folder, Console())
 
 
 def evaluate_file(options: Namespace) -> int:

@@ -38,6 +38,7 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
         "run_id": f"{settings.task_name[:60]}-{stamp}-{secrets.token_hex(2)}",
         "created_at": created,
         "is_demo": False,
+        "replay_of": None,
         "forked_from": _fork(folder.run_id, attempt, number),
     }
     return replace(settings, **(known | changes | new))

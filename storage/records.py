@@ -137,7 +137,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place."""
+    """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
+
+    `replay_of` names the run whose journal is told once more, `replay_speed` times as fast; nothing is done then.
+    """
 
     run_id: str
     task_name: str
@@ -162,6 +165,8 @@ class RunSettings:
     created_at: float = 0.0
     is_demo: bool = False
     forked_from: Fork | None = None
+    replay_of: str | None = None
+    replay_speed: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     _fork(verbs)
     _person(verbs)
     _export(verbs)
+    _replay(verbs)
     _evaluate(verbs)
     _compile(verbs)
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source, as a run would")
@@ -248,6 +249,16 @@ def _export(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     export.add_argument("run_id", metavar="RUN")
     export.add_argument("--candidate", help="another kernel than the best")
     export.add_argument("--output", metavar="FILE", help="where to write it (default: standard output)")
+
+
+def _replay(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    replay = verbs.add_parser("replay", help="tell a run once more from its journal, as a run of its own to watch")
+    replay.add_argument("run_id", metavar="RUN")
+    pace = replay.add_mutually_exclusive_group()
+    pace.add_argument("--speed", type=float, metavar="TIMES", help="how many times as fast as the run was")
+    pace.add_argument("--seconds", type=float, default=120.0, help="how long it shall last in all (120)")
+    replay.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
+    replay.add_argument("--delete", action="store_true", help="RUN is a replay: delete it, its run is not touched")
 
 
 def _evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import time
 from datetime import datetime
@@ -251,6 +252,11 @@ def cut(text: str, length: int) -> str:
     """One line of at most so many characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+
+
+def escaped(text: str, length: int = 110) -> str:
+    """One line for a chart's label, which reads HTML."""
+    return html.escape(cut(text, length), quote=False)
 
 
 def plain(text: str) -> str:
