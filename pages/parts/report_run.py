@@ -29,7 +29,7 @@ HOW_TO_READ = (
     "result is correct and timed, or is given up. Depth 0 is the first correct kernel.",
     "A failed kernel is first diagnosed in words and then patched by line edits. Nothing is ever dropped: what failed "
     "stands under its depth with what was done about it.",
-    "The hardware limit is the time that moving the task's bytes, or doing its operations, takes at least on the device.",
+    "The hardware limit is the least time that moving the task's bytes, or doing its operations, takes on the device.",
 )
 
 
