@@ -25,7 +25,7 @@ from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.recording import read_recording, shipped_recording
-from storage import liveness
+from storage import liveness, read_only
 from storage.attendance import MANUAL
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.models import ModelRole, for_role
@@ -204,8 +204,9 @@ def start(settings: RunSettings) -> RunFolder:
     """Write the run's folder and start its engine.
 
     Raises:
-        EngineError: the engine could not be started; its log is quoted.
+        EngineError: the server is read-only, or the engine could not be started; its log is quoted.
     """
+    read_only.guard(EngineError, "start runs")
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
     resume(folder)
@@ -216,8 +217,9 @@ def resume(folder: RunFolder) -> None:
     """Start an engine on an existing run; it goes on where the journal ends.
 
     Raises:
-        EngineError: an engine is already at work, or it could not be started.
+        EngineError: the server is read-only, an engine is already at work, or it could not be started.
     """
+    read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"an engine is already working on run {folder.run_id}")
     with open(folder.log_file, "ab") as log:
@@ -287,7 +289,11 @@ def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
     """End an engine now, without waiting for its step: SIGTERM, then SIGKILL to its session. False if none lived.
 
     The journal stays whole and the run can be resumed. To end a run in an orderly way send it the stop command.
+
+    Raises:
+        EngineError: the server is read-only.
     """
+    read_only.guard(EngineError, "stop runs")
     pid = _engine_pid(folder)
     if pid is None or not liveness.is_held(folder):
         return False

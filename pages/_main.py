@@ -6,10 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.parts import login
+
 ASSETS = Path(__file__).parent / "assets"
 
 st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
+login.pass_or_stop()
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),

@@ -8,7 +8,7 @@ import time
 import uuid
 from pathlib import Path
 
-from storage import budgets, codec
+from storage import budgets, codec, read_only
 from storage.attendance import Answer, AskFirst, Hand
 from storage.records import Budget, Command, CommandKind, KernelClass, Switch
 
@@ -28,8 +28,7 @@ def send(path: Path, kind: CommandKind, argument: str = "", asked_by: str = "") 
         ReadOnlyError: steering is switched off here.
         CommandError: the argument does not fit the verb.
     """
-    if os.environ.get("TILEWRIGHT_READ_ONLY"):
-        raise ReadOnlyError("this server is read-only: start it without TILEWRIGHT_READ_ONLY to steer runs")
+    read_only.guard(ReadOnlyError, "steer runs")
     _check_argument(kind, argument)
     command = Command(uuid.uuid4().hex[:12], kind, argument, asked_by or _user(), time.time())
     line = (codec.dumps(command) + "\n").encode()

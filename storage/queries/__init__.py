@@ -33,6 +33,13 @@ from storage.queries.evaluations import timing_samples as timing_samples
 from storage.queries.feed import FeedKind as FeedKind
 from storage.queries.feed import FeedRow as FeedRow
 from storage.queries.feed import feed as feed
+from storage.queries.listing import Choices as Choices
+from storage.queries.listing import Listing as Listing
+from storage.queries.listing import RunFilter as RunFilter
+from storage.queries.listing import RunSort as RunSort
+from storage.queries.listing import choices as choices
+from storage.queries.listing import listing as listing
+from storage.queries.listing import unfinished_runs as unfinished_runs
 from storage.queries.news import EventRow as EventRow
 from storage.queries.news import ProblemRow as ProblemRow
 from storage.queries.news import StateRow as StateRow
@@ -67,6 +74,7 @@ from storage.queries.proofs import standing_counts as standing_counts
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import limit as limit
+from storage.queries.runs import of_ids as of_ids
 from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version
 from storage.queries.runs import run as run
@@ -85,3 +93,9 @@ from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_steps as count_steps
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import steps as steps
+from storage.queries.totals import RunSpeedup as RunSpeedup
+from storage.queries.totals import StateCount as StateCount
+from storage.queries.totals import Totals as Totals
+from storage.queries.totals import best_speedups as best_speedups
+from storage.queries.totals import state_counts as state_counts
+from storage.queries.totals import totals as totals
