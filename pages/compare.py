@@ -43,4 +43,4 @@ def live(run_ids: list[str]) -> None:
 
 
 st.title("Compare", anchor=False)
-live(compare_choice.draw(queries.choices(index.current())))
+live(compare_choice.draw(queries.comparable_runs(index.current())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import index, wording
+from pages.parts import index, replay_mark, wording
 from storage import queries
 from storage.queries import BaselineRow, CandidateRow, ImportRow, RunRow
 from storage.records import Verdict
@@ -25,6 +25,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             width="content",
         )
         st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        replay_mark.badge(run)
         _badges(candidate)
         _flags(run, candidate)
         st.caption(

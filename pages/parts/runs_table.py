@@ -45,6 +45,7 @@ def headline(shown: Sequence[RunRow], states: Mapping[str, RunState], total: int
 
 def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
     badges = [table.pill("demo", "gray")] if run.is_demo else []
+    badges += [table.pill("replay", "violet", title=f"of {run.replay_of}")] if run.replay_of else []
     return {
         "run": table.link(
             run.title, f"{run.kernel_class} · {run.toolchain} · {run.model} · {run.run_id[-20:]}", badges
@@ -54,8 +55,8 @@ def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
         "best": _best(run),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
         "correct": table.text(wording.share(run.passed, run.passed + run.failed), title=run.last_error),
-        "tokens": wording.tokens(run.tokens),
-        "cost": table.text(wording.cost(run.cost_usd), "muted" if run.cost_usd is None else ""),
+        "tokens": table.text(wording.NONE, "muted", "replay") if run.replay_of else wording.tokens(run.tokens),
+        "cost": _cost(run),
         "age": table.age(run.last_event_at),
     }
 
@@ -69,6 +70,13 @@ def _best(run: RunRow) -> table.Cell:
         return table.text(wording.NONE, "muted", "no correct kernel yet")
     tone = "green" if run.best_low and run.best_low > 1 else "strong"
     return table.text(wording.speedup(run.best_speedup), tone, wording.interval(run.best_low, run.best_high))
+
+
+def _cost(run: RunRow) -> table.Cell:
+    """What a replay tells of was spent by the run itself."""
+    if run.replay_of:
+        return table.text(wording.NONE, "muted", "replay")
+    return table.text(wording.cost(run.cost_usd), "muted" if run.cost_usd is None else "")
 
 
 def _why(run: RunRow, state: RunState) -> str:

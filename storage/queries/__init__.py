@@ -20,7 +20,7 @@ from storage.queries.compare import ConditionsRow as ConditionsRow
 from storage.queries.compare import ReachedRow as ReachedRow
 from storage.queries.compare import RunChoice as RunChoice
 from storage.queries.compare import TimedRow as TimedRow
-from storage.queries.compare import choices as choices
+from storage.queries.compare import comparable_runs as comparable_runs
 from storage.queries.compare import conditions as conditions
 from storage.queries.compare import reached as reached
 from storage.queries.compare import timed_kernels as timed_kernels
