@@ -22,9 +22,9 @@ from storage.queries.compare import ConditionsRow as ConditionsRow
 from storage.queries.compare import ReachedRow as ReachedRow
 from storage.queries.compare import RunChoice as RunChoice
 from storage.queries.compare import TimedRow as TimedRow
+from storage.queries.compare import comparable_runs as comparable_runs
 from storage.queries.compare import conditions as conditions
 from storage.queries.compare import reached as reached
-from storage.queries.compare import run_choices as run_choices
 from storage.queries.compare import timed_kernels as timed_kernels
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
