@@ -247,7 +247,7 @@ def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -
         EngineError: no such kernel, the model cannot keep to the money budget, or the engine did not start.
         FileNotFoundError: the kernel's text is missing.
     """
-    see_that_this_server_may_write()
+    read_only.guard(EngineError, "fork runs")
     settings = forking.fork_settings(folder, candidate_id, **changes)
     see_that_money_can_be_kept(settings)
     made = forking.lay_out(settings, folder)
