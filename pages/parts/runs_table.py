@@ -56,9 +56,7 @@ def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
         "correct": _correct(run),
         "device": table.text(wording.cut(run.device, 26) or run.toolchain, "", run.toolchain if run.device else ""),
-        "cost": table.text(
-            wording.cost(run.cost_usd), "muted" if run.cost_usd is None else "", f"{wording.tokens(run.tokens)} tokens"
-        ),
+        "cost": _cost(run),
         "age": table.age(run.last_event_at),
     }  # fmt: skip
 
@@ -86,6 +84,14 @@ def _correct(run: RunRow) -> table.Cell:
     judged = run.passed + run.failed
     note = wording.cut(run.last_error, 48) if run.failed else ""
     return table.text(wording.share(run.passed, judged), "red" if run.failed > run.passed else "", note, run.last_error)
+
+
+def _cost(run: RunRow) -> table.Cell:
+    """What a run has spent; what a replay tells of was spent by the run itself."""
+    if run.replay_of:
+        return table.text(wording.NONE, "muted", "replay")
+    tone = "muted" if run.cost_usd is None else ""
+    return table.text(wording.cost(run.cost_usd), tone, f"{wording.tokens(run.tokens)} tokens")
 
 
 def _why(run: RunRow, state: RunState) -> str:
