@@ -26,3 +26,4 @@ page = st.navigation(
     position="top",
 )
 page.run()
+login.foot()

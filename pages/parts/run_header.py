@@ -16,7 +16,7 @@ def draw(run: RunRow, state: RunState) -> None:
     """Title, state, what is run on what; a resume button where work was left."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-        st.subheader(run.title.capitalize(), anchor=False, width="content")
+        st.title(run.title.capitalize(), anchor=False, width="content")
         st.badge(str(state), icon=wording.STATE_ICON[state], color=wording.STATE_TONE[state])
         replay_mark.badge(run)
         if run.is_demo:
