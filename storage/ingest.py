@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,14 @@ DEBOUNCE_S = 0.05
 BATCH_BYTES = 1 << 21
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far the index is behind the files: bytes not yet read, and seconds since the oldest of them was written."""
+
+    size: int
+    seconds: float
 
 
 class Ingest:
@@ -68,6 +77,23 @@ class Ingest:
     def failure(self) -> str:
         """Why the index, or some run in it, does not move on; empty while all is well."""
         return "; ".join(self._failures.values())
+
+    def lag(self) -> Lag:
+        """What is on disk and not yet in the index. Looks at every run's files; a half-written last line counts."""
+        waiting = [found for run_id in self._on_disk() for found in self._unread(run_id)]
+        since = min((changed for _, changed in waiting), default=time.time())
+        return Lag(sum(count for count, _ in waiting), max(0.0, time.time() - since) if waiting else 0.0)
+
+    def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
+        """Unread bytes of each file that has any, and when it was last written."""
+        read = self._read.get(run_id, {})
+        for file in FILES:
+            try:
+                found = (self._root / run_id / file).stat()
+            except OSError:
+                continue
+            if left := found.st_size - (read[file].offset if file in read else 0):
+                yield max(left, 0), found.st_mtime
 
     def catch_up(self) -> None:
         """Read everything that is whole now and return when it can be queried.

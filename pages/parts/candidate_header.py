@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import candidate_actions, figures, index, keys, speed_of_light, why, wording
+from pages.parts import candidate_actions, figures, index, keys, replay_mark, speed_of_light, why, wording
 from pages.parts.figures import Figure
 from storage import queries
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
@@ -25,6 +25,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             width="content",
         )
         st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        replay_mark.badge(run)
         _badges(candidate)
         _flags(run, candidate)
         st.caption(

@@ -45,3 +45,8 @@ def close_index() -> None:
 def current() -> Database:
     """The open database."""
     return _opened[-1].database
+
+
+def ingest() -> Ingest:
+    """What fills the open database."""
+    return _opened[-1].ingest

@@ -19,6 +19,14 @@ from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls
 from storage.queries.calls import patches as patches
+from storage.queries.compare import ConditionsRow as ConditionsRow
+from storage.queries.compare import ReachedRow as ReachedRow
+from storage.queries.compare import RunChoice as RunChoice
+from storage.queries.compare import TimedRow as TimedRow
+from storage.queries.compare import comparable_runs as comparable_runs
+from storage.queries.compare import conditions as conditions
+from storage.queries.compare import reached as reached
+from storage.queries.compare import timed_kernels as timed_kernels
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
 from storage.queries.evaluations import TimingSamples as TimingSamples
@@ -28,6 +36,13 @@ from storage.queries.evaluations import timing_samples as timing_samples
 from storage.queries.feed import FeedKind as FeedKind
 from storage.queries.feed import FeedRow as FeedRow
 from storage.queries.feed import feed as feed
+from storage.queries.listing import Choices as Choices
+from storage.queries.listing import Listing as Listing
+from storage.queries.listing import RunFilter as RunFilter
+from storage.queries.listing import RunSort as RunSort
+from storage.queries.listing import choices as choices
+from storage.queries.listing import listing as listing
+from storage.queries.listing import unfinished_runs as unfinished_runs
 from storage.queries.news import EventRow as EventRow
 from storage.queries.news import ProblemRow as ProblemRow
 from storage.queries.news import StateRow as StateRow
@@ -63,6 +78,7 @@ from storage.queries.proofs import standing_counts as standing_counts
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import limit as limit
+from storage.queries.runs import of_ids as of_ids
 from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version
 from storage.queries.runs import run as run
@@ -81,3 +97,9 @@ from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_steps as count_steps
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import steps as steps
+from storage.queries.totals import RunSpeedup as RunSpeedup
+from storage.queries.totals import StateCount as StateCount
+from storage.queries.totals import Totals as Totals
+from storage.queries.totals import best_speedups as best_speedups
+from storage.queries.totals import state_counts as state_counts
+from storage.queries.totals import totals as totals
