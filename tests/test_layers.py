@@ -12,7 +12,7 @@ SHARED_STORAGE = {
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.blobs",
     "storage.attendance", "storage.codec", "storage.folder", "storage.liveness",
-    "storage.counters", "storage.kernel_names", "storage.read_only",
+    "storage.counters", "storage.kernel_names", "storage.remeasurements", "storage.read_only",
 }  # fmt: skip
 
 

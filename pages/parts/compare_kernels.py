@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import diff, index, texts, wording
+from pages.parts import diff, index, remeasure_panel, texts, wording
 from pages.parts.compare_rows import Compared
 from storage import queries
 from storage.queries import TimedRow
@@ -47,6 +47,8 @@ def draw(runs: Sequence[Compared]) -> None:
     if hidden:
         st.caption(f"The {OFFERED} fastest kernels of each run are offered; {hidden:,} slower ones are not.")
     _difference(first, second)
+    same_task = first.run.run.task_name == second.run.run.task_name
+    remeasure_panel.draw(first.row, second.row, same_task)
 
 
 def choices(runs: Sequence[Compared]) -> list[Choice]:
