@@ -23,6 +23,11 @@ class Choice:
     row: TimedRow
 
     @property
+    def choice_id(self) -> str:
+        """Run and kernel. Trap: a widget hands back the object of an earlier draw, so choices go by this text."""
+        return f"{self.row.run_id}#{self.row.candidate_id}"
+
+    @property
     def name(self) -> str:
         """One line for one kernel."""
         best = " (best)" if self.row.candidate_id == self.run.run.best_candidate_id else ""
@@ -37,12 +42,16 @@ def draw(runs: Sequence[Compared]) -> None:
     if len(offered) < 2:
         st.caption("Two correct and timed kernels are needed to set one against the other.")
         return
+    by_id = {choice.choice_id: choice for choice in offered}
     left, right = st.columns(2)
-    first = left.selectbox("Kernel", offered, index=0, format_func=lambda c: c.name, key="compare_first")
-    others = [choice for choice in offered if choice.row is not first.row]
-    second = right.selectbox(
-        "Against", others, index=_start(others, first), format_func=lambda c: c.name, key="compare_second"
-    )
+    chosen = left.selectbox("Kernel", list(by_id), format_func=lambda name: by_id[name].name, key="compare_first")
+    first = by_id[str(chosen)]
+    others = [choice for choice in offered if choice.choice_id != first.choice_id]
+    other = right.selectbox(
+        "Against", [choice.choice_id for choice in others], index=_start(others, first),
+        format_func=lambda name: by_id[name].name, key=f"compare_second:{first.choice_id}",
+    )  # fmt: skip
+    second = by_id[str(other)]
     hidden = sum(len(run.timed) for run in runs) - len(offered)
     if hidden:
         st.caption(f"The {OFFERED} fastest kernels of each run are offered; {hidden:,} slower ones are not.")
