@@ -112,12 +112,12 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
 
 def roll_back(page: Page, kernel: str) -> None:
-    page.get_by_role("button", name="Roll back", exact=True).click()
+    page.get_by_role("button", name="Go back or fork", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("combobox").click()
     page.get_by_role("option").filter(has_text=kernel).first.click()
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
-    dialog.get_by_role("button", name=f"Roll back to {kernel}").click()
+    dialog.get_by_role("button", name=f"Go back to {kernel}").click()
 
 
 def test_a_killed_server_leaves_the_engine_at_work_and_the_next_one_shows_it(
