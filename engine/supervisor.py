@@ -247,7 +247,7 @@ def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "
         EngineError: no such kernel, the model cannot keep to the money budget, or the engine did not start.
         FileNotFoundError: the kernel's text is missing.
     """
-    see_that_this_server_may_write()
+    read_only.guard(EngineError, "fork runs")
     settings = forking.fork_settings(folder, candidate_id, **changes)
     see_that_money_can_be_kept(settings)
     made = forking.lay_out(settings, folder)
@@ -263,7 +263,7 @@ def start_replay(run_id: str, speed: float | None, within_s: float = 120.0) -> R
         FileNotFoundError: no such run.
         EngineError: the run is still at work, cannot be replayed, or this server only shows runs.
     """
-    see_that_this_server_may_write()
+    read_only.guard(EngineError, "replay runs")
     original = find_run(run_id)
     if liveness.is_held(original):
         raise EngineError(f"an engine is still working on run {run_id}: there is no end to tell yet")
@@ -279,23 +279,13 @@ def delete_replay(run_id: str) -> None:
         FileNotFoundError: no such run.
         EngineError: it is no replay, it could not be ended, or this server only shows runs.
     """
-    see_that_this_server_may_write()
+    read_only.guard(EngineError, "delete replays")
     folder = find_run(run_id)
     if folder.read_settings().replay_of is None:
         raise EngineError(f"{run_id} is no replay: only replays can be deleted")
     if liveness.is_held(folder) and not stop(folder):
         raise EngineError(f"the replay {run_id} could not be ended")
     shutil.rmtree(folder.path)
-
-
-def see_that_this_server_may_write() -> None:
-    """Refuse where TILEWRIGHT_READ_ONLY is set.
-
-    Raises:
-        EngineError: it is.
-    """
-    if os.environ.get("TILEWRIGHT_READ_ONLY"):
-        raise EngineError("this server is read-only: it shows runs and starts nothing")
 
 
 def is_alive(folder: RunFolder) -> bool:

@@ -24,7 +24,7 @@ def live(run_ids: list[str]) -> None:
     """Everything below the choice; drawn again when one of these runs has news."""
     version = pulse.version(run_ids, is_overview=False)
     now.watch(run_ids, is_overview=False, version=version)
-    runs = compare_rows.gather(run_ids)
+    runs = compare_rows.gather(index.current(), run_ids)
     if not runs:
         return
     for sentence in compare_warnings.warnings(runs):
@@ -43,4 +43,4 @@ def live(run_ids: list[str]) -> None:
 
 
 st.title("Compare", anchor=False)
-live(compare_choice.draw(queries.run_choices(index.current())))
+live(compare_choice.draw(queries.comparable_runs(index.current())))

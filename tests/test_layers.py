@@ -13,7 +13,7 @@ SHARED_STORAGE = {
     "storage.journal", "storage.commands", "storage.blobs",
     "storage.attendance", "storage.verbs", "storage.choices", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness",
-    "storage.counters", "storage.kernel_names", "storage.read_only",
+    "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure",
 }  # fmt: skip
 
 

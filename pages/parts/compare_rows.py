@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pages.parts import index, pulse, wording
+from pages.parts import pulse, wording
 from storage import queries
+from storage.database import Database
 from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow
 from storage.records import RunState
 
@@ -84,9 +85,8 @@ def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
             return row.cost_usd
 
 
-def gather(run_ids: Sequence[str]) -> list[Compared]:
+def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     """The runs in the order chosen; those that are not in the index are left out."""
-    db = index.current()
     conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
     reached = queries.reached(db, run_ids)
     timed = queries.timed_kernels(db, run_ids)

@@ -16,8 +16,9 @@ def draw(run: RunRow, orders: OrdersRow) -> None:
     """The rules in force, each with a button that lifts it, and a form for one more."""
     label = f"Rules for the model ({len(orders.rules)})" if orders.rules else "Rules for the model"
     with st.expander(label, icon=":material/rule:", expanded=bool(orders.rules), key="rules"):
-        for rule in orders.rules:
-            _rule(run, rule)
+        with st.container():  # always there, so that the form stays where it is
+            for rule in orders.rules:
+                _rule(run, rule)
         with st.form("rule_form", border=False, clear_on_submit=True):
             st.segmented_control(
                 "Every kernel", list(WORDS), format_func=WORDS.__getitem__, default=CommandKind.BAN, key="rule_kind",

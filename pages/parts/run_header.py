@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import attendance_panel, index, steering_access, wording
+from pages.parts import index, replay_mark, run_menu, steering_access, wording
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -18,6 +18,7 @@ def draw(run: RunRow, state: RunState) -> None:
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
         st.subheader(run.title.capitalize(), anchor=False, width="content")
         st.badge(str(state), icon=wording.STATE_ICON[state], color=wording.STATE_TONE[state])
+        replay_mark.badge(run)
         if run.is_demo:
             st.badge("demo", color="gray", help="recorded replies; everything else really happens")
         st.caption(
@@ -25,12 +26,11 @@ def draw(run: RunRow, state: RunState) -> None:
             f"started {wording.moment(run.started_at or run.created_at)}",
             width="content",
         )
-        may_save = run.model_calls and steering_access.is_allowed()
-        if may_save and st.button("Save as recording", icon=":material/save:", key="save_recording"):
-            attendance_panel.save_recording(run)
         problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
+        run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
+        replay_mark.banner(run)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         _alert(run, state)

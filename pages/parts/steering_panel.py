@@ -41,14 +41,16 @@ def draw(run: RunRow, state: RunState) -> None:
             return
         orders = queries.orders(index.current(), run.run_id)
         _buttons(run, state)
-        stop_desk.draw(run, state)
+        with st.container():  # always there: what comes and goes in it must not move what follows
+            stop_desk.draw(run, state)
         _go_on(run, state)
         _others(run, orders)
-        base_dialog.in_force(run, orders)
-        if orders.model:
-            st.caption(
-                f":material/smart_toy: asked instead of {wording.plain(run.model)}: {wording.plain(orders.model)}"
-            )
+        with st.container():
+            base_dialog.in_force(run, orders)
+            if orders.model:
+                st.caption(
+                    f":material/smart_toy: asked instead of {wording.plain(run.model)}: {wording.plain(orders.model)}"
+                )
         _switches(run)
         _hint(run)
         rules_panel.draw(run, orders)

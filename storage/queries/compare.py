@@ -104,7 +104,7 @@ _SO_FAR = """coalesce(total.engine_s, 0.0) AS engine_s, {calls}
     CASE WHEN total.run_id IS NULL THEN 0.0 ELSE total.cost_usd END AS cost_usd"""
 
 
-def run_choices(db: Database) -> list[RunChoice]:
+def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
     sql = """SELECT run_id, task_name, model, toolchain, created_at FROM runs WHERE replay_of IS NULL
         ORDER BY created_at DESC, run_id DESC"""

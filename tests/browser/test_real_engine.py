@@ -15,7 +15,7 @@ from storage.folder import RunFolder
 from storage.records import Budget, CommandKind
 from tests.browser import curve
 from tests.browser.conftest import Server, start_server, stop_server
-from tests.browser.test_steering import steering_rows
+from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
 from tests.engine.test_loop import SIZES
@@ -75,7 +75,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     page.goto(f"{server.url}/run?run={run.run_id}")
     page.get_by_role("button", name="Pause").click(timeout=SLOW_MS)
     expect_newest(page, "pause")
-    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
     steps_before = len(told(run, ev.StepStarted))
 
     choose(page, "Collect profiles", "on")
@@ -87,7 +87,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "hint", "acknowledged")
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
-    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("button", name=RESUME).click()
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=2 * SLOW_MS)
     assert is_in_effect(run, CommandKind.HINT, "mind the tail")
     optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]

@@ -70,4 +70,4 @@ def test_nothing_chosen_gives_nothing(filled: Database) -> None:
         [],
         [],
     )
-    assert [choice.run_id for choice in queries.run_choices(filled)]
+    assert [choice.run_id for choice in queries.comparable_runs(filled)]
