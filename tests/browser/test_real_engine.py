@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from engine import supervisor
 from storage import events as ev
 from storage import journal
 from storage.folder import RunFolder
-from storage.records import Budget, CommandKind
+from storage.records import Budget, CommandKind, Origin
 from tests.browser import curve
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.browser.test_steering import RESUME, steering_rows
@@ -102,13 +103,45 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     assert branched.candidate_id in [str(point["id"]) for point in curve.points(page, "kept")]
 
+    page.get_by_text("Rules for the model").click()
+    page.get_by_label("What", exact=True).fill("atomics")
+    page.get_by_role("button", name="Set the rule").click()
+    expect_newest(page, "must not use atomics")
+    page.get_by_role("button", name="Base kernel", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Start next from kernel").click()
+    expect_newest(page, "set base kernel")
+    edit_by_hand(page)
+    expect_newest(page, "kernel by hand")
+    expect(page.locator('tr[data-id="c007"]')).to_contain_text("correct", timeout=2 * SLOW_MS)
+    made = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
+    assert (made.origin, made.summary) == (Origin.MANUAL, "a comment of mine")
+
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text("No engine works on this run")).to_be_visible(timeout=SLOW_MS)
     until(lambda: not supervisor.is_alive(run), "the engine to be gone")
-    done = {"pause": "", "collect": "on", "expose": "on", "resume": "", "roll_back": "c002", "stop": ""}
+    done = {
+        "pause": "",
+        "collect": "on",
+        "expose": "on",
+        "resume": "",
+        "roll_back": "c002",
+        "stop": "",
+        "ban": "atomics",
+    }
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
+
+
+def edit_by_hand(page: Page) -> None:
+    page.get_by_role("button", name="Edit a kernel by hand").click()
+    box = page.get_by_role("textbox", name="The whole kernel")
+    expect(box).to_have_value(re.compile("class ModelNew"))
+    box.fill(box.input_value() + "# by hand\n")
+    box.press("Control+Enter")
+    page.get_by_label("What you changed").first.fill("a comment of mine")
+    page.get_by_label("What you changed").first.press("Enter")
+    page.get_by_role("button", name="Hand it in").click()
 
 
 def roll_back(page: Page, kernel: str) -> None:
