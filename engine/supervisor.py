@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -246,7 +246,7 @@ def _launch(folder: RunFolder, *verb: str) -> None:
         raise EngineError(f"the engine did not start; its log ends with:\n{_tail(folder.log_file)}")
 
 
-def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -> RunFolder:
+def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:
     """Start a new run that begins with a kernel of another one, judged anew before it counts.
 
     `changes` are fields of the settings that differ: model, budget, kernel_class, base_policy, expose_from_depth.
@@ -260,7 +260,7 @@ def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -
     see_that_money_can_be_kept(settings)
     made = forking.lay_out(settings, folder)
     if hint.strip():
-        commands.send(made.commands_file, CommandKind.HINT, hint.strip())
+        commands.send(made.commands_file, CommandKind.HINT, hint.strip(), asked_by)
     return start(settings)
 
 
@@ -319,10 +319,11 @@ def is_alive(folder: RunFolder) -> bool:
     return liveness.is_held(folder)
 
 
-def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
+def stop(folder: RunFolder, grace_s: float = 5.0, tell: Callable[[str], None] = lambda word: None) -> bool:
     """End an engine now, without waiting for its step: SIGTERM, then SIGKILL to its session. False if none lived.
 
     The journal stays whole and the run can be resumed. To end a run in an orderly way send it the stop command.
+    `tell` hears each step of it as it is taken, in words for a person.
 
     Raises:
         EngineError: the server is read-only.
@@ -332,6 +333,7 @@ def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
     if pid is None or not liveness.is_held(folder):
         return False
     for number in (signal.SIGTERM, signal.SIGKILL):
+        tell(f"{number.name} to the engine and all it started; {grace_s:g} s to end")
         try:
             os.killpg(pid, number)
         except ProcessLookupError:
