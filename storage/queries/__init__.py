@@ -14,6 +14,7 @@ from storage.queries.calls import DiagnosisRow as DiagnosisRow
 from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow
+from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls
@@ -50,6 +51,10 @@ from storage.queries.news import budget_warnings as budget_warnings
 from storage.queries.news import events as events
 from storage.queries.news import problems as problems
 from storage.queries.news import states as states
+from storage.queries.orders import OrdersRow as OrdersRow
+from storage.queries.orders import effects as effects
+from storage.queries.orders import engine_began as engine_began
+from storage.queries.orders import orders as orders
 from storage.queries.patching import PatchRateRow as PatchRateRow
 from storage.queries.patching import patch_rates as patch_rates
 from storage.queries.person import DivergenceRow as DivergenceRow
