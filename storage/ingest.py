@@ -18,6 +18,8 @@ from storage.folder import RunFolder
 from storage.tail import Position
 
 POLL_S = 1.0
+LONGEST_PAUSE_S = 4.0
+LOOKING_SHARE = 0.02  # of a processor core
 DEBOUNCE_S = 0.05
 BATCH_BYTES = 1 << 21
 ROUND_BYTES = 1 << 22
@@ -123,8 +125,9 @@ class Ingest:
         next_look = time.monotonic()
         while not self._is_stopping:
             if time.monotonic() >= next_look:
+                began = time.thread_time()
                 self._try(None)
-                next_look = time.monotonic() + POLL_S
+                next_look = time.monotonic() + _pause(time.thread_time() - began)
             if names := self._changed_runs(next_look):
                 self._try(names)
 
@@ -226,6 +229,11 @@ class Ingest:
         self._read.pop(run_id, None)
         self._failures.pop(run_id, None)
         self._db.mark_changed([run_id])
+
+
+def _pause(cost_s: float) -> float:
+    """Seconds until the next look at all runs: rarer where there are thousands, since changes are told anyway."""
+    return min(LONGEST_PAUSE_S, max(POLL_S, cost_s / LOOKING_SHARE))
 
 
 def _is_outdated(file: str, read: Position, now: Position | None) -> bool:
