@@ -25,7 +25,6 @@ from storage.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
-wanted_tab = st.query_params.get("tab", "")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,
@@ -36,6 +35,11 @@ TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Prompts and replies": prompts_tab.draw,
     "Trust": trust_tab.draw,
 }
+
+
+def _address_tab() -> None:
+    """The open tab stands in the address, so that a link leads back to it."""
+    st.query_params["tab"] = str(st.session_state["tab"])
 
 
 @st.fragment
@@ -54,9 +58,11 @@ def live() -> None:
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     candidate_header.draw(run, candidate)
-    if wanted_tab in TABS:
-        st.session_state.setdefault("tab", wanted_tab)
-    tabs = st.tabs(list(TABS), key="tab", on_change="rerun")
+    wanted_tab = st.query_params.get("tab", "")
+    # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
+    if wanted_tab in TABS and st.session_state.get("tab") != wanted_tab:
+        st.session_state["tab"] = wanted_tab
+    tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
     for tab, fill in zip(tabs, TABS.values(), strict=True):
         if tab.open:
             with tab:

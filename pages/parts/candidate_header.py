@@ -84,7 +84,7 @@ def _flags(run: RunRow, candidate: CandidateRow) -> None:
 
 
 def _open_trust() -> None:
-    st.session_state["tab"] = "Trust"
+    st.query_params["tab"] = "Trust"
 
 
 def _neighbours(run: RunRow, candidate: CandidateRow) -> None:

@@ -1,4 +1,4 @@
-"""Two sources side by side: what changed is marked to the character, what did not is folded away."""
+"""Two sources beside each other: what changed is marked to the character, what did not is folded away."""
 
 from __future__ import annotations
 
@@ -6,99 +6,108 @@ import difflib
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from typing import Any
 
 import streamlit as st
 
-from pages.parts import client, code
+from pages.parts import client, code, line_pairs
 from pages.parts.code import Line
+from pages.parts.line_pairs import Pair
 
-CONTEXT = 3
+MOST_LINES = 4_000
 SIMILAR = 0.35
 Span = tuple[int, int]
-Pair = tuple[str, int, int]
 
 _diff = st.components.v2.component(
     "tilewright_diff",
-    html='<div class="summary"></div>\n<div class="scroll"><table class="diff"></table></div>',
+    html=client.read("diff.html"),
     css=client.read("code.css") + client.read("diff.css"),
     js=client.read("diff.js"),
 )
 
 
-def draw(old: str, new: str, names: tuple[str, str], key: str) -> None:
-    """Draw the diff; both sources are escaped here, so that nothing in them can act as markup."""
+def draw(old: str, new: str, names: tuple[str, str], key: str, is_compact: bool = False) -> None:
+    """Draw the diff; both sources are escaped here, so that nothing in them can act as markup.
+
+    A compact one is unified, has no bar and listens to no key. Of sources beyond `MOST_LINES` the rest is left out,
+    which is said.
+    """
     if old == new:
         st.caption("These two sources are the same.")
         return
-    added, removed = changed_lines(old, new)
-    summary = f"{added} lines added, {removed} removed"
-    _diff(data={"rows": table_rows(old, new), "names": list(names), "summary": summary}, key=key)
+    shown = cut(old), cut(new)
+    data = {"pieces": rows(*shown), "names": list(names), "summary": summary(old, new), "is_compact": is_compact}
+    _diff(data=data | {"left_out": left_out(old, new)}, key=key)
 
 
 def changed_lines(old: str, new: str) -> tuple[int, int]:
     """Lines added and removed."""
-    pairs = _pairs(old, new)
-    return sum(p[0] in "+~" for p in pairs), sum(p[0] in "-~" for p in pairs)
+    found = line_pairs.pairs(old, new)
+    return sum(p[0] in "+~" for p in found), sum(p[0] in "-~" for p in found)
+
+
+def summary(old: str, new: str) -> str:
+    """ "12 lines added, 3 removed", of what is shown."""
+    added, removed = changed_lines(cut(old), cut(new))
+    return f"{added:,} {'line' if added == 1 else 'lines'} added, {removed:,} removed"
+
+
+def cut(text: str) -> str:
+    """At most `MOST_LINES` lines of it."""
+    lines = text.split("\n", MOST_LINES)
+    return "\n".join(lines[:MOST_LINES])
+
+
+def left_out(old: str, new: str) -> str:
+    """That not everything is shown; empty where it is."""
+    counts = [text.count("\n") + 1 for text in (old, new)]
+    if max(counts) <= MOST_LINES:
+        return ""
+    rest = [text[len(cut(text)) :] for text in (old, new)]
+    what = "the rest is the same" if rest[0] == rest[1] else "the rest differs too: download it"
+    return f"Showing {MOST_LINES:,} of {max(counts):,} lines; {what}."
+
+
+@functools.lru_cache(maxsize=16)
+def rows(old: str, new: str) -> list[dict[str, Any]]:
+    """Pieces for the browser: `[kind, old line, new line, old side, new side]` per row, sides as escaped HTML.
+
+    Of an unchanged row there is one side: it is drawn on both.
+    """
+    left, right = code.lines(old), code.lines(new)
+    found = line_pairs.pieces(line_pairs.pairs(old, new))
+    return [{"fold": piece.is_folded, "rows": [_row(p, left, right) for p in piece.pairs]} for piece in found]
 
 
 @functools.lru_cache(maxsize=64)
 def table_rows(old: str, new: str) -> str:
-    """The table's body as HTML."""
-    left, right = code.lines(old), code.lines(new)
-    pairs = _pairs(old, new)
+    """The body of a table that needs no script: the hunks side by side, how many lines are left out between them."""
     out = []
-    for is_folded, chunk in _folds(pairs):
-        if is_folded:
-            out.append(f'<tr class="fold"><td colspan="4"><button>{len(chunk)} unchanged lines</button></td></tr>')
-        out += [_row(pair, left, right, is_folded) for pair in chunk]
+    for piece in rows(cut(old), cut(new)):
+        if piece["fold"]:
+            out.append(f'<tr class="fold"><td colspan="4">{len(piece["rows"])} unchanged lines</td></tr>')
+            continue
+        for kind, i, j, old_side, new_side in piece["rows"]:
+            new_html = old_side if kind == "=" else new_side
+            sides = _cell(i, old_side, "del", kind in "-~") + _cell(j, new_html, "add", kind in "+~")
+            out.append(f"<tr>{sides}</tr>")
     return "".join(out)
 
 
-@functools.lru_cache(maxsize=64)
-def _pairs(old: str, new: str) -> tuple[Pair, ...]:
-    """(kind, left line, right line); kind is =, ~ (changed), - or +; -1 where a side has no line."""
-    a, b = old.split("\n"), new.split("\n")
-    found: list[Pair] = []
-    for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag == "equal":
-            found += [("=", a0 + k, b0 + k) for k in range(a1 - a0)]
-            continue
-        both = min(a1 - a0, b1 - b0)
-        found += [("~", a0 + k, b0 + k) for k in range(both)]
-        found += [("-", k, -1) for k in range(a0 + both, a1)]
-        found += [("+", -1, k) for k in range(b0 + both, b1)]
-    return tuple(found)
-
-
-def _folds(pairs: tuple[Pair, ...]) -> Iterator[tuple[bool, tuple[Pair, ...]]]:
-    """Cut into what is shown and long unchanged runs, which are folded save for some lines of context."""
-    changed = [i for i, pair in enumerate(pairs) if pair[0] != "="]
-    near = {k for i in changed for k in range(i - CONTEXT, i + CONTEXT + 1)}
-    start = 0
-    while start < len(pairs):
-        is_far = start not in near
-        end = start
-        while end < len(pairs) and (end not in near) is is_far:
-            end += 1
-        yield is_far and end - start > 2, pairs[start:end]
-        start = end
-
-
-def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...], is_folded: bool) -> str:
-    kind, i, j = pair
-    old_line, new_line = left[i] if i >= 0 else (), right[j] if j >= 0 else ()
-    old_spans, new_spans = _changed_spans(old_line, new_line) if kind == "~" else ([], [])
-    cells = _cell(i, old_line, old_spans, "del" if kind in "-~" else "") + _cell(
-        j, new_line, new_spans, "add" if kind in "+~" else ""
-    )
-    return f"<tr{' class=folded hidden' if is_folded else ''}>{cells}</tr>"
-
-
-def _cell(number: int, line: Line, spans: list[Span], look: str) -> str:
+def _cell(number: int, side: str, look: str, is_changed: bool) -> str:
     if number < 0:
         return '<td class="no none"></td><td class="none"></td>'
-    return f'<td class="no {look}">{number + 1}</td><td class="{look}">{_marked(line, spans)}</td>'
+    name = look if is_changed else ""
+    return f'<td class="no {name}">{number + 1}</td><td class="{name}">{side}</td>'
+
+
+def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...]) -> list[Any]:
+    kind, i, j = pair
+    if kind == "=":
+        return ["=", i, j, code.as_html(right[j]), ""]
+    old_line, new_line = left[i] if i >= 0 else (), right[j] if j >= 0 else ()
+    old_spans, new_spans = _changed_spans(old_line, new_line) if kind == "~" else ([], [])
+    return [kind, i, j, _marked(old_line, old_spans), _marked(new_line, new_spans)]
 
 
 def _changed_spans(old: Line, new: Line) -> tuple[list[Span], list[Span]]:

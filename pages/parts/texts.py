@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
 
 LOST = "(this text is missing from the run folder)"
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, or the file that it should be in. `gone` is empty unless that file cannot be read."""
+
+    text: str
+    gone: str = ""
+
+    @property
+    def is_gone(self) -> bool:
+        """True when the run folder has lost it."""
+        return bool(self.gone)
+
+
+def read(run_id: str, blob: str | None) -> Text:
+    """A text of a run, empty for no hash."""
+    if blob is None:
+        return Text("")
+    blobs = Blobs(RunFolder(runs_folder() / run_id).blobs)
+    try:
+        return Text(blobs.get(blob))
+    except OSError:
+        return Text(LOST, str(blobs.folder / blob))
+
+
 def source(run_id: str, blob: str | None) -> str:
     """A text, or a plain word where it is gone."""
-    if blob is None:
-        return ""
-    try:
-        return Blobs(RunFolder(runs_folder() / run_id).blobs).get(blob)
-    except FileNotFoundError:
-        return LOST
+    return read(run_id, blob).text

@@ -1,18 +1,183 @@
-// Side-by-side diff: rows come escaped from the server; unchanged runs open on a click.
-export default function ({ data, parentElement }) {
-  const table = parentElement.querySelector("table")
-  parentElement.querySelector(".summary").textContent = data.summary
-  if (table.shown === data.rows) return
-  table.shown = data.rows
-  table.innerHTML =
-    '<colgroup><col class="num"><col><col class="num"><col></colgroup>' +
-    '<thead><tr><th colspan="2" scope="col"></th><th colspan="2" scope="col"></th></tr></thead><tbody></tbody>'
-  table.querySelectorAll("th").forEach((th, i) => { th.textContent = data.names[i] })
-  table.querySelector("tbody").innerHTML = data.rows
-  table.onclick = event => {
-    if (!event.target.closest("button")) return
-    const fold = event.target.closest("tr")
-    for (let row = fold.nextElementSibling; row?.classList.contains("folded"); row = row.nextElementSibling) row.hidden = false
-    fold.remove()
+// A diff, side by side where there is room and unified where there is not. Sides come escaped from the server; unchanged
+// lines are drawn when they are unfolded. n and p go from hunk to hunk.
+const NARROW_PX = 760
+
+const number = (i, look) => (i < 0 ? '<td class="no none"></td>' : `<td class="no ${look}">${i + 1}</td>`)
+const side = (i, html, look) => number(i, look) + (i < 0 ? '<td class="none"></td>' : `<td class="${look}">${html}</td>`)
+
+function splitRow([kind, i, j, left, right]) {
+  const unchanged = kind === "="
+  return `<tr>${side(i, left, unchanged ? "" : "del")}${side(j, unchanged ? left : right, unchanged ? "" : "add")}</tr>`
+}
+
+function line(i, j, html, look) {
+  return `<tr>${number(i, look)}${number(j, look)}<td class="${look} mark">${html}</td></tr>`
+}
+
+// In a unified diff all removed lines of a block stand before all added ones.
+function unifiedRows(rows) {
+  let out = "", removed = "", added = ""
+  for (const [kind, i, j, left, right] of rows) {
+    if (kind === "=") {
+      out += removed + added + line(i, j, left, "")
+      removed = added = ""
+      continue
+    }
+    if (i >= 0) removed += line(i, -1, left, "del")
+    if (j >= 0) added += line(-1, j, right, "add")
   }
+  return out + removed + added
+}
+
+const isHunk = piece => piece.rows.some(row => row[0] !== "=")
+
+function body(piece, at, state) {
+  const columns = state.unified ? 3 : 4
+  if (piece.fold && !state.open.has(at))
+    return `<tbody class="fold"><tr><td colspan="${columns}"><button data-at="${at}">${piece.rows.length} unchanged lines</button></td></tr></tbody>`
+  const rows = state.unified ? unifiedRows(piece.rows) : piece.rows.map(splitRow).join("")
+  return `<tbody${isHunk(piece) ? ' class="hunk"' : ""}>${rows}</tbody>`
+}
+
+function head(state, names) {
+  const columns = state.unified
+    ? '<col class="num"><col class="num"><col>' : '<col class="num"><col><col class="num"><col>'
+  const cells = state.unified ? '<th colspan="3" scope="col"></th>' : '<th colspan="2" scope="col"></th>'.repeat(2)
+  return [`<colgroup>${columns}</colgroup><thead><tr>${cells}</tr></thead>`, state.unified ? [names.join(" → ")] : names]
+}
+
+function paint(host) {
+  const { state, data } = host
+  const table = host.querySelector("table")
+  const [html, names] = head(state, data.names)
+  table.className = `diff ${state.unified ? "unified" : "split"}`
+  table.innerHTML = html + data.pieces.map((piece, at) => body(piece, at, state)).join("")
+  table.querySelectorAll("th").forEach((th, i) => { th.textContent = names[i] })
+  table.setAttribute("aria-label", `Difference between ${data.names[0]} and ${data.names[1]}`)
+  tell(host)
+}
+
+function tell(host) {
+  const hunks = [...host.querySelectorAll(".hunk")]
+  hunks.forEach((hunk, i) => hunk.classList.toggle("here", i === host.state.at))
+  host.querySelector(".place").textContent =
+    hunks.length ? `hunk ${Math.min(host.state.at, hunks.length - 1) + 1} of ${hunks.length}` : ""
+  const folds = host.data.pieces.filter(piece => piece.fold).length
+  const all = host.querySelector(".all")
+  all.hidden = !folds
+  all.setAttribute("aria-pressed", String(host.state.open.size === folds))
+  all.textContent = host.state.open.size === folds ? "fold unchanged" : "expand all"
+}
+
+function go(host, by) {
+  const hunks = host.querySelectorAll(".hunk")
+  if (!hunks.length) return
+  host.state.at = Math.min(hunks.length - 1, Math.max(0, host.state.at + by))
+  hunks[host.state.at].scrollIntoView({ block: "center" })
+  tell(host)
+}
+
+// After scrolling by hand the next key goes on from what is on the screen.
+function follow(host) {
+  const middle = window.innerHeight / 2
+  const hunks = [...host.querySelectorAll(".hunk")]
+  const near = hunks.findLastIndex(hunk => hunk.getBoundingClientRect().top <= middle)
+  if (near < 0 || near === host.state.at) return
+  host.state.at = near
+  tell(host)
+}
+
+function asText(html) {
+  const box = document.createElement("div")
+  box.innerHTML = html
+  return box.textContent
+}
+
+function patchText({ pieces, names }) {
+  const out = [`--- ${names[0]}`, `+++ ${names[1]}`]
+  for (const piece of pieces.filter(isHunk)) {
+    let removed = [], added = []
+    const flush = () => { out.push(...removed, ...added); removed = []; added = [] }
+    out.push("@@")
+    for (const [kind, i, j, left, right] of piece.rows) {
+      if (kind === "=") { flush(); out.push(` ${asText(left)}`); continue }
+      if (i >= 0) removed.push(`-${asText(left)}`)
+      if (j >= 0) added.push(`+${asText(right)}`)
+    }
+    flush()
+  }
+  return out.join("\n") + "\n"
+}
+
+async function copy(host, button) {
+  try {
+    await navigator.clipboard.writeText(patchText(host.data))
+    button.textContent = "copied"
+  } catch {
+    button.textContent = "not allowed here"
+  }
+  clearTimeout(button.timer)
+  button.timer = setTimeout(() => { button.textContent = "copy" }, 2000)
+}
+
+function click(host, button) {
+  if (button.classList.contains("previous")) return go(host, -1)
+  if (button.classList.contains("next")) return go(host, 1)
+  if (button.classList.contains("copy")) return copy(host, button)
+  if (button.classList.contains("all")) {
+    const folds = host.data.pieces.flatMap((piece, at) => (piece.fold ? [at] : []))
+    host.state.open = host.state.open.size === folds.length ? new Set() : new Set(folds)
+    return paint(host)
+  }
+  host.state.open.add(Number(button.dataset.at))
+  button.closest("tbody").outerHTML = body(host.data.pieces[button.dataset.at], Number(button.dataset.at), host.state)
+  tell(host)
+}
+
+function isTyping(event) {
+  const target = event.composedPath()[0]
+  return event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+}
+
+export default function ({ data, parentElement }) {
+  const host = parentElement.querySelector(".host")
+  const wanted = JSON.stringify([data.names, data.summary, data.left_out, data.pieces.length, data.is_compact])
+  host.data = data
+  host.classList.toggle("compact", data.is_compact)
+  host.querySelector(".summary").textContent = data.summary
+  host.querySelector(".left_out").textContent = data.left_out
+  const isNarrow = () => data.is_compact || host.clientWidth < NARROW_PX
+  if (host.wanted !== wanted || host.pieces !== JSON.stringify(data.pieces)) {
+    host.wanted = wanted
+    host.pieces = JSON.stringify(data.pieces)
+    host.state = { unified: isNarrow(), open: new Set(), at: 0 }
+    paint(host)
+  }
+  host.onclick = event => {
+    const button = event.target.closest("button")
+    if (button) click(host, button)
+  }
+  host.onkey = event => {
+    if (isTyping(event) || !host.isConnected || !["n", "p"].includes(event.key)) return
+    event.preventDefault()
+    go(host, event.key === "n" ? 1 : -1)
+  }
+  host.onscrolled = () => follow(host)
+  const key = event => host.onkey(event), scrolled = () => host.onscrolled()
+  host.leave?.()
+  if (!data.is_compact) document.addEventListener("keydown", key)
+  document.addEventListener("wheel", scrolled, { passive: true })
+  const sized = new ResizeObserver(() => {
+    if (host.clientWidth && isNarrow() !== host.state.unified) {
+      host.state.unified = isNarrow()
+      paint(host)
+    }
+  })
+  sized.observe(host)
+  host.leave = () => {
+    document.removeEventListener("keydown", key)
+    document.removeEventListener("wheel", scrolled)
+    sized.disconnect()
+  }
+  return () => host.leave()
 }
