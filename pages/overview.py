@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, now, pulse, runs_table, steering_access
+from pages.parts import alert_list, index, now, pulse, runs_table, steering_access
 from storage import folder, queries
 
 PAGE_SIZE = 50
@@ -28,7 +28,7 @@ def live() -> None:
     now.watch(unfinished, is_overview=True, version=version + pulse.engines(unfinished))
     waiting = [name for name in queries.waiting_runs(db) if pulse.has_engine(name)]
     runs_table.headline(shown, states, total, len(waiting))
-    opened = runs_table.draw(shown, states)
+    opened = runs_table.draw(shown, states, alert_list.of_runs(states))
     if today := "; ".join(f"{used:g} of {allowed:g} {name}" for name, used, allowed in supervisor.spent_today()):
         st.caption(f":material/today: Spent today by all runs: {today}")
     first = (number - 1) * PAGE_SIZE + 1

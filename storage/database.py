@@ -99,6 +99,11 @@ class Database:
         """The same for one run; 0 while nothing has changed since the index was opened."""
         return self._versions.get(run_id, 0)
 
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The versions of all runs that have changed since the index was opened."""
+        return self._versions
+
     def mark_changed(self, run_ids: Iterable[str]) -> None:
         """Tell readers that these runs have new rows."""
         with self._changed:

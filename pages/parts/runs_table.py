@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import table, wording
+from pages.parts import alert_list, table, wording
+from pages.parts.alerts import Alert
 from storage.queries import RunRow
 from storage.records import RunState
 
@@ -23,9 +24,12 @@ COLUMNS = [
 ]
 
 
-def draw(shown: Sequence[RunRow], states: Mapping[str, RunState]) -> str | None:
+def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], alerts: Mapping[str, Sequence[Alert]]) -> str | None:
     """Draw the table; the id of the run opened just now, if any."""
-    rows = [table.Row(run.run_id, _cells(run, states[run.run_id]), f"run?run={run.run_id}") for run in shown]
+    rows = [
+        table.Row(run.run_id, _cells(run, states[run.run_id], alerts.get(run.run_id, ())), f"run?run={run.run_id}")
+        for run in shown
+    ]
     return table.draw("Runs, newest first", COLUMNS, rows, key="runs")
 
 
@@ -43,8 +47,9 @@ def headline(shown: Sequence[RunRow], states: Mapping[str, RunState], total: int
     st.markdown("  ".join(parts))
 
 
-def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
+def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, table.Cell]:
     badges = [table.pill("demo", "gray")] if run.is_demo else []
+    badges += alert_list.badge(alerts)
     return {
         "run": table.link(
             run.title, f"{run.kernel_class} · {run.toolchain} · {run.model} · {run.run_id[-20:]}", badges

@@ -33,6 +33,11 @@ from storage.queries.evaluations import timing_samples as timing_samples
 from storage.queries.failures import ErrorGroupRow as ErrorGroupRow
 from storage.queries.failures import count_error_groups as count_error_groups
 from storage.queries.failures import error_groups as error_groups
+from storage.queries.families import NEWEST as NEWEST
+from storage.queries.families import FamilyRow as FamilyRow
+from storage.queries.families import RollBackRow as RollBackRow
+from storage.queries.families import family as family
+from storage.queries.families import roll_backs as roll_backs
 from storage.queries.feed import FeedKind as FeedKind
 from storage.queries.feed import FeedRow as FeedRow
 from storage.queries.feed import feed as feed
@@ -61,6 +66,7 @@ from storage.queries.person import imported as imported
 from storage.queries.person import open_leave as open_leave
 from storage.queries.person import open_question as open_question
 from storage.queries.person import waiting_runs as waiting_runs
+from storage.queries.points import FEW_POINTS as FEW_POINTS
 from storage.queries.points import FailureRow as FailureRow
 from storage.queries.points import PointRow as PointRow
 from storage.queries.points import UnappliedRow as UnappliedRow

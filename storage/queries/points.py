@@ -10,7 +10,7 @@ from storage.queries.attempts import AttemptRow
 from storage.records import Verdict
 
 COLUMNS = 300  # of two pixels or more each
-FEW = 900  # kernels up to which every one is a point of its own
+FEW_POINTS = 900  # kernels up to which every one is a point of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ _FAILURES = f"""{_PLACED}
 SELECT arg_max(x, seq) AS x, verdict, count(*) AS count, arg_max(candidate_id, seq) AS candidate_id,
     max(number) AS number, arg_max(depth, seq) AS depth, arg_max(summary, seq) AS summary,
     arg_max(message, seq) AS message
-FROM sorted WHERE verdict <> 'passed' GROUP BY place, verdict ORDER BY max(seq)
+FROM sorted WHERE verdict <> 'passed' GROUP BY place, verdict, candidate_id = $selected ORDER BY max(seq)
 """
 
 
-def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW) -> list[PointRow]:
+def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[PointRow]:
     """Correct and timed kernels in the order they were made.
 
     Of more than `few` kernels, the fastest and the slowest of each column of pixels; never without the best one, the
@@ -78,21 +78,23 @@ def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW) -> 
     return fetch.rows(db, PointRow, _POINTS, parameters)
 
 
-def failures(db: Database, run_id: str, few: int = FEW) -> list[FailureRow]:
-    """Failed kernels by place and verdict; their counts add up to all there are."""
-    return fetch.rows(db, FailureRow, _FAILURES, {"run": run_id, "width": _width(db, run_id, few)})
+def failures(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[FailureRow]:
+    """Failed kernels by place and verdict, the selected one by itself; their counts add up to all there are."""
+    parameters = {"run": run_id, "width": _width(db, run_id, few), "selected": selected_id}
+    return fetch.rows(db, FailureRow, _FAILURES, parameters)
 
 
-def unapplied(db: Database, run_id: str) -> list[UnappliedRow]:
-    """Edits that could not be applied, by depth."""
+def unapplied(db: Database, run_id: str, few: int = FEW_POINTS) -> list[UnappliedRow]:
+    """Edits that could not be applied, by depth; in a very long run by stretches, told at their last depth."""
     sql = """
     WITH ended AS (SELECT step FROM steps WHERE run_id = $run AND phase = 'finished' AND outcome = 'patch_failed'),
      begun AS (SELECT step, max(depth) AS depth FROM steps WHERE run_id = $run AND phase = 'started' GROUP BY step),
      tried AS (SELECT step, arg_max(reason, seq) AS reason FROM patches
         WHERE run_id = $run AND NOT is_applied GROUP BY step)
-    SELECT depth, count(*) AS count, coalesce(arg_max(reason, step), '') AS reason
-    FROM ended JOIN begun USING (step) LEFT JOIN tried USING (step) GROUP BY depth ORDER BY depth"""
-    return fetch.rows(db, UnappliedRow, sql, {"run": run_id})
+    SELECT max(depth) AS depth, count(*) AS count, coalesce(arg_max(reason, step), '') AS reason
+    FROM ended JOIN begun USING (step) LEFT JOIN tried USING (step)
+    GROUP BY CASE WHEN $width = 0 THEN depth ELSE floor(depth / $width) END ORDER BY depth"""
+    return fetch.rows(db, UnappliedRow, sql, {"run": run_id, "width": _width(db, run_id, few)})
 
 
 def _width(db: Database, run_id: str, few: int) -> float:

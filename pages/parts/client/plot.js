@@ -80,7 +80,7 @@ async function draw(host, data, current) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const host = parentElement.querySelector(".figure")
-  host.style.height = `${data.height}px`
+  host.style.height = typeof data.height === "number" ? `${data.height}px` : data.height
   host.setAttribute("aria-label", data.name)
   host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
   draw(host, data).catch(error => { host.textContent = `${data.name}: ${error.message}` })
