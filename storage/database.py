@@ -64,12 +64,16 @@ class Database:
     @contextlib.contextmanager
     def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor of the calling thread's own; it sees what is committed."""
-        with self._cursors:
-            cursor = self._connection.cursor()
+        cursor = self.open_cursor()
         try:
             yield cursor
         finally:
             cursor.close()
+
+    def open_cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor for the caller to close."""
+        with self._cursors:
+            return self._connection.cursor()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:

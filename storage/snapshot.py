@@ -18,8 +18,7 @@ class Snapshot(Database):
     """
 
     def __init__(self, live: Database) -> None:
-        with live.reader() as cursor:
-            self._cursor = cursor.cursor()
+        self._cursor = live.open_cursor()
         self._turn = threading.RLock()
         self._cursor.execute("BEGIN")
         self._cursor.execute("SELECT count(*) FROM runs").fetchall()  # Trap: the moment is that of the first query

@@ -96,7 +96,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
                    "itemsizing": "constant"},
         "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",
                        "font": {"color": "@text-color", "size": 12}, "namelength": -1},
-        "shapes": [*marks.phase_bands(rows.phases, last), *shapes, *flags, marks.LANE],
+        "shapes": [*marks.phase_bands(rows.phases), *shapes, *flags, marks.LANE],
         "annotations": [*(marks.in_log_units(notes) if is_log else notes), *flag_notes],
     }  # fmt: skip
 

@@ -31,8 +31,6 @@ def draw(run: RunRow, candidate_id: str) -> None:
 def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"#### Kernel {kernel.number}" if kernel else "#### Kernel", width="content")
-        if kernel:
-            candidate_header.badges(kernel)
         st.space("stretch")
         previous_id, next_id = (place.previous_id, place.next_id) if place else (None, None)
         for label, icon, key, shortcut, other in (
@@ -47,6 +45,9 @@ def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) 
             "", icon=":material/close:", key="panel_close", help="Close the kernel", shortcut="Escape", type="tertiary",
             on_click=selection.clear,
         )  # fmt: skip
+    if kernel:
+        with st.container(horizontal=True, gap="small"):
+            candidate_header.badges(kernel)
 
 
 def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None) -> None:

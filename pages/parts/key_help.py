@@ -15,6 +15,6 @@ KEYS = (
 
 def draw() -> None:
     """The list; no key does anything while a person types."""
-    with st.popover("", icon=":material/keyboard:", key="keys", type="tertiary", help="Keyboard shortcuts"):
+    with st.popover("Keys", key="keys", type="tertiary", help="keyboard shortcuts"):
         st.markdown("\n".join(f"- `{key}` {what}" for key, what in KEYS))
         st.caption("Keys do nothing while you type.")

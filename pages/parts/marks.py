@@ -64,18 +64,21 @@ def reference_lines(
     return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
 
 
-def phase_bands(phases: Sequence[Phase], last: float) -> list[Shape]:
+def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
     """A ribbon over the chart that names the phases, and a tint under the profile-guided ones.
 
-    `last` is the last depth on the axis: a name that would not fit into its part of the ribbon is shortened.
+    Each name comes in several lengths: the browser, which knows how wide the chart is, takes the longest that fits.
     """
     shapes: list[Shape] = []
     for i, phase in enumerate(phases):
         tone = "violet" if phase.is_profile_guided else "blue"
         x0, x1 = phase.first - 0.7 if phase.first else -0.75, phase.last + 0.3
         goes_on = i > 0 and phases[i - 1].is_profile_guided is phase.is_profile_guided
-        text = "" if goes_on else _fitting(phase, (x1 - x0) / (last + 1.25))
-        label = {"text": text, "textposition": "middle center", "font": {"size": 11, "color": f"@{tone}-text-color"}}
+        label = {
+            "texts": [] if goes_on else _lengths(phase),
+            "textposition": "middle center",
+            "font": {"size": 11, "color": f"@{tone}-text-color"},
+        }
         across = {"type": "rect", "xref": "x", "x0": x0, "x1": x1, "yref": "paper", "line": {"width": 0}}
         faint = 45 if phase.is_planned else 100
         shapes.append(across | {"y0": RIBBON, "y1": 1, "layer": "below", "label": label,
@@ -86,10 +89,11 @@ def phase_bands(phases: Sequence[Phase], last: float) -> list[Shape]:
     return shapes
 
 
-def _fitting(phase: Phase, share: float) -> str:
-    """The name as long as that share of the chart's width has room for it, on a telephone too."""
-    name = phase.name + (" (planned)" if phase.is_planned and share > 0.5 else "")
-    return name if share > 0.36 else name.split("-")[0].split()[0] if share > 0.16 else ""
+def _lengths(phase: Phase) -> list[str]:
+    """The phase's name, the longest first."""
+    short = "profile-guided" if phase.is_profile_guided else "structural"
+    planned = [f"{phase.name}, planned"] if phase.is_planned else []
+    return [*planned, phase.name, short, short.split("-")[0], ""]
 
 
 def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:

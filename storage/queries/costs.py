@@ -36,7 +36,8 @@ def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
         GROUP BY step),
      paid AS (SELECT * FROM model_calls WHERE run_id = $run AND step IN (SELECT step FROM wrote))
     SELECT (SELECT count(*) FROM paid) AS calls,
-        (SELECT CASE WHEN count(*) = 0 THEN 0 WHEN count(*) = count(input_tokens) THEN sum(input_tokens + coalesce(output_tokens, 0))::BIGINT END
+        (SELECT CASE WHEN count(*) = 0 THEN 0 WHEN count(*) = count(input_tokens)
+            THEN sum(input_tokens + coalesce(output_tokens, 0))::BIGINT END
             FROM paid) AS tokens,
         (SELECT CASE WHEN count(*) = 0 THEN 0.0 WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END FROM paid)
             AS cost_usd,

@@ -39,6 +39,17 @@ function computed(value, probe) {
   return value
 }
 
+// A shape's label may come in several lengths, the longest first: the first that its shape has room for is drawn.
+function fitLabels(layout, width) {
+  for (const shape of layout.shapes || []) {
+    if (!shape.label?.texts) continue
+    const [low, high] = layout.xaxis.range
+    const room = ((width - layout.margin.l - layout.margin.r) * (shape.x1 - shape.x0)) / (high - low)
+    shape.label.text = shape.label.texts.find(text => 6.2 * text.length < room) ?? ""
+    delete shape.label.texts
+  }
+}
+
 function remembered(layout, key) {
   for (const [axis, range] of Object.entries(zoomOf.get(key) || {}))
     layout[axis] = { ...layout[axis], range, autorange: false }
@@ -63,6 +74,7 @@ async function draw(host, data, current) {
   const isFirst = !host.dataset.drawn
   host.dataset.drawn = wanted
   const figure = computed(themed(data.figure, style), host.parentElement.querySelector(".probe"))
+  fitLabels(figure.layout, host.clientWidth)
   figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
     displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
