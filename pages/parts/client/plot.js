@@ -59,7 +59,8 @@ function remembered(layout, key) {
 function remember(host, key, change) {
   const zoom = { ...zoomOf.get(key) }
   for (const axis of ["xaxis", "yaxis"]) {
-    if (change[`${axis}.autorange`]) delete zoom[axis]
+    // Trap: a double click puts an axis with a range of its own back to that range, and says so in another form.
+    if (change[`${axis}.autorange`] || `${axis}.range` in change) delete zoom[axis]
     else if (`${axis}.range[0]` in change) zoom[axis] = [change[`${axis}.range[0]`], change[`${axis}.range[1]`]]
   }
   zoomOf.set(key, zoom)
@@ -77,7 +78,7 @@ async function draw(host, data, current) {
   fitLabels(figure.layout, host.clientWidth)
   figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
-    displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
+    displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize", doubleClickDelay: 250,
     modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   })
   if (!isFirst) return
