@@ -13,8 +13,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, routes
-from storage import folder
+from pages.parts import access, index, routes
+from storage import folder, read_only
 from storage.database import DatabaseError
 
 
@@ -35,8 +35,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 def start_demo() -> None:
     """On the very first start show a run at work instead of an empty page."""
-    is_unwanted = os.environ.get("TILEWRIGHT_NO_DEMO") or os.environ.get("TILEWRIGHT_READ_ONLY")
-    if is_unwanted or any(folder.all_runs()):
+    if os.environ.get("TILEWRIGHT_NO_DEMO") or read_only.is_on() or any(folder.all_runs()):
         return
     try:
         supervisor.start(supervisor.demo_settings())
@@ -49,5 +48,8 @@ app = st.App(
     "pages/_main.py",
     lifespan=lifespan,
     routes=routes.ROUTES,
-    middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"])],
+    middleware=[
+        Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"]),
+        Middleware(access.Gate),
+    ],
 )

@@ -50,7 +50,7 @@ MUTATIONS = [
         ('return self._held("after all trials") or self._weights()', "return self._weights()"),
     ),
     *of(
-        "sides",
+        "call_checks",
         CHECKS,
         ('if all(map(contract.is_same, bench.shared["own"], first)):', "if True:"),
         ("    if not changed:\n", "    if True:\n"),

@@ -14,22 +14,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import recording_runs, tasks
+from engine import forking, recording_runs, remeasuring, replaying, tasks
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.recording import read_recording, shipped_recording
-from storage import liveness
+from storage import commands, liveness, read_only, remeasurements
 from storage.attendance import MANUAL
-from storage.folder import RunFolder, home, runs_folder
+from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.models import ModelRole, for_role
-from storage.records import Budget, KernelClass, RunSettings, Switch
+from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO_TASK = "square_matmul"
@@ -204,8 +204,9 @@ def start(settings: RunSettings) -> RunFolder:
     """Write the run's folder and start its engine.
 
     Raises:
-        EngineError: the engine could not be started; its log is quoted.
+        EngineError: the server is read-only, or the engine could not be started; its log is quoted.
     """
+    read_only.guard(EngineError, "start runs")
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
     resume(folder)
@@ -216,14 +217,23 @@ def resume(folder: RunFolder) -> None:
     """Start an engine on an existing run; it goes on where the journal ends.
 
     Raises:
-        EngineError: an engine is already at work, or it could not be started.
+        EngineError: the server is read-only, an engine is already at work, or it could not be started.
     """
+    read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"an engine is already working on run {folder.run_id}")
+    _launch(folder, "resume", folder.run_id)
+
+
+def _launch(folder: RunFolder, *verb: str) -> None:
+    """Start a process of its own through a launcher that ends at once, so no server is its parent or has to reap it.
+
+    Raises:
+        EngineError: it did not start; its log is quoted.
+    """
     with open(folder.log_file, "ab") as log:
-        # The launcher starts the engine and exits at once, so no server is the engine's parent or has to reap it.
         launcher = subprocess.run(
-            [sys.executable, "-m", "engine", "resume", folder.run_id, "--background"],
+            [sys.executable, "-m", "engine", *verb, "--background"],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -236,20 +246,94 @@ def resume(folder: RunFolder) -> None:
         raise EngineError(f"the engine did not start; its log ends with:\n{_tail(folder.log_file)}")
 
 
+def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:
+    """Start a new run that begins with a kernel of another one, judged anew before it counts.
+
+    `changes` are fields of the settings that differ: model, budget, kernel_class, base_policy, expose_from_depth.
+
+    Raises:
+        EngineError: no such kernel, the model cannot keep to the money budget, or the engine did not start.
+        FileNotFoundError: the kernel's text is missing.
+    """
+    read_only.guard(EngineError, "fork runs")
+    settings = forking.fork_settings(folder, candidate_id, **changes)
+    see_that_money_can_be_kept(settings)
+    made = forking.lay_out(settings, folder)
+    if hint.strip():
+        commands.send(made.commands_file, CommandKind.HINT, hint.strip(), asked_by)
+    return start(settings)
+
+
+def start_replay(run_id: str, speed: float | None, within_s: float = 120.0) -> RunFolder:
+    """Start telling a run once more, `speed` times as fast; without a speed within so many seconds.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: the run is still at work, cannot be replayed, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "replay runs")
+    original = find_run(run_id)
+    if liveness.is_held(original):
+        raise EngineError(f"an engine is still working on run {run_id}: there is no end to tell yet")
+    folder = replaying.prepare(replaying.settings_of(original, speed, within_s), original)
+    resume(folder)
+    return folder
+
+
+def delete_replay(run_id: str) -> None:
+    """Delete a replay's folder; the run it told is not touched.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: it is no replay, it could not be ended, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "delete replays")
+    folder = find_run(run_id)
+    if folder.read_settings().replay_of is None:
+        raise EngineError(f"{run_id} is no replay: only replays can be deleted")
+    if liveness.is_held(folder) and not stop(folder):
+        raise EngineError(f"the replay {run_id} could not be ended")
+    shutil.rmtree(folder.path)
+
+
+def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = remeasurements.ROUNDS) -> str:
+    """Start timing two kernels again, each a run and a kernel's number or id; returns the re-measurement's id.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: they cannot be measured against one baseline, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "measure kernels")
+    request = remeasuring.request_of(first, second, rounds)
+    _launch(remeasurements.create(request), "remeasure", "--go-on", request.remeasure_id)
+    return request.remeasure_id
+
+
+def stop_remeasuring(remeasure_id: str) -> bool:
+    """End a re-measurement now. False when none was at work."""
+    return stop(remeasurements.folder_of(remeasure_id))
+
+
 def is_alive(folder: RunFolder) -> bool:
     """True while an engine works on the run."""
     return liveness.is_held(folder)
 
 
-def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
+def stop(folder: RunFolder, grace_s: float = 5.0, tell: Callable[[str], None] = lambda word: None) -> bool:
     """End an engine now, without waiting for its step: SIGTERM, then SIGKILL to its session. False if none lived.
 
     The journal stays whole and the run can be resumed. To end a run in an orderly way send it the stop command.
+    `tell` hears each step of it as it is taken, in words for a person.
+
+    Raises:
+        EngineError: the server is read-only.
     """
+    read_only.guard(EngineError, "stop runs")
     pid = _engine_pid(folder)
     if pid is None or not liveness.is_held(folder):
         return False
     for number in (signal.SIGTERM, signal.SIGKILL):
+        tell(f"{number.name} to the engine and all it started; {grace_s:g} s to end")
         try:
             os.killpg(pid, number)
         except ProcessLookupError:

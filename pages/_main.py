@@ -6,18 +6,24 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.parts import login
+
 ASSETS = Path(__file__).parent / "assets"
 
 st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
+login.pass_or_stop()
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
+        st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
         st.Page("models.py", title="Models", icon=":material/forum:"),
         st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
         st.Page("system.py", title="System", icon=":material/dns:"),
         st.Page("run.py", title="Run", visibility="hidden"),
         st.Page("candidate.py", title="Kernel", visibility="hidden"),
+        st.Page("edit.py", title="Edit by hand", visibility="hidden"),
+        st.Page("steering.py", title="Steering", visibility="hidden"),
     ],
     position="top",
 )

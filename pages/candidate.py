@@ -7,10 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.parts import (
+    address,
     candidate_header,
     diff_tab,
     errors_tab,
     index,
+    kernel_actions,
     missing,
     now,
     profile_tab,
@@ -25,6 +27,7 @@ from storage.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
+address.confirm(f"{run_id}/{candidate_id}")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,
@@ -58,6 +61,7 @@ def live() -> None:
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     candidate_header.draw(run, candidate)
+    kernel_actions.draw(run, candidate)
     wanted_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if wanted_tab in TABS and st.session_state.get("tab") != wanted_tab:

@@ -11,13 +11,13 @@ import torch
 
 from engine.evaluation import comparison, contract, failures, findings, poison, tolerance, trials
 from engine.evaluation.bench import Bench, CandidateFailed, shapes
+from engine.evaluation.call_checks import held_failure, special_failure, varies_note, weights_failure
 from engine.evaluation.calling import call_candidate
 from engine.evaluation.contract import mutation_failure, structure_failure
 from engine.evaluation.failures import Failure
 from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.pattern import of_precision
 from engine.evaluation.poison import Poison
-from engine.evaluation.sides import held_failure, special_failure, varies_note, weights_failure
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Trial
 from engine.evaluation.values import Style
 from engine.evaluation.weighing import Weighed, typical_error, weigh, wrong_values

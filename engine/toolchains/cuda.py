@@ -15,7 +15,7 @@ from engine.evaluation.limits import Limits, Times
 from engine.profiling.device import ceilings
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.tasks import Task
-from engine.toolchains.device import installation
+from engine.toolchains.device import gate, installation
 from engine.toolchains.device.installation import DeviceInstallation
 from engine.toolchains.judged import AMPLE, JudgedToolchain
 from storage import codec
@@ -64,7 +64,7 @@ class CudaToolchain(JudgedToolchain):
     @property
     def cache(self) -> Path:
         """Libraries, precompiled headers and measurements of the device; safe to delete."""
-        return home() / "cache" / "cuda"
+        return gate.cache_folder()
 
     @property
     def lease_file(self) -> Path:

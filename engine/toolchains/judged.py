@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 
 
-class JudgedToolchain:
+class JudgedToolchain(ABC):
     """Compile, check and time through a judge. A kind of machine adds its installation, its limit and its profiler."""
 
     name = ""
@@ -53,23 +54,23 @@ class JudgedToolchain:
         self.close()
 
     @property
+    @abstractmethod
     def cache(self) -> Path:
         """Libraries, precompiled headers and machine measurements; safe to delete."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def lease_file(self) -> Path:
         """Held while timing or profiling: one such job at a time per device."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def here(self) -> Any:
         """Compiler and headers of this machine, a dataclass with a `fingerprint`.
 
         Raises:
             ToolchainError: something is missing.
         """
-        raise NotImplementedError
 
     @property
     def device_files(self) -> tuple[str, ...]:
@@ -80,8 +81,9 @@ class JudgedToolchain:
         """What this machine can do at the task's size, and what the task needs at least."""
         return self._limit(task, again=True)
 
+    @abstractmethod
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        raise NotImplementedError
+        """The same, from what was measured before unless `again`."""
 
     @property
     def fingerprint(self) -> str:

@@ -59,3 +59,8 @@ def looking_at(db: Database | None) -> Iterator[None]:
         yield
     finally:
         _looked_at.reset(token)
+
+
+def ingest() -> Ingest:
+    """What fills the open database."""
+    return _opened[-1].ingest

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from pages.parts import index, pulse
+from pages.parts import api, index, pulse
 from storage import folder, queries
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
@@ -68,4 +68,5 @@ ROUTES = [
     Route("/api/pulse", get_pulse),
     Route("/api/stream", get_stream),
     Route("/assets/plotly.min.js", get_plotly),
+    *api.ROUTES,
 ]

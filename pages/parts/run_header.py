@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import alert_list, attendance_panel, freeze, index, key_help, steering_access, wording
+from pages.parts import alert_list, freeze, index, key_help, replay_mark, run_menu, steering_access, wording
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -17,22 +17,22 @@ def draw(run: RunRow, state: RunState) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
         st.subheader(run.title.capitalize(), anchor=False, width="content")
+        replay_mark.badge(run)
         if run.is_demo:
             st.badge("demo", color="gray", help="recorded replies; everything else really happens")
         _divergence(run)
         st.caption(
             f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)}", width="content"
         )
-        may_save = run.model_calls and steering_access.is_allowed()
-        if may_save and st.button("Save as recording", icon=":material/save:", key="save_recording"):
-            attendance_panel.save_recording(run)
         problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
         st.space("stretch")
         alert_list.draw(run, state)
         freeze.button(run.run_id)
         key_help.draw()
+        run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
+        replay_mark.banner(run)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         _alert(run, state)

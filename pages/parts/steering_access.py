@@ -1,10 +1,10 @@
-"""Whether this server lets people steer. storage.commands refuses as well; pages only hide what it would refuse."""
+"""Whether this server lets people steer. storage.read_only refuses as well; pages only hide what it would refuse."""
 
 from __future__ import annotations
 
-import os
+from storage import read_only
 
 
 def is_allowed() -> bool:
     """False when TILEWRIGHT_READ_ONLY is set."""
-    return not os.environ.get("TILEWRIGHT_READ_ONLY")
+    return not read_only.is_on()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import time
 from datetime import datetime
@@ -102,7 +103,16 @@ COMMAND_NAME = {
     CommandKind.COLLECT: "collect profiles",
     CommandKind.EXPOSE: "show profiles to the model",
     CommandKind.ROLL_BACK: "roll back",
+    CommandKind.SET_BASE: "set base kernel",
+    CommandKind.PIN: "pin",
+    CommandKind.UNPIN: "unpin",
     CommandKind.HINT: "hint",
+    CommandKind.BAN: "must not use",
+    CommandKind.REQUIRE: "must use",
+    CommandKind.LIFT: "lift rule",
+    CommandKind.SUBMIT: "kernel by hand",
+    CommandKind.RETRY: "do a step again",
+    CommandKind.SET_MODEL: "model",
     CommandKind.ANSWER: "answer",
     CommandKind.TAKE_OVER: "answer calls by hand",
     CommandKind.ASK_FIRST: "ask before steps",
@@ -242,6 +252,11 @@ def cut(text: str, length: int) -> str:
     """One line of at most so many characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+
+
+def escaped(text: str, length: int = 110) -> str:
+    """One line for a chart's label, which reads HTML."""
+    return html.escape(cut(text, length), quote=False)
 
 
 def plain(text: str) -> str:

@@ -30,7 +30,7 @@ class PatchRateRow:
 
 _RATES = """
 WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
-        GROUP BY run_id, step, call),
+        WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL) GROUP BY run_id, step, call),
     tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
     climbed AS (SELECT run_id, step, arg_min(model, call) AS model,
         arg_max(rung, call) FILTER (WHERE is_applied) AS rung
@@ -53,5 +53,5 @@ FROM called LEFT JOIN read r USING (model) LEFT JOIN ended e USING (model) GROUP
 
 
 def patch_rates(db: Database) -> list[PatchRateRow]:
-    """Every model that has replied, the busiest first."""
+    """Every model that has replied, the busiest first. What a replay tells once more is not counted twice."""
     return fetch.rows(db, PatchRateRow, _RATES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.database import Database
@@ -16,7 +17,9 @@ class RunRow:
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
     None before the first step; `depths` the budget. `curve` has the speed-up of the best kernel so far after each
     finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
-    `cost_usd` is None when the price of any call is unknown. `last_error` is one line.
+    `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
+    `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
+    measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
     """
 
     run_id: str
@@ -24,6 +27,7 @@ class RunRow:
     title: str
     kernel_class: KernelClass
     toolchain: str
+    device: str
     model: str
     state: RunState
     state_reason: str
@@ -48,6 +52,9 @@ class RunRow:
     last_error: str
     waiting_reason: str
     is_demo: bool
+    replay_of: str | None
+    has_recorded_replies: bool
+    is_imported: bool
 
 
 _RUNS = """
@@ -78,10 +85,14 @@ WITH chosen AS ({chosen}),
     OVER (PARTITION BY d.run_id ORDER BY d.seq) AS speedup
     FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
     WHERE d.run_id IN (SELECT run_id FROM chosen)),
+ owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
  curves AS (SELECT run_id, list(speedup ORDER BY seq) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
-    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.model,
+    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain,
+    coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
     reached.depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
     best.speedup_high AS best_high, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
@@ -92,11 +103,13 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
-    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo
+    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo, r.replay_of,
+    r.recording IS NOT NULL AS has_recorded_replies, brought.run_id IS NOT NULL AS is_imported
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN curves USING (run_id)
+LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 
@@ -105,6 +118,13 @@ def overview(db: Database, limit: int = 200, offset: int = 0) -> list[RunRow]:
     """Runs, newest first."""
     chosen = "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC LIMIT ? OFFSET ?"
     return fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), [limit, offset])
+
+
+def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
+    """These runs, in this order; one that has gone is left out."""
+    chosen = "SELECT * FROM runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
+    found = {row.run_id: row for row in fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), [list(run_ids)])}
+    return [found[name] for name in run_ids if name in found]
 
 
 def count_runs(db: Database) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine import tasks
 from engine.evaluation.clock import Call, Clock
 from engine.evaluation.remembering import Recall, Twice
 from engine.tasks import Task
@@ -53,8 +54,10 @@ def test_a_second_call_that_work_cannot_explain_is_a_memory(
         ),
     ],
 )
-def test_a_result_kept_under_any_key_is_refused(cpu: CpuToolchain, small_swish: Task, lines: tuple[str, ...]) -> None:
-    result = cpu.time(small_swish, forward(*lines))
+def test_a_result_kept_under_any_key_is_refused(cpu: CpuToolchain, lines: tuple[str, ...]) -> None:
+    # Long beside what the clock resolves on a busy machine: a shorter call may pass, at its true speed.
+    swish = tasks.find("swish").task("cpu", {"batch_size": 256, "dim": 4096})
+    result = cpu.time(swish, forward(*lines))
     assert isinstance(result, CheckResult)
     assert result.verdict is Verdict.REFUSED, result.message
     assert "remembers" in result.message

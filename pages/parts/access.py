@@ -1,0 +1,99 @@
+"""Who may look. Nobody is asked for a name unless a login is configured; then pages and routes alike stay shut.
+
+Streamlit keeps a login (OpenID Connect) in a signed cookie and tells pages who it is; routes read the same cookie.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit.auth_util import (
+    get_cookie_with_chunks,
+    get_origin_from_redirect_uri,
+    get_secrets_auth_section,
+    get_signing_secret,
+)
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
+USERS_VARIABLE = "TILEWRIGHT_USERS"
+OURS = ("/api/", "/metrics")
+FOR_PAGES = ("/api/pulse", "/api/stream")
+
+
+def is_login_wanted() -> bool:
+    """True when secrets.toml has a section [auth]."""
+    return bool(get_secrets_auth_section())
+
+
+def is_welcome(user: Mapping[str, Any]) -> bool:
+    """True for somebody who is logged in and, where TILEWRIGHT_USERS names addresses or @domains, is one of them."""
+    if not user.get("is_logged_in"):
+        return False
+    named = [one.strip().lower() for one in os.environ.get(USERS_VARIABLE, "").split(",") if one.strip()]
+    address = str(user.get("email") or "").lower()
+    is_proven = user.get("email_verified", True) is not False
+    return not named or (
+        is_proven and any(address == one or (one[0] == "@" and address.endswith(one)) for one in named)
+    )
+
+
+def person() -> str:
+    """Who looks at this page, for the audit trail: the login's address or name; empty without a login."""
+    if not is_login_wanted():
+        return ""
+    user = st.user.to_dict()
+    return str(user.get("email") or user.get("name") or user.get("sub") or "") if is_welcome(user) else ""
+
+
+def user_of(cookies: Mapping[str, str]) -> dict[str, Any]:
+    """What the login cookie says; empty when it is missing, forged, too old or of another site."""
+    raw = get_cookie_with_chunks(lambda name: _signed(cookies.get(name), name), USER_COOKIE_NAME)
+    try:
+        user = json.loads(raw.decode()) if raw else {}
+    except ValueError:
+        return {}
+    is_ours = isinstance(user, dict) and user.get("origin") == get_origin_from_redirect_uri()
+    return user if is_ours else {}
+
+
+def _signed(value: str | None, name: str) -> bytes | None:
+    return decode_signed_value(get_signing_secret(), name, value.encode("latin-1")) if value else None
+
+
+def may_read(request: Request) -> bool:
+    """Whether a route of ours answers: with the token, or to a person who is welcome, or to all if neither is set."""
+    token, path = os.environ.get(TOKEN_VARIABLE, ""), request.url.path
+    given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+    if token and hmac.compare_digest(given, token.encode()):
+        return True
+    if is_login_wanted():
+        return is_welcome(user_of(request.cookies))
+    # Pages cannot know the token, and what these two tell is on the page already.
+    return not token or path in FOR_PAGES
+
+
+class Gate:
+    """Middleware: no route of ours answers those who may not look."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse with what to do."""
+        is_ours = scope["type"] == "http" and scope["path"].startswith(OURS)
+        if not is_ours or may_read(Request(scope)):
+            return await self._app(scope, receive, send)
+        remedy = f"log in with a browser, or send the header Authorization: Bearer with the server's {TOKEN_VARIABLE}"
+        refusal = {"error": "this server does not show its runs to everybody", "remedy": remedy}
+        headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
+        return await JSONResponse(refusal, 401, headers)(scope, receive, send)

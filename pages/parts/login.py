@@ -1,0 +1,47 @@
+"""The page in front of all others where a login is configured."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.errors import StreamlitAuthError
+
+from pages.parts import access, wording
+
+
+def pass_or_stop() -> None:
+    """Go on for those who may look; end the page with a way to log in for everybody else."""
+    if not access.is_login_wanted():
+        return
+    user = st.user.to_dict()
+    if access.is_welcome(user):
+        _name_and_leave()
+        return
+    with st.container(border=True, horizontal_alignment="center"):
+        st.title("Tilewright", anchor=False, text_alignment="center")
+        if user.get("is_logged_in"):
+            _stranger(str(user.get("email") or user.get("name") or "This login"))
+        elif st.button("Log in", icon=":material/login:", type="primary", key="log_in"):
+            _log_in()
+    st.stop()
+
+
+def _stranger(name: str) -> None:
+    st.warning(
+        f"**{wording.plain(name)}** is known but not among those who may look. Ask whoever runs this server to add the "
+        f"address to {access.USERS_VARIABLE}.",
+        icon=":material/block:",
+    )
+    st.button("Log out", icon=":material/logout:", on_click=st.logout, key="log_out")
+
+
+def _log_in() -> None:
+    try:
+        st.login()
+    except StreamlitAuthError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+
+
+def _name_and_leave() -> None:
+    with st.sidebar:
+        st.caption(f":material/person: {wording.plain(access.person())}")
+        st.button("Log out", icon=":material/logout:", on_click=st.logout, key="log_out")

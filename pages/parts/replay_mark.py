@@ -1,0 +1,55 @@
+"""That a run is only a replay of another one: said on every page that shows it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import steering_access, wording
+from storage import folder
+from storage.codec import DecodeError
+from storage.queries import RunRow
+
+
+def badge(run: RunRow) -> None:
+    """The word beside the run's name."""
+    if run.replay_of:
+        st.badge("replay", icon=":material/replay:", color="violet", help=f"of run {run.replay_of}")
+
+
+def banner(run: RunRow) -> None:
+    """What is told, how fast, the way to the run itself, and the way to be rid of the replay."""
+    if not run.replay_of:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="replay_banner"):
+        st.markdown(
+            f":material/replay: **This is a replay**{_pace(run.run_id)}: what happened in another run is told once "
+            "more. Nothing is asked, built or measured, and nothing here counts as spent.",
+            width="stretch",
+        )
+        st.page_link(
+            "run.py", label="The run itself", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
+            width="content",
+        )  # fmt: skip
+        if steering_access.is_allowed() and st.button(
+            "Delete the replay", icon=":material/delete:", key="delete_replay"
+        ):
+            _delete(run)
+
+
+def _pace(run_id: str) -> str:
+    try:
+        speed = folder.find_run(run_id).read_settings().replay_speed
+    except (FileNotFoundError, DecodeError):
+        return ""
+    return " at the run's own speed" if speed == 1 else f" at {wording.significant(speed, 2)}× speed"
+
+
+def _delete(run: RunRow) -> None:
+    try:
+        supervisor.delete_replay(run.run_id)
+    except (EngineError, OSError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page("run.py", query_params={"run": run.replay_of or ""})

@@ -1,0 +1,212 @@
+"""The report of one run: what was done where and when, how fast it got, and every depth with what changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pages.parts import (
+    pulse,
+    report_depths,
+    report_figure,
+    report_source,
+    speed_of_light,
+    texts,
+    trust,
+    wording,
+)
+from pages.parts.report_figure import Level, Series, Spot
+from pages.parts.report_html import Html, document, element, facts, folded, join, section, table
+from storage import codec, folder, queries
+from storage.database import Database
+from storage.queries import AttemptRow, CommandRow, RunRow
+from storage.records import RunSettings
+
+HOW_TO_READ = (
+    "A speed-up is the median, over pairs of calls taken in turn, of the baseline's latency over the kernel's; the "
+    "interval holds the median with 95 % confidence. The baseline is the PyTorch module run eagerly, in the same "
+    "precision class.",
+    "A depth is one completed optimisation step: it starts from a correct kernel, changes one thing, and ends when the "
+    "result is correct and timed, or is given up. Depth 0 is the first correct kernel.",
+    "A failed kernel is first diagnosed in words and then patched by line edits. Nothing is ever dropped: what failed "
+    "stands under its depth with what was done about it.",
+    "The hardware limit is the least time that moving the task's bytes, or doing its operations, takes on the device.",
+)
+
+
+def run_report(db: Database, run_id: str) -> str:
+    """The whole file as text.
+
+    Raises:
+        LookupError: the run is not in the index.
+    """
+    run = queries.run(db, run_id)
+    if run is None:
+        raise LookupError(f"there is no run {run_id} in the index")
+    attempts = queries.attempts(db, run_id)
+    title = (
+        f"{run.title.capitalize()}: {wording.speedup(run.best_speedup)} over eager PyTorch"
+        if run.best_speedup
+        else (f"{run.title.capitalize()}: no correct kernel yet")
+    )
+    return document(
+        title,
+        *_head(db, run),
+        section("Speed-up by depth", _curve(db, run, attempts)),
+        _best(db, run, attempts),
+        *report_depths.sections(db, run, attempts),
+        _steering(queries.commands(db, run_id)),
+        _settings(run_id),
+        section("How to read this", *(element("p", text) for text in HOW_TO_READ)),
+    )
+
+
+def file_name(run: RunRow) -> str:
+    """What the file is called when it is saved."""
+    return f"{run.run_id}.html"
+
+
+def _head(db: Database, run: RunRow) -> Iterator[Html]:
+    state = pulse.state_of(run)
+    limit = queries.limit(db, run.run_id)
+    if run.replay_of:
+        yield element(
+            "p", f"This is a replay of run {run.replay_of}: told once more, not measured again.", class_="warn"
+        )
+    if not state.is_finished:
+        yield element("p", f"This run is {state}: the report shows it as it was when it was written.", class_="warn")
+    yield facts(
+        [
+            ("Run", run.run_id),
+            ("State", f"{state}" + (f": {run.state_reason}" if run.state_reason else "")),
+            ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
+            ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
+            ("Model", run.model),
+            ("Started", wording.moment(run.started_at or run.created_at)),
+            ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
+        ]
+    )
+    yield _figures(db, run)
+
+
+def _figures(db: Database, run: RunRow) -> Html:
+    limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
+    noise = None
+    if run.best_speedup and run.best_low is not None and run.best_high is not None:
+        noise = (run.best_high - run.best_low) / 2 / run.best_speedup
+    under = second.under(run.best_speedup, noise) if second else None
+    allowed = queries.allowance(db, run.run_id)
+    shown = [
+        ("Best speed-up", wording.speedup(run.best_speedup, noise), wording.interval(run.best_low, run.best_high)),
+        ("Latency", wording.latency(run.best_latency_ms), "median of the best kernel"),
+        *([(f"Over {second.name}", wording.speedup(under.speedup, under.noise), "the same kernel")]
+          if under and second else []),
+        ("Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else ""),
+        ("Correct", wording.share(run.passed, run.passed + run.failed), "kernels of those judged"),
+        ("Model calls", wording.count(run.model_calls), f"{wording.tokens(run.tokens)} tokens"),
+        ("Cost", wording.cost(run.cost_usd), "of the model calls"),
+        ("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
+    ]  # fmt: skip
+    items = [element("li", name, element("b", value), element("small", note)) for name, value, note in shown]
+    return element("ul", *items, class_="figures")
+
+
+def _curve(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
+    depths = queries.depths(db, run.run_id)
+    steps = [
+        Spot(d.depth, d.best_speedup, f"depth {d.depth}: best so far {wording.speedup(d.best_speedup)}",
+             f"#depth-{d.depth}")
+        for d in depths
+        if d.best_speedup is not None
+    ]  # fmt: skip
+    points = [
+        Spot(a.depth, a.speedup, f"kernel {a.number}, depth {a.depth}: {wording.speedup(a.speedup, a.noise)} "
+             f"{wording.plus_minus(a.noise)}. {wording.cut(a.summary, 120)}", f"#depth-{a.depth}")
+        for a in attempts
+        if a.speedup is not None
+    ]  # fmt: skip
+    if not points:
+        return element("p", "No kernel has been correct and timed yet.", class_="quiet")
+    levels = [Level(1.0, "eager PyTorch")]
+    limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
+    baseline = next((a.baseline_latency_ms for a in reversed(attempts) if a.baseline_latency_ms), None)
+    if limit and baseline and limit.limit_ms:
+        levels.append(Level(baseline / limit.limit_ms, "hardware limit"))
+    if second and second.speedup:
+        levels.append(Level(second.speedup, second.name))
+    words = f"Speed-up by depth: {len(points)} correct kernels, best {wording.speedup(run.best_speedup)}"
+    series = Series("best so far (rings: every correct kernel)", "green", "solid", steps, points)
+    note = element("p", "Point at a mark to read it; a click leads to its depth.", class_="quiet")
+    return join([report_figure.draw(words, "depth (completed optimisation steps)", [series], levels), note])
+
+
+def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
+    best = next((a for a in attempts if a.candidate_id == run.best_candidate_id), None)
+    if best is None:
+        return section("The best kernel", element("p", "There is none yet.", class_="quiet"))
+    proofs = queries.proofs(db, run.run_id, best.candidate_id)
+    found = trust.overall(best.verdict, best.speedup is not None, proofs)
+    rows = [(wording.GROUP_NAME[p.group], p.check, wording.STANDING_NAME[p.standing], p.detail) for p in proofs]
+    return section(
+        "The best kernel",
+        element("p", f"Kernel {best.number}, made at depth {best.depth}: {best.summary}"),
+        element("p", element("b", found.sentence), f" {found.rest}"),
+        folded(
+            "Every check made of it", table("Checks of the best kernel", ("Group", "Check", "Standing", "Detail"), rows)
+        ),
+        folded("Its source", report_source.source(texts.source(run.run_id, best.source_blob)), is_open=True),
+    )
+
+
+def _steering(commands: list[CommandRow]) -> Html:
+    if not commands:
+        return section("Steering", element("p", "Nobody steered this run.", class_="quiet"))
+    rows = [
+        (wording.moment(c.asked_at), c.asked_by, f"{wording.COMMAND_NAME.get(c.kind, c.kind)} {c.argument}".strip(),
+         command_state(c), c.note)
+        for c in commands
+    ]  # fmt: skip
+    return section("Steering", table("Commands of people", ("Asked", "By", "What", "State", "What came of it"), rows))
+
+
+def command_state(command: CommandRow) -> str:
+    """How far a command has come, in words."""
+    if command.refused_at is not None:
+        return "refused"
+    if command.effective_at is not None:
+        return f"in effect from step {command.effective_step}"
+    return "acknowledged" if command.acknowledged_at is not None else "asked"
+
+
+def _settings(run_id: str) -> Html:
+    """What the run was started with; addresses of endpoints stay out of a file that is passed on."""
+    try:
+        settings = folder.find_run(run_id).read_settings()
+    except (FileNotFoundError, codec.DecodeError) as error:
+        return section("Settings", element("p", f"run.json cannot be read: {error}", class_="quiet"))
+    return section(
+        "Settings",
+        facts(list(_rows(settings))),
+        folded("The reference module", report_source.source(settings.task_source)),
+    )
+
+
+def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
+    budget = settings.budget
+    yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as written"
+    yield "Precision", settings.policy.precision
+    yield "Strategy", f"{settings.strategy}, each depth starts from: {settings.base_policy}"
+    yield (
+        "Repairs of one kernel",
+        f"{settings.max_repairs} at most, {settings.max_regenerations} fresh starts of a depth",
+    )
+    first = settings.expose_from_depth
+    yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"
+    limits = [
+        f"{budget.depths} depths",
+        f"{budget.model_calls:,} calls" if budget.model_calls is not None else "",
+        f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
+        wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
+        wording.seconds(budget.wall_s) if budget.wall_s is not None else "",
+        f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
+    ]
+    yield "Limits at the start", ", ".join(limit for limit in limits if limit)

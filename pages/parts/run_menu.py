@@ -1,0 +1,82 @@
+"""What can be done with a run as a whole: report, replay, comparison, recording, link."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import attendance_panel, index, steering_access, wording
+from pages.parts.report_run import file_name, run_report
+from storage.queries import RunRow
+from storage.records import RunState
+
+PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
+READ_ONLY = "this server is read-only: it shows runs and starts nothing"
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The menu; what is in it is made only while it is open."""
+    menu = st.popover("Share", icon=":material/ios_share:", key="run_menu", on_change="rerun", width="content")
+    if not menu.open:
+        return
+    with menu:
+        _report(run)
+        original = run.replay_of or run.run_id
+        st.page_link(
+            "compare.py", label="Compare with other runs", icon=":material/stacked_line_chart:",
+            query_params={"runs": original},
+        )  # fmt: skip
+        if not run.replay_of:
+            _replay(run, state)
+            _recording(run)
+        st.caption("Address of this page")
+        st.code(_address(run), language=None, wrap_lines=True)
+
+
+def _report(run: RunRow) -> None:
+    """Trap: the file is made in a thread of its own, where nothing of the page may be used."""
+    db = index.current()
+    st.download_button(
+        "Report as one file", lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
+        icon=":material/description:", key="report", on_click="ignore", type="tertiary",
+        help="curve, kernels, differences and checks as one HTML file: no server, no network",
+    )  # fmt: skip
+
+
+def _replay(run: RunRow, state: RunState) -> None:
+    is_over = state.is_finished or state is RunState.LOST
+    why = "" if is_over else "the run has not ended yet: there is no end to tell"
+    why = why if steering_access.is_allowed() else READ_ONLY
+    pace = st.segmented_control("Replay", list(PACES), default="in two minutes", required=True, key="replay_pace")
+    st.caption(":material/info: A replay tells the run once more from its journal. Nothing is asked or measured.")
+    if st.button(
+        "Start the replay", icon=":material/replay:", key="start_replay", disabled=bool(why), help=why or None
+    ):
+        _start(run, PACES[str(pace)])
+
+
+def _start(run: RunRow, speed: float | None) -> None:
+    try:
+        with st.spinner("Starting the replay"):
+            folder = supervisor.start_replay(run.run_id, speed)
+    except (EngineError, OSError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page("run.py", query_params={"run": folder.run_id})
+
+
+def _recording(run: RunRow) -> None:
+    """The replies as a file; what it reads may be long, so a read-only server does not offer it."""
+    why = "" if run.model_calls else "no reply has come in yet"
+    why = why if steering_access.is_allowed() else READ_ONLY
+    if st.button(
+        "Save as recording", icon=":material/save:", key="save_recording", type="tertiary", disabled=bool(why),
+        help=why or "the replies of this run, to be replayed without a key",
+    ):  # fmt: skip
+        attendance_panel.save_recording(run)
+
+
+def _address(run: RunRow) -> str:
+    here = str(st.context.url or "").partition("?")[0]
+    return f"{here}?run={run.run_id}"

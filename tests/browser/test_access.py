@@ -1,0 +1,134 @@
+"""Who may look and who may steer: a read-only server, and one with a login, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+from tests import samples
+from tests.browser.conftest import Server
+from tests.browser.play import PretendEngine, finished_depth, model_step
+
+pytestmark = pytest.mark.browser
+
+SECRET = "a secret of this test that signs cookies"
+COOKIE = "_streamlit_user"
+# Everything that asks for something to be written or started; a page may still offer to look, filter and download.
+WRITES = (
+    *(
+        "Pause",
+        "Resume",
+        "Stop",
+        "Approve",
+        "Skip",
+        "Send",
+        "Set",
+        "Save",
+        "Start",
+        "Roll back",
+        "Answer",
+        "Fork",
+        "Ban",
+    ),
+    *("Pin", "Require", "Retry", "Submit", "Measure", "Delete", "Edit", "Raise"),
+)
+
+
+def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    server = own_server(TILEWRIGHT_READ_ONLY="1")
+    samples.write_run(server.runs, "over", depths=3)
+    samples.write_run(server.runs, "halted", depths=3, ending="stopped")
+    samples.write_run(server.runs, "waits", depths=3, ending="waiting")
+    engine = PretendEngine(server.runs, "works", depths=4)
+    engine.play_until(finished_depth, times=2)
+    engine.play_until(model_step)
+    before = {path: path.stat().st_mtime_ns for path in server.home.rglob("*.json*")}
+    signs = {"": "Runs", "new_run": "This server is read-only", "models": "Models"}
+    signs |= {f"run?run={name}": "Kernels" for name in ("over", "halted", "waits", "works")}
+    signs |= {"candidate?run=over&candidate=c004": "Kernel 4"}
+    for address, sign in signs.items():
+        page.goto(f"{server.url}/{address}")
+        expect(page.get_by_text(sign).first).to_be_visible()
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        names = page.get_by_role("button").evaluate_all("all => all.map(one => one.innerText.trim())")
+        offered = [name for name in names if name.split("\n")[-1].startswith(WRITES)]
+        assert offered == [], address
+        assert page.get_by_role("textbox", name="Hint").count() == 0
+    assert {path: path.stat().st_mtime_ns for path in server.home.rglob("*.json*")} == before
+    engine.die()
+
+
+def with_login(own_server: Callable[..., Server], tmp_path: Path, **more: str) -> Server:
+    """A server with a login configured; nobody can complete it, since no such provider exists."""
+    settings = tmp_path / "user" / ".streamlit"
+    settings.mkdir(parents=True)
+    (settings / "secrets.toml").write_text(
+        f'[auth]\nredirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"\ncookie_secret = "{SECRET}"\n'
+        'client_id = "x"\nclient_secret = "y"\nserver_metadata_url = "http://127.0.0.1:1/.well-known/openid-configuration"\n'
+    )
+    return own_server(HOME=str(tmp_path / "user"), **more)
+
+
+def log_in(page: Page, server: Server, secret: str = SECRET, **user: object) -> None:
+    """What the provider's answer leads to: the signed cookie."""
+    said = {"is_logged_in": True, "origin": server.url, "email": "ada@example.org"} | user
+    value = create_signed_value(secret, COOKIE, json.dumps(said)).decode()
+    page.context.add_cookies([{"name": COOKIE, "value": value, "url": server.url}])
+
+
+def status(server: Server, path: str, **headers: str) -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=20) as found:
+            return int(found.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_visitor_without_a_login_sees_nothing_but_the_way_in(
+    own_server: Callable[..., Server], page: Page, tmp_path: Path
+) -> None:
+    server = with_login(own_server, tmp_path, TILEWRIGHT_API_TOKEN="long and random")
+    samples.write_run(server.runs, "hidden", depths=3)
+    for address in ("", "run?run=hidden", "candidate?run=hidden&candidate=c001", "new_run", "system"):
+        page.goto(f"{server.url}/{address}")
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+        shown = page.locator("body").inner_text()
+        assert "hidden" not in shown
+        assert "matmul" not in shown
+        expect(page.get_by_role("link", name="New run")).to_have_count(0)
+    for path in ("/api/runs", "/api/runs/hidden", "/api/runs/hidden/best", "/api/pulse?overview", "/metrics"):
+        assert status(server, path) == 401
+        assert status(server, path, Authorization="Bearer long and random") in (200, 404)
+    assert status(server, "/api/stream?run=hidden") == 401
+
+
+def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
+    own_server: Callable[..., Server], page: Page, tmp_path: Path
+) -> None:
+    server = with_login(own_server, tmp_path, TILEWRIGHT_USERS="@example.org, bob@elsewhere.org")
+    samples.write_run(server.runs, "guarded", depths=3)
+    for forged in ({"secret": "another"}, {"origin": "http://evil.example"}, {"is_logged_in": False}):
+        page.context.clear_cookies()
+        log_in(page, server, **forged)
+        assert page.request.get(f"{server.url}/api/runs").status == 401
+        page.goto(server.url)
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    page.context.clear_cookies()
+    log_in(page, server, email="eve@notexample.org")
+    page.goto(server.url)
+    expect(page.get_by_text("is known but not among those who may look")).to_be_visible()
+    assert page.request.get(f"{server.url}/api/runs").status == 401
+    page.context.clear_cookies()
+    log_in(page, server)
+    page.goto(server.url)
+    expect(page.locator('tr[data-id="guarded"]')).to_be_visible()
+    assert page.request.get(f"{server.url}/api/runs").json()["total"] == 1
