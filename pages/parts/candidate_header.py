@@ -24,7 +24,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             query_params={"run": run.run_id},
             width="content",
         )
-        st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        st.title(f"Kernel {candidate.number}", anchor=False, width="content")
         replay_mark.badge(run)
         badges(candidate)
         _flags(run, candidate)

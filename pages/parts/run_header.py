@@ -16,7 +16,7 @@ def draw(run: RunRow, state: RunState) -> None:
     """Title, state, what is run on what; alerts, freeze and keys; a resume button where work was left."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-        st.subheader(run.title.capitalize(), anchor=False, width="content")
+        st.title(run.title.capitalize(), anchor=False, width="content")
         replay_mark.badge(run)
         if run.is_demo:
             st.badge("demo", color="gray", help="recorded replies; everything else really happens")
