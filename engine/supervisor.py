@@ -14,18 +14,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import forking, recording_runs, replaying, tasks
+from engine import forking, recording_runs, remeasuring, replaying, tasks
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.recording import read_recording, shipped_recording
-from storage import commands, liveness, read_only
+from storage import commands, liveness, read_only, remeasurements
 from storage.attendance import MANUAL
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.models import ModelRole, for_role
@@ -222,10 +222,18 @@ def resume(folder: RunFolder) -> None:
     read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"an engine is already working on run {folder.run_id}")
+    _launch(folder, "resume", folder.run_id)
+
+
+def _launch(folder: RunFolder, *verb: str) -> None:
+    """Start a process of its own through a launcher that ends at once, so no server is its parent or has to reap it.
+
+    Raises:
+        EngineError: it did not start; its log is quoted.
+    """
     with open(folder.log_file, "ab") as log:
-        # The launcher starts the engine and exits at once, so no server is the engine's parent or has to reap it.
         launcher = subprocess.run(
-            [sys.executable, "-m", "engine", "resume", folder.run_id, "--background"],
+            [sys.executable, "-m", "engine", *verb, "--background"],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -238,7 +246,7 @@ def resume(folder: RunFolder) -> None:
         raise EngineError(f"the engine did not start; its log ends with:\n{_tail(folder.log_file)}")
 
 
-def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -> RunFolder:
+def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:
     """Start a new run that begins with a kernel of another one, judged anew before it counts.
 
     `changes` are fields of the settings that differ: model, budget, kernel_class, base_policy, expose_from_depth.
@@ -252,7 +260,7 @@ def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -
     see_that_money_can_be_kept(settings)
     made = forking.lay_out(settings, folder)
     if hint.strip():
-        commands.send(made.commands_file, CommandKind.HINT, hint.strip())
+        commands.send(made.commands_file, CommandKind.HINT, hint.strip(), asked_by)
     return start(settings)
 
 
@@ -288,15 +296,34 @@ def delete_replay(run_id: str) -> None:
     shutil.rmtree(folder.path)
 
 
+def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = remeasurements.ROUNDS) -> str:
+    """Start timing two kernels again, each a run and a kernel's number or id; returns the re-measurement's id.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: they cannot be measured against one baseline, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "measure kernels")
+    request = remeasuring.request_of(first, second, rounds)
+    _launch(remeasurements.create(request), "remeasure", "--go-on", request.remeasure_id)
+    return request.remeasure_id
+
+
+def stop_remeasuring(remeasure_id: str) -> bool:
+    """End a re-measurement now. False when none was at work."""
+    return stop(remeasurements.folder_of(remeasure_id))
+
+
 def is_alive(folder: RunFolder) -> bool:
     """True while an engine works on the run."""
     return liveness.is_held(folder)
 
 
-def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
+def stop(folder: RunFolder, grace_s: float = 5.0, tell: Callable[[str], None] = lambda word: None) -> bool:
     """End an engine now, without waiting for its step: SIGTERM, then SIGKILL to its session. False if none lived.
 
     The journal stays whole and the run can be resumed. To end a run in an orderly way send it the stop command.
+    `tell` hears each step of it as it is taken, in words for a person.
 
     Raises:
         EngineError: the server is read-only.
@@ -306,6 +333,7 @@ def stop(folder: RunFolder, grace_s: float = 5.0) -> bool:
     if pid is None or not liveness.is_held(folder):
         return False
     for number in (signal.SIGTERM, signal.SIGKILL):
+        tell(f"{number.name} to the engine and all it started; {grace_s:g} s to end")
         try:
             os.killpg(pid, number)
         except ProcessLookupError:
