@@ -30,7 +30,7 @@ def draw(run: RunRow, state: RunState) -> None:
         run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
-        replay_mark.banner(run)
+        replay_mark.banner(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         _alert(run, state)
