@@ -11,7 +11,6 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +23,13 @@ from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
 from engine.history import History
+from engine.importing.forked import take_over_kernel
 from engine.importing.importing import import_kernels
 from engine.importing.kernels import read_kernels
-from engine.llm import LanguageModel, environment
+from engine.llm import LanguageModel
 from engine.llm.manual import ManualModel
+from engine.llm.opening import Models, OnDivergence
+from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.steering import Inbox
@@ -36,11 +38,10 @@ from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from storage import codec, commands, liveness
 from storage import events as ev
-from storage.attendance import MANUAL
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import Journal
-from storage.models import ModelRole, for_role
+from storage.models import ModelOptions
 from storage.records import CommandKind, RunSettings, RunState
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def main(argv: list[str] | None = None) -> int:
         "show": verbs.show_run,
         "command": verbs.send_command,
         "answer": person.answer_call,
+        "submit": person.submit_kernel,
+        "fork": verbs.fork_run,
         "record": person.record_run,
         "import": import_result,
         "export": verbs.export_kernel,
@@ -108,6 +111,7 @@ def resume_run(options: Namespace) -> int:
 
 def work(folder: RunFolder, console: Console) -> int:
     """Be the engine of a run until it ends. Holds the run's lock for life."""
+    began = time.time()
     lock = liveness.hold(folder)
     settings, journal = folder.read_settings(), Journal(folder.journal_file)
     _leave_name(folder)
@@ -120,16 +124,16 @@ def work(folder: RunFolder, console: Console) -> int:
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
     toolchain = _toolchain(settings.toolchain, folder.scratch)
-    bench = Bench(folder, journal, history, task, _model(settings), toolchain, Blobs(folder.blobs))
-    if isinstance(bench.model, RecordedModel):
-        bench.model.on_divergence = bench.tell_divergence
+    models = Models(settings, _replay, _connect)
+    bench = Bench(folder, journal, history, task, models.own(), toolchain, Blobs(folder.blobs))
+    models.on_divergence, bench.other_model = bench.tell_divergence, models.open
     inbox = Inbox(bench)
     bench.interrupt = inbox.interrupt
     _on_interrupt_ask_to_stop(folder)
     try:
         with LiveView(console, history) as view:
             bench.listeners.append(view)
-            ended = _journaled(bench, _strategy(settings), inbox)
+            ended = _journaled(bench, _strategy(settings), inbox, began)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)
@@ -138,12 +142,14 @@ def work(folder: RunFolder, console: Console) -> int:
     return FAILED if ended.state is RunState.FAILED else OK
 
 
-def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
+def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox, began: float) -> ev.RunEnded:
     """Run the loop between its first and final event; our own failure is journaled before it is raised."""
     if not bench.journal.entries:
         bench.emit(ev.RunStarted(bench.folder.run_id, bench.task.name))
     bench.emit(ev.EngineStarted(os.getpid(), bench.history.steps_finished > 0 or bench.history.in_flight is not None))
+    inbox.refuse_old_stops(began)
     try:
+        take_over_kernel(bench)
         return loop.run(bench, strategy, inbox)
     except Exception as error:  # the one broad catch: whatever broke must be in the journal before the process ends
         blob = bench.blobs.put(traceback.format_exc())
@@ -255,33 +261,16 @@ def _candidate(path: str) -> str:
         raise EngineError(f"cannot read candidate {path}: {error}") from error
 
 
-def _model(settings: RunSettings) -> LanguageModel:
-    if settings.model == "recorded":
-        if settings.recording is None:
-            raise EngineError(f"run {settings.run_id} uses recorded replies but names no recording")
-        return RecordedModel(read_recording(Path(settings.recording)), settings.reply_seconds)
-    if settings.model == MANUAL:
-        return ManualModel()
-    return _endpoints(settings)
+def _replay(recording: Path, reply_seconds: float, on_divergence: OnDivergence) -> LanguageModel:
+    model = RecordedModel(read_recording(recording), reply_seconds)
+    model.on_divergence = on_divergence
+    return model
 
 
-def _endpoints(settings: RunSettings) -> LanguageModel:
-    """The endpoint of each role. Keys leave the environment here: nothing that the engine starts can inherit them."""
+def _connect(options: ModelOptions, address: str, key: str, price: Price | None) -> LanguageModel:
     from engine.llm.endpoint import EndpointModel
-    from engine.llm.prices import FILE, read_prices
-    from engine.llm.roles import PLAYED_BY, ModelsByRole
 
-    prices = read_prices(home() / FILE)
-    variables, models = {environment.KEY}, dict[ModelRole, LanguageModel]()
-    for role in set(PLAYED_BY.values()):
-        options = for_role(settings.model_options, role)
-        options = replace(options, model=options.model or settings.model)
-        address = options.base_url or environment.configured_address()
-        key = environment.key_in(options.key_variable, address)
-        variables |= {options.key_variable} if options.key_variable else set()
-        models[role] = EndpointModel(options, address, key, prices.get(options.model or ""))
-    environment.forget(variables)
-    return ModelsByRole(models)
+    return EndpointModel(options, address, key, price)
 
 
 def _toolchain(name: str, scratch: Path | None = None) -> CpuToolchain | CudaToolchain:

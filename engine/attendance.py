@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from storage import events as ev
 from storage.attendance import MANUAL, Answer, AskFirst, Hand
+from storage.choices import ModelChoice
 from storage.records import Command, CommandKind, RunSettings
 
 
@@ -76,6 +77,8 @@ class Attendance:
         match command.kind:
             case CommandKind.TAKE_OVER:
                 self.hand = Hand(command.argument)
+            case CommandKind.SET_MODEL:
+                self.is_manual = ModelChoice.parse(command.argument).model == MANUAL
             case CommandKind.ASK_FIRST:
                 self.rule = AskFirst.parse(command.argument)
             case CommandKind.APPROVE | CommandKind.SKIP if self.asked is not None:

@@ -10,19 +10,25 @@ from dataclasses import dataclass, field, replace
 from engine import limits, tokens
 from engine.calling import Question
 from engine.daily import Ledger
-from engine.errors import BudgetExhausted
+from engine.errors import BudgetExhausted, ModelError
 from engine.history import Attempt, History
 from engine.llm import Completion, LanguageModel, Message, Purpose
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import events as ev
 from storage.blobs import Blobs
+from storage.choices import ModelChoice
 from storage.folder import RunFolder, home
 from storage.journal import Entry, Journal
 from storage.records import Role
 
 Listener = Callable[[Entry], None]
 NAP_S = 0.1
+
+
+def no_other_model(choice: ModelChoice) -> LanguageModel:
+    """Raises ModelError: only the run's own model can be asked here."""
+    raise ModelError(f"{choice.model} cannot be asked here")
 
 
 @dataclass(slots=True)
@@ -43,6 +49,13 @@ class Bench:
     ledger: Ledger = field(default_factory=lambda: Ledger(home()))
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
+    other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
+
+    @property
+    def speaker(self) -> LanguageModel:
+        """The model that answers the next call: the run's own, or the one a person has chosen."""
+        choice = self.history.model_choice
+        return self.model if choice is None else self.other_model(choice)
 
     def emit(self, event: ev.Event) -> None:
         """Journal one event, fold it and tell the listeners."""
@@ -72,7 +85,7 @@ class Bench:
             ModelError: the model gives no usable reply.
             StopRequested: a person stopped or paused the run meanwhile.
         """
-        if self.history.attendance.is_by_hand and (self.step, call) not in self.history.calls:
+        if self.history.is_by_hand and (self.step, call) not in self.history.calls:
             from engine.desk import ask_person  # it needs the bench in turn
 
             if reason := limits.exhausted(self.history):
@@ -80,7 +93,7 @@ class Bench:
             return ask_person(self, call, role, messages, candidate_id, exposed=exposed)
         purpose = replace(self.purpose(role, candidate_id), wants_edits=wants_edits)
         completion = Question(self, call, purpose, messages, candidate_id, exposed).ask()
-        self._warn(is_metered=self.model.terms(purpose) is not None)
+        self._warn(is_metered=self.speaker.terms(purpose) is not None)
         return completion
 
     def _warn(self, is_metered: bool) -> None:
@@ -99,7 +112,7 @@ class Bench:
                     stream.flush()
                 self.interrupt()
 
-            completion = self.model.complete(messages, purpose, on_text)
+            completion = self.speaker.complete(messages, purpose, on_text)
         self.folder.stream_file.write_text("")
         return completion
 
@@ -124,7 +137,7 @@ class Bench:
 
     def room(self, role: Role, candidate_id: str | None, opening: int) -> int | None:
         """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
-        terms = self.model.terms(self.purpose(role, candidate_id))
+        terms = self.speaker.terms(self.purpose(role, candidate_id))
         return None if terms is None else tokens.room(self.history, terms) - opening
 
     def purpose(self, role: Role, candidate_id: str | None) -> Purpose:

@@ -49,7 +49,7 @@ class Question:
         close_lost_call(bench)
         paid = bench.history.calls.get(place)
         completion = _read(bench, paid) if paid else self._buy(self.purpose)
-        terms = bench.model.terms(self.purpose)
+        terms = bench.speaker.terms(self.purpose)
         if completion.finish_reason == "length" and terms and bench.history.cut_offs.get(place, 0) < CUT_OFFS:
             limit = raised_limit(terms, completion)
             return self._buy(replace(self.purpose, output_limit=limit)) if limit else completion
@@ -57,7 +57,7 @@ class Question:
 
     def _buy(self, purpose: Purpose) -> Completion:
         bench = self.bench
-        terms = bench.model.terms(purpose)
+        terms = bench.speaker.terms(purpose)
         if terms is None:
             if reason := limits.exhausted(bench.history):
                 raise BudgetExhausted(reason)
@@ -160,7 +160,7 @@ def close_lost_call(bench: Bench) -> None:
     if order is not None:
         lost = CallError(CallFailure.LOST, "the engine ended while the reply was coming in", is_charged=True)
         lost.text = bench.heard()
-        end_call(bench, order, bench.model.terms(bench.purpose(order.role, order.candidate_id)), lost, None)
+        end_call(bench, order, bench.speaker.terms(bench.purpose(order.role, order.candidate_id)), lost, None)
 
 
 def end_call(

@@ -72,7 +72,7 @@ def refusal(bench: Bench, command: Command) -> str | None:
         case CommandKind.TAKE_OVER if command.argument not in set(Hand):
             return f"take_over takes next, all or off, not {command.argument!r}"
         case CommandKind.TAKE_OVER if attendance.is_manual:
-            return "a person answers every call of this run: it was started without another model"
+            return "a person answers every call of this run already; set_model names a model that does"
         case CommandKind.ASK_FIRST:
             return _refused_rule(command.argument)
         case CommandKind.APPROVE | CommandKind.SKIP:

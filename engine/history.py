@@ -4,82 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from engine.attempt import Attempt as Attempt
 from engine.attendance import Attendance
+from engine.orders import Redo, Steering
+from engine.usage import Usage as Usage
 from storage import events as ev
+from storage.attendance import WRITING
+from storage.choices import ModelChoice, Retry
 from storage.journal import Entry
 from storage.records import (
     Budget,
-    CheckResult,
     Command,
     CommandKind,
-    CompileResult,
     DepthOutcome,
     HardwareLimit,
     KernelClass,
     Origin,
-    ProfileResult,
     RunSettings,
     RunState,
-    Switch,
-    TimingResult,
-    Verdict,
+    StepKind,
     is_improvement,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A candidate and everything known about it so far."""
-
-    created: ev.CandidateCreated
-    compiled: CompileResult | None = None
-    checked: CheckResult | None = None
-    timed: TimingResult | None = None
-    profiled: ProfileResult | None = None
-    is_profile_tried: bool = False
-    diagnosis_blob: str | None = None
-    repairs_tried: int = 0
-
-    @property
-    def candidate_id(self) -> str:
-        """Id of the candidate."""
-        return self.created.candidate_id
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """None until compile and check have spoken."""
-        if self.compiled is not None and not self.compiled.is_ok:
-            return self.compiled.verdict
-        return self.checked.verdict if self.checked else None
-
-    @property
-    def has_failed(self) -> bool:
-        """True once a verdict other than passed stands."""
-        return self.verdict not in (None, Verdict.PASSED)
-
-
-@dataclass(frozen=True, slots=True)
-class Steering:
-    """What a person has set."""
-
-    is_paused: bool = False
-    is_stopped: bool = False
-    collect: Switch = Switch.AUTO
-    expose: Switch = Switch.AUTO
-
-
-@dataclass(slots=True)
-class Usage:
-    """What a run has spent. `cost_usd` is None once any call's cost is unknown.
-
-    `assumed_tokens` are an estimate for calls whose tokens nobody counted: budgets take them for spent.
-    """
-
-    model_calls: int = 0
-    tokens: int = 0
-    assumed_tokens: int = 0
-    cost_usd: float | None = 0.0
-    engine_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -89,7 +34,8 @@ class History:
     `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
     kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `open_call`
     was sent and has not ended; `cut_offs` counts replies to one call that ended at the output limit; `counted`: the
-    characters and tokens of prompts by model, where the endpoint counted.
+    characters and tokens of prompts by model, where the endpoint counted. `depth_base` is what the depth
+    being worked on started from, None until it has; `redo` is a step that a person wants done again.
     """
 
     settings: RunSettings
@@ -104,6 +50,9 @@ class History:
     best_id: str | None = None
     generations_used: int = 0
     current_id: str | None = None
+    depth_base: str | None = None
+    redo: Redo | None = None
+    model_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
     is_exposed: bool = False
     steering: Steering = field(default_factory=Steering)
     usage: Usage = field(default_factory=Usage)
@@ -175,7 +124,7 @@ class History:
             case ev.BudgetWarned(limit=name):
                 self.warned.add(name)
             case ev.StepStarted():
-                self.in_flight = event
+                self._begin_step(event)
             case ev.StepFinished():
                 self._finish_step(event)
             case ev.ModelCalled() | ev.CallSent() | ev.CallFailed():
@@ -198,7 +147,7 @@ class History:
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
-                self._update(name, diagnosis_blob=blob)
+                self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
             case ev.Compiled(candidate_id=name, result=compiled):
                 self._update(name, compiled=compiled)
             case ev.Checked(candidate_id=name, result=checked):
@@ -215,8 +164,19 @@ class History:
     def _update(self, name: str, **known: object) -> None:
         self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
 
+    def _begin_step(self, event: ev.StepStarted) -> None:
+        self.in_flight = event
+        if event.kind in WRITING:
+            self.model_steps[event.step] = event
+        if event.kind is StepKind.OPTIMISE and self.depth_base is None:
+            self.depth_base = event.candidate_id
+            if self.steering.next_base == event.candidate_id:
+                self.steering = replace(self.steering, next_base=None)
+
     def _finish_step(self, event: ev.StepFinished) -> None:
         started, self.in_flight = self.in_flight, None
+        if started and self.redo and (started.kind, started.candidate_id) == (self.redo.kind, self.redo.candidate_id):
+            self.redo = None
         self.steps_finished += 1
         self.usage.engine_s += event.seconds
         if event.outcome != "patch_failed" or started is None:
@@ -256,6 +216,7 @@ class History:
     def _finish_depth(self, event: ev.DepthFinished) -> None:
         self.depths.append(event)
         self.generations_used, self.current_id, self.is_exposed = 0, None, False
+        self.depth_base = None
         self.fruitless += 1
         if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
             self.line.append(event.candidate_id)
@@ -271,11 +232,42 @@ class History:
         if isinstance(event, ev.CommandRefused):
             return
         command = self.commands[event.command_id].command
-        self.steering = _steered(self.steering, command.kind, command.argument)
+        self.steering = self.steering.after(command)
         if command.kind is CommandKind.ROLL_BACK:
             self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
         if command.kind is CommandKind.SET_CLASS:
             self.kernel_class, self.is_class_known = KernelClass(command.argument), True
+        if command.kind is CommandKind.RETRY:
+            self._redo(Retry.parse(command.argument))
+
+    def _redo(self, retry: Retry) -> None:
+        step = self.model_step(retry.step)
+        if step is not None:
+            self.redo = Redo(step.kind, step.candidate_id, retry.choice)
+            is_about_failure = step.kind in (StepKind.DIAGNOSE, StepKind.REPAIR)
+            self.current_id = step.candidate_id if is_about_failure else None
+
+    def model_step(self, number: int | None) -> ev.StepStarted | None:
+        """A step in which the model was asked: the one of this number, or the last; None when there is none."""
+        if number is not None:
+            return self.model_steps.get(number)
+        return self.model_steps[max(self.model_steps)] if self.model_steps else None
+
+    @property
+    def has_depth_begun(self) -> bool:
+        """Whether the current depth has anything of its own, a step in flight included."""
+        return self.generations_used > 0 or self.in_flight is not None or self.current_id is not None
+
+    @property
+    def model_choice(self) -> ModelChoice | None:
+        """The model a person has chosen for the next call; None for the run's own."""
+        choice = self.redo.choice if self.redo else self.steering.model
+        return None if choice == ModelChoice(self.settings.model) else choice
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person answers the next call."""
+        return self.redo is None and self.attendance.is_by_hand
 
     @property
     def repairs_used(self) -> int:
@@ -292,21 +284,9 @@ class History:
     @property
     def pending_hints(self) -> list[Command]:
         """Acknowledged hints that no prompt has carried yet, oldest first."""
+        return self.pending(CommandKind.HINT)
+
+    def pending(self, kind: CommandKind) -> list[Command]:
+        """Acknowledged commands of a kind that are neither in effect nor refused, oldest first."""
         commands = (acknowledged.command for acknowledged in self.commands.values())
-        return [c for c in commands if c.kind is CommandKind.HINT and c.command_id not in self.settled_commands]
-
-
-def _steered(now: Steering, kind: CommandKind, argument: str) -> Steering:
-    match kind:
-        case CommandKind.PAUSE:
-            return replace(now, is_paused=True)
-        case CommandKind.RESUME:
-            return replace(now, is_paused=False)
-        case CommandKind.STOP:
-            return replace(now, is_stopped=True)
-        case CommandKind.COLLECT:
-            return replace(now, collect=Switch(argument))
-        case CommandKind.EXPOSE:
-            return replace(now, expose=Switch(argument))
-        case _:
-            return now
+        return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]

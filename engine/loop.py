@@ -18,6 +18,7 @@ from engine.leave import Leave, ask_leave, skip_step
 from engine.moves import Finish, Move, Settle, Step
 from engine.steering import Inbox
 from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
+from engine.steps.submit import take_submission
 from engine.steps.write import diagnose, optimise, repair, synthesise
 from engine.strategies import Strategy
 from storage import events as ev
@@ -74,6 +75,8 @@ def take_step(bench: Bench, move: Step) -> None:
 
 def carry_out(bench: Bench, move: Step) -> str:
     """Do the work of one step; returns its outcome."""
+    if move.kind is StepKind.SUBMIT:
+        return take_submission(bench)
     if move.candidate_id is None:
         return synthesise(bench)
     attempt = bench.history.attempts[move.candidate_id]
@@ -92,7 +95,7 @@ def carry_out(bench: Bench, move: Step) -> str:
             return repair(bench, attempt)
         case StepKind.OPTIMISE:
             return optimise(bench, attempt)
-        case StepKind.SYNTHESISE:
+        case _:
             return synthesise(bench)
 
 

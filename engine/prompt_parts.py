@@ -23,6 +23,7 @@ class Part(StrEnum):
     HISTORY = "history"
     PROFILE = "profile"
     GUIDE = "guide"
+    RULES = "rules"
     HINT = "hint"
     INSTRUCTIONS = "instructions"
 
@@ -38,6 +39,7 @@ _PART_OF: Mapping[str, Part] = {
     "profile": Part.PROFILE,
     "guide": Part.GUIDE,
     "example": Part.GUIDE,
+    "rules": Part.RULES,
     "hint": Part.HINT,
 }
 NOTE = "[{count} lines left out here to fit the model's window]"

@@ -8,15 +8,22 @@ from collections.abc import Callable
 from engine import desk
 from engine.bench import Bench
 from engine.errors import StopRequested
+from engine.verbs import note, refusal
 from storage import budgets, commands
 from storage import events as ev
-from storage.records import Command, CommandKind, DepthOutcome, KernelClass, RunState, Switch, Verdict
+from storage.attendance import WRITING
+from storage.choices import Retry
+from storage.records import Command, CommandKind, DepthOutcome, RunState
 
 POLL_S = 0.1
 _RETRYING = (
     CommandKind.RESUME, CommandKind.HINT, CommandKind.ROLL_BACK, CommandKind.EXPOSE, CommandKind.SET_CLASS,
-    CommandKind.SET_BUDGET, CommandKind.ANSWER, CommandKind.TAKE_OVER,
+    CommandKind.SET_BUDGET, CommandKind.ANSWER, CommandKind.TAKE_OVER, CommandKind.SET_MODEL, CommandKind.RETRY,
+    CommandKind.BAN, CommandKind.REQUIRE, CommandKind.LIFT, CommandKind.SUBMIT,
 )  # fmt: skip
+# In effect once something has carried it: a prompt, a step, the model's reply.
+_PENDING = (CommandKind.HINT, CommandKind.SUBMIT)
+_BREAKING = (CommandKind.STOP, CommandKind.PAUSE, CommandKind.RETRY)
 
 
 class Inbox:
@@ -45,7 +52,7 @@ class Inbox:
             a.command for a in history.commands.values() if a.command.command_id not in history.settled_commands
         ]
         done = [command for command in open_ones if self._carry_out(command)]
-        return done + [c for c in asked if c.kind is CommandKind.HINT]
+        return done + [c for c in asked if c.kind in _PENDING and c.command_id not in history.settled_commands]
 
     def gate(self) -> None:
         """Take commands; while paused, wait here for resume or stop."""
@@ -67,16 +74,31 @@ class Inbox:
         if not self._bench.history.steering.is_stopped:
             self._bench.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
 
+    def refuse_old_stops(self, began: float) -> None:
+        """Refuse a stop that was meant for an engine which is gone: who resumes a run does not want it stopped.
+
+        `began`: when this engine started, in seconds since the epoch.
+        """
+        history = self._bench.history
+        asked, _ = commands.read_from(self._bench.folder.commands_file)
+        for command in asked:
+            is_open = command.command_id not in history.settled_commands
+            if command.kind is CommandKind.STOP and is_open and command.asked_at < began:
+                if command.command_id not in history.commands:
+                    self._bench.emit(ev.CommandAcknowledged(command, self._next_step))
+                reason = "the engine it was meant for had ended; the run was resumed after it was asked for"
+                self._bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
+
     def sleep(self) -> None:
         """Let a moment pass before the next look."""
         self._sleep(POLL_S)
 
     def interrupt(self) -> None:
-        """Raise StopRequested when a stop or a pause was asked for and not read yet; cheap enough for every token."""
+        """Raise StopRequested when a reply must not be waited for any longer; cheap enough for every token."""
         asked, self._seen_offset = commands.read_from(self._bench.folder.commands_file, self._seen_offset)
         known = self._bench.history.commands
         for command in asked:
-            if command.kind in (CommandKind.STOP, CommandKind.PAUSE) and command.command_id not in known:
+            if command.kind in _BREAKING and command.command_id not in known:
                 raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
 
     @property
@@ -91,70 +113,52 @@ class Inbox:
         bench = self._bench
         if command.kind is CommandKind.HINT:
             return False
-        if reason := self._refusal(command):
+        if reason := refusal(bench, command):
             bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
+            return False
+        if command.kind is CommandKind.SUBMIT:
+            self._make_room()
             return False
         if command.kind is CommandKind.ANSWER:
             return True  # it is in effect once the step has used it
         if command.kind is CommandKind.ROLL_BACK:
-            self._leave_depth(command)
+            self._leave_depth(f"left by a roll-back to {command.argument}")
+        if command.kind is CommandKind.RETRY:
+            self._leave_for(Retry.parse(command.argument))
         if command.kind is CommandKind.SET_BUDGET:
             bench.emit(ev.BudgetChanged(budgets.changed(bench.history.budget, command.argument)))
-        bench.emit(ev.CommandEffective(command.command_id, self._next_step, self._note(command)))
+        bench.emit(ev.CommandEffective(command.command_id, self._next_step, note(bench.history, command)))
         return True
 
-    def _refusal(self, command: Command) -> str | None:
-        """Why a command cannot be obeyed. Checked here too: the file may have been written by any program."""
+    def _make_room(self) -> None:
+        """A kernel handed in takes the place of a call that has brought nothing yet."""
         history = self._bench.history
-        match command.kind:
-            case CommandKind.ROLL_BACK:
-                target = history.attempts.get(command.argument)
-                if target is None:
-                    return f"this run has no kernel {command.argument}"
-                if target.verdict is not Verdict.PASSED or target.timed is None:
-                    return f"{command.argument} is not correct and timed; roll back to a kernel that passed"
-                if command.argument not in {done.candidate_id for done in history.depths}:
-                    return f"{command.argument} is still being worked on; roll back to a kernel of a finished depth"
-            case CommandKind.COLLECT | CommandKind.EXPOSE if command.argument not in set(Switch):
-                return f"{command.kind} takes auto, on or off, not {command.argument!r}"
-            case CommandKind.SET_CLASS if command.argument not in set(KernelClass):
-                return f"unknown kernel class {command.argument!r}"
-            case CommandKind.SET_BUDGET:
-                try:
-                    budgets.changed(history.budget, command.argument)
-                except ValueError as error:
-                    return str(error)
-            case _:
-                return desk.refusal(self._bench, command)
-        return None
+        begun = history.in_flight
+        if begun and begun.kind in WRITING and not any(step == begun.step for step, _ in history.calls):
+            self._drop_step()
 
-    def _leave_depth(self, command: Command) -> None:
-        """Give up what the current depth has begun, so that the next one starts from the kernel rolled back to."""
+    def _leave_for(self, retry: Retry) -> None:
+        """Drop the step in flight, and the depth when the step to be done again belongs to an earlier one."""
+        history = self._bench.history
+        step = history.model_step(retry.step)
+        if step is not None and step.depth != history.depth:
+            self._leave_depth(f"left to do step {step.step} again")
+        elif history.in_flight is not None:
+            self._drop_step()
+
+    def _drop_step(self) -> None:
+        if begun := self._bench.history.in_flight:
+            self._bench.emit(ev.StepFinished(begun.step, begun.kind, 0.0, "dropped"))
+
+    def _leave_depth(self, reason: str) -> None:
+        """Give up what the current depth has begun; the attempt is kept."""
         bench, history = self._bench, self._bench.history
-        has_begun = history.generations_used > 0 or history.in_flight is not None
-        last, base = history.current_id, history.line[-1] if history.line else None
-        if history.in_flight is not None:
-            bench.emit(ev.StepFinished(history.in_flight.step, history.in_flight.kind, 0.0, "dropped"))
+        has_begun, last = history.has_depth_begun, history.current_id
+        base = history.line[-1] if history.line else None
+        self._drop_step()
         if has_begun:
-            reason = f"left by a roll-back to {command.argument}"
             bench.emit(
                 ev.DepthFinished(
                     self._next_step, history.depth, DepthOutcome.GIVEN_UP, last, base, history.is_exposed, False, reason
                 )
             )
-
-    def _note(self, command: Command) -> str:
-        history = self._bench.history
-        match command.kind:
-            case CommandKind.ROLL_BACK:
-                return f"depth {history.depth} starts from {command.argument}"
-            case CommandKind.EXPOSE:
-                return f"profiles for the model: {command.argument} from depth {history.depth}"
-            case CommandKind.COLLECT:
-                return f"profile collection: {command.argument} from step {self._next_step}"
-            case CommandKind.SET_BUDGET:
-                return f"limits from step {self._next_step}: {command.argument}"
-            case CommandKind.SET_CLASS:
-                return f"kernel class is {command.argument} from step {self._next_step}"
-            case _:
-                return f"at step {self._next_step}"

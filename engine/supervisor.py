@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import recording_runs, remeasuring, replaying, tasks
+from engine import forking, recording_runs, remeasuring, replaying, tasks
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.recording import read_recording, shipped_recording
-from storage import liveness, read_only, remeasurements
+from storage import commands, liveness, read_only, remeasurements
 from storage.attendance import MANUAL
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.models import ModelRole, for_role
-from storage.records import Budget, KernelClass, RunSettings, Switch
+from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO_TASK = "square_matmul"
@@ -244,6 +244,24 @@ def _launch(folder: RunFolder, *verb: str) -> None:
         )
     if launcher.returncode != 0:
         raise EngineError(f"the engine did not start; its log ends with:\n{_tail(folder.log_file)}")
+
+
+def fork(folder: RunFolder, candidate_id: str, hint: str = "", **changes: Any) -> RunFolder:
+    """Start a new run that begins with a kernel of another one, judged anew before it counts.
+
+    `changes` are fields of the settings that differ: model, budget, kernel_class, base_policy, expose_from_depth.
+
+    Raises:
+        EngineError: no such kernel, the model cannot keep to the money budget, or the engine did not start.
+        FileNotFoundError: the kernel's text is missing.
+    """
+    read_only.guard(EngineError, "fork runs")
+    settings = forking.fork_settings(folder, candidate_id, **changes)
+    see_that_money_can_be_kept(settings)
+    made = forking.lay_out(settings, folder)
+    if hint.strip():
+        commands.send(made.commands_file, CommandKind.HINT, hint.strip())
+    return start(settings)
 
 
 def start_replay(run_id: str, speed: float | None, within_s: float = 120.0) -> RunFolder:

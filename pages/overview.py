@@ -1,11 +1,11 @@
-"""All runs, one row each, newest first."""
+"""All runs, one row each: those that were asked for, in the order that was asked for."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, now, pulse, runs_table, steering_access
+from pages.parts import index, now, pulse, row_actions, runs_filter, runs_table, steer, steering_access
 from storage import folder, queries
 
 PAGE_SIZE = 50
@@ -16,31 +16,49 @@ def live() -> None:
     """The table; drawn again only when something in it has changed."""
     db = index.current()
     version = pulse.version([], is_overview=True)
-    total = queries.count_runs(db)
-    if not total:
+    everything = queries.count_runs(db)
+    if not everything:
         now.watch([], is_overview=True, version=version)
         nothing_yet()
         return
-    number = page_number(total)
-    shown = queries.overview(db, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    steer.give_word_back()
+    lost = pulse.lost(queries.unfinished_runs(db))
+    counts = queries.state_counts(db, lost)
+    runs_table.headline(everything, counts, len([name for name in queries.waiting_runs(db) if name not in lost]))
+    chosen, sort = runs_filter.draw(queries.choices(db))
+    # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
+    place = st.container()
+    number = page_number(queries.listing(db, chosen, sort, lost, 1).total)
+    found = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    shown = queries.of_ids(db, found.run_ids)
     states = {run.run_id: pulse.state_of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
     now.watch(unfinished, is_overview=True, version=version + pulse.engines(unfinished))
-    waiting = [name for name in queries.waiting_runs(db) if pulse.has_engine(name)]
-    runs_table.headline(shown, states, total, len(waiting))
-    opened = runs_table.draw(shown, states)
+    opened = None
+    with place:
+        if shown:
+            opened = runs_table.draw(shown, states)
+        else:
+            runs_filter.nothing_fits(everything)
+    first = (number - 1) * PAGE_SIZE + 1
+    st.caption(showing(first, len(shown), found.total, everything))
     if today := "; ".join(f"{used:g} of {allowed:g} {name}" for name, used, allowed in supervisor.spent_today()):
         st.caption(f":material/today: Spent today by all runs: {today}")
-    first = (number - 1) * PAGE_SIZE + 1
-    st.caption(f"showing {first:,}–{first + len(shown) - 1:,} of {total:,} {'run' if total == 1 else 'runs'}")
-    if opened:
+    if opened and not row_actions.take(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
+
+
+def showing(first: int, count: int, total: int, everything: int) -> str:
+    """Which part of what fits is on screen, so that nothing is left out in silence."""
+    noun = "run" if total == 1 else "runs"
+    part = f"showing {first:,}–{first + count - 1:,} of {total:,} {noun}" if count else "showing 0 runs"
+    return part if total == everything else f"{part} that fit, of {everything:,} in all"
 
 
 def page_number(total: int) -> int:
     """The page asked for, if there is more than one."""
     pages = -(-total // PAGE_SIZE)
-    return int(st.pagination(pages, key="overview_page")) if pages > 1 else 1
+    return min(int(st.pagination(pages, key="page", bind="query-params")), pages) if pages > 1 else 1
 
 
 def nothing_yet() -> None:

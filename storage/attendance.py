@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MANUAL = "manual"  # the model of a run whose every call a person answers
+HANDED_IN = "submit"  # the step that takes what a person hands in: asking for it is the yes
 WRITING = ("synthesise", "optimise", "diagnose", "repair")
 
 
@@ -61,7 +62,7 @@ class AskFirst:
 
     def covers(self, kind: str) -> bool:
         """Whether a step of this kind (a StepKind) waits."""
-        return self.which is Ask.ALL or (self.which is Ask.CALLS and kind in WRITING)
+        return (self.which is Ask.ALL and kind != HANDED_IN) or (self.which is Ask.CALLS and kind in WRITING)
 
 
 @dataclass(frozen=True, slots=True)

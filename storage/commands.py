@@ -6,11 +6,31 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from storage import budgets, codec, read_only
 from storage.attendance import Answer, AskFirst, Hand
+from storage.choices import ModelChoice, Retry, Submission
 from storage.records import Budget, Command, CommandKind, KernelClass, Switch
+from storage.verbs import RULE_LENGTH, RULES
+
+_PARSED: Mapping[CommandKind, Callable[[str], object]] = {
+    CommandKind.ASK_FIRST: AskFirst.parse,
+    CommandKind.ANSWER: Answer.parse,
+    CommandKind.SUBMIT: Submission.parse,
+    CommandKind.SET_MODEL: ModelChoice.parse,
+    CommandKind.RETRY: Retry.parse,
+}
+_NEEDED = {
+    CommandKind.ROLL_BACK: "a candidate id",
+    CommandKind.SET_BASE: "a candidate id",
+    CommandKind.PIN: "a candidate id",
+    CommandKind.HINT: "a text",
+    CommandKind.BAN: "a sentence",
+    CommandKind.REQUIRE: "a sentence",
+    CommandKind.LIFT: "a rule: its words, or the id of the command that set it",
+}
 
 
 class CommandError(ValueError):
@@ -72,13 +92,15 @@ def _check_argument(kind: CommandKind, argument: str) -> None:
         raise CommandError(f"{kind} takes next, all or off, not {argument!r}")
     if kind in (CommandKind.APPROVE, CommandKind.SKIP) and argument and not argument.isdecimal():
         raise CommandError(f"{kind} takes the number of the step that waits, or nothing")
-    if kind in (CommandKind.ASK_FIRST, CommandKind.ANSWER):
+    if kind in _PARSED:
         try:
-            (AskFirst if kind is CommandKind.ASK_FIRST else Answer).parse(argument)
+            _PARSED[kind](argument)
         except ValueError as error:
             raise CommandError(str(error)) from error
-    if kind in (CommandKind.ROLL_BACK, CommandKind.HINT) and not argument.strip():
-        raise CommandError(f"{kind} needs {'a candidate id' if kind is CommandKind.ROLL_BACK else 'a text'}")
+    if kind in _NEEDED and not argument.strip():
+        raise CommandError(f"{kind} needs {_NEEDED[kind]}")
+    if kind in RULES and len(" ".join(argument.split())) > RULE_LENGTH:
+        raise CommandError(f"{kind} takes one sentence of at most {RULE_LENGTH} characters")
 
 
 def _user() -> str:

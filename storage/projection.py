@@ -21,6 +21,8 @@ def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
     del row["model_options"]  # they stand in run.json alone
+    del row["forked_from"]
+    row |= _fork(settings)
     row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)
     yield "runs", storable(row)
 
@@ -53,6 +55,8 @@ def storable(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable(value: Any) -> Any:
+    if value is None or type(value) is float:
+        return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, (tuple, list)):
@@ -277,6 +281,11 @@ def _derived(result: TimingResult) -> dict[str, Any]:
 def _fields(record: Any) -> dict[str, Any]:
     """A record's own fields; those that the table has no column for are left out when the row is written."""
     return {name: getattr(record, name) for name in _names(record.__class__)}
+
+
+def _fork(settings: RunSettings) -> dict[str, Any]:
+    fork = settings.forked_from
+    return {"forked_run": fork.run_id, "forked_candidate": fork.candidate_id} if fork else {}
 
 
 @functools.cache

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from storage.attendance import AskFirst
+from storage.forks import Fork
 from storage.models import Options
 from storage.policy import Policy
 from storage.proof import Proof
+from storage.verbs import Command as Command
+from storage.verbs import CommandKind as CommandKind
 
 
 class KernelClass(StrEnum):
@@ -91,6 +94,7 @@ class StepKind(StrEnum):
     DIAGNOSE = "diagnose"
     REPAIR = "repair"
     OPTIMISE = "optimise"
+    SUBMIT = "submit"
 
 
 class Role(StrEnum):
@@ -116,36 +120,6 @@ class DepthOutcome(StrEnum):
     ACCEPTED = "accepted"
     GIVEN_UP = "given_up"
     IMPORTED = "imported"
-
-
-class CommandKind(StrEnum):
-    """The steering verbs."""
-
-    PAUSE = "pause"
-    RESUME = "resume"
-    STOP = "stop"
-    COLLECT = "collect"
-    EXPOSE = "expose"
-    ROLL_BACK = "roll_back"
-    HINT = "hint"
-    ANSWER = "answer"
-    TAKE_OVER = "take_over"
-    ASK_FIRST = "ask_first"
-    APPROVE = "approve"
-    SKIP = "skip"
-    SET_CLASS = "set_class"
-    SET_BUDGET = "set_budget"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One steering command as a person asked for it. `argument`: a switch, a candidate id, a hint, a class, limits."""
-
-    command_id: str
-    kind: CommandKind
-    argument: str
-    asked_by: str
-    asked_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +164,7 @@ class RunSettings:
     budget: Budget = field(default_factory=Budget)
     created_at: float = 0.0
     is_demo: bool = False
+    forked_from: Fork | None = None
     replay_of: str | None = None
     replay_speed: float = 1.0
 

@@ -18,9 +18,7 @@ from storage.records import (
     CompileResult,
     DepthOutcome,
     HardwareLimit,
-    Metric,
     Origin,
-    ProfileResult,
     Role,
     RunSettings,
     RunState,
@@ -28,6 +26,7 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
+from tests import sample_profiles
 from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS, TIMED
 from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG
 
@@ -179,17 +178,10 @@ class Script:
             self.emit(ev.ProfileFailed(self.step, name, "the profiler's counters are locked for this user"))
             self.finish(StepKind.PROFILE, 1.0, "unavailable")
             return
-        share = min(95.0, 30.0 + 6.0 * self.depth)
-        values = (
-            ("dram__throughput.avg.pct_of_peak", "%", share),
-            ("sm__warps_active.avg.pct", "%", 48.0 + self.depth),
-            ("launch__registers_per_thread", "register", 96.0),
-            ("gpu__time_duration.sum", "us", 900.0 / (1 + self.depth)),
-        )
-        metrics = tuple(Metric(n, unit, value, "kernel<128,128,8>", 0) for n, unit, value in values)
-        metrics += (Metric("latency", "ms", 2.0 / max(self.best, 0.1)),)
-        raw = self.keep(f"raw profiler report of {name}\n" + "\n".join(f"{m.name} {m.unit} {m.value}" for m in metrics))
-        found = ProfileResult(text_hash(name)[:16], metrics, "memory", f"Memory-bound at {share:.0f} %.")
+        make = sample_profiles.on_host if self.settings.toolchain == "cpu" else sample_profiles.on_device
+        found = make(self.depth, 2.0 / max(self.best, 0.1), text_hash(name)[:16])
+        lines = "\n".join(f"{m.name} {m.unit} {m.value}" for m in found.metrics)
+        raw = self.keep(f"raw profiler report of {name}\n{lines}")
         self.emit(ev.Profiled(self.step, name, found, raw), 4.0)
         self.finish(StepKind.PROFILE, 4.0, "profiled")
 

@@ -26,10 +26,10 @@ class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         return module.run(a, b)
 """
-DIAGNOSTICS = """kernel.cu(31): warning #177-D: variable "pad" was declared but never referenced
-kernel.cu(34): error: no instance of function template "cute::copy" matches the argument list
+DIAGNOSTICS = """candidate.py:10: warning #177-D: variable "pad" was declared but never referenced
+candidate.py:11: error: no instance of function template "cute::copy" matches the argument list
             argument types are: (cute::Tensor<...>, cute::Tensor<...>)
-1 error detected in the compilation of "kernel.cu"."""
+1 error detected in the compilation of "candidate.py"."""
 
 COMPILED = BaselineMeasured(
     "torch.compile",
@@ -81,7 +81,10 @@ WRONG = CheckResult(
         heat=tuple(tuple(1.0 if j > 11 else 0.25 * (i == j) for j in range(16)) for i in range(16)),
         trial="normal",
     ),
-    message="262144 of 1048576 values are wrong, the first at (0, 96): expected 0.731, got 0",
+    message="262144 of 1048576 elements (25%) are wrong in trial 'normal': first at index (0, 96): expected 0.731, "
+    "got 0. "
+    "Largest error 1 relative to |expected| + rms, allowed 0.0001; largest absolute error 1.9. "
+    "The wrong elements are all in the last 256 of 1024 columns.",
     precision="fp32-exact",
     seed=7,
     evidence={"isolated": "yes"},

@@ -11,8 +11,9 @@ SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.blobs",
-    "storage.attendance", "storage.codec", "storage.folder", "storage.liveness",
-    "storage.counters", "storage.kernel_names", "storage.remeasurements", "storage.read_only",
+    "storage.attendance", "storage.verbs", "storage.choices", "storage.forks",
+    "storage.codec", "storage.folder", "storage.liveness",
+    "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.remeasurements",
 }  # fmt: skip
 
 

@@ -41,8 +41,15 @@ verbs:
   pause | resume | stop          after the step in flight
   collect auto|on|off            profiles for people
   expose auto|on|off             profiles for the model
-  roll_back CANDIDATE            the next depth starts from that kernel
+  roll_back CANDIDATE            leave the depth in flight; the next one starts from that kernel
+  set_base CANDIDATE             the next depth starts from that kernel, this one goes on
+  pin CANDIDATE | unpin          every next depth starts from that kernel, until unpinned
   hint "TEXT"                    added to the next prompt
+  ban "TEXT" | require "TEXT"    what every kernel must not use, or must use, until lifted
+  lift RULE                      lift a rule: its words, or the id of the command that set it
+  submit CANDIDATE HASH          a kernel edited by hand (use the verb submit, which sends this)
+  set_model "NAME [OPTIONS]"     another model for all next calls, as in "gpt-5 reasoning_effort=high"
+  retry "NAME [OPTIONS] [step=N]"   the last step of the model (or step N) again, by this model
   set_budget "calls=80 cost=5"   other limits from here on; also tokens, minutes, depths, target, stagnation
   answer STEP.CALL HASH          a person's reply (use the verb answer, which sends this)
   take_over next|all|off         answer the next call, or all of them, yourself
@@ -79,6 +86,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     show.add_argument("run_id", metavar="RUN")
     show.add_argument("--json", action="store_true", help="machine-readable output")
     _command(verbs)
+    _fork(verbs)
     _person(verbs)
     _export(verbs)
     _replay(verbs)
@@ -173,6 +181,39 @@ def _run(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
 
 
+def _fork(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    fork = verbs.add_parser("fork", help="start a new run from a kernel of another one, with other settings")
+    fork.add_argument("run_id", metavar="RUN")
+    fork.add_argument("candidate", metavar="KERNEL", help="id of the kernel to begin with, as in c003")
+    fork.add_argument("--model", help="another model (default: that of RUN)")
+    fork.add_argument(
+        "--option",
+        dest="model_options",
+        action="append",
+        default=[],
+        metavar="[ROLE.]NAME=VALUE",
+        type=_checked(lambda text: with_option((), text)),
+        help="how the model is asked; may be repeated",
+    )
+    fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
+    fork.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
+    shown = fork.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--expose-from", dest="expose_from_depth", type=int, help="first depth whose prompt has a profile"
+    )
+    shown.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
+    fork.add_argument(
+        "--set-budget",
+        dest="budget",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        type=_checked(lambda text: budgets.changed(Budget(), text)),
+        help=f"another limit than RUN has: {', '.join(budgets.FIELDS)}; may be repeated",
+    )
+    fork.add_argument("--hint", default="", help="a hint for the first prompt")
+
+
 def _command(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = verbs.add_parser(
         "command", help="steer a run", epilog=STEERING, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -188,6 +229,11 @@ def _person(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     answer.add_argument(
         "file", nargs="?", metavar="FILE", help="raw reply, or a whole kernel (.py), or -; without: the prompt"
     )
+    submit = verbs.add_parser("submit", help="hand in a kernel edited by hand as the run's next attempt")
+    submit.add_argument("run_id", metavar="RUN")
+    submit.add_argument("file", metavar="FILE", help="the whole kernel, or - for standard input")
+    submit.add_argument("--parent", help="the kernel it was made from (default: the run's best)")
+    submit.add_argument("--note", default="", help="what was changed, in a few words")
     record = verbs.add_parser("record", help="save a run's replies as a recording that replays without a key")
     record.add_argument("run_id", metavar="RUN")
     record.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")

@@ -15,6 +15,7 @@ from storage import commands, journal, liveness
 from storage import events as ev
 from storage.attendance import Answer, as_file_reply
 from storage.blobs import Blobs
+from storage.choices import Submission
 from storage.folder import RunFolder, find_run
 from storage.records import CommandKind
 
@@ -41,12 +42,28 @@ def answer_call(options: Namespace) -> int:
     return _told(folder, sent.command_id)
 
 
+def submit_kernel(options: Namespace) -> int:
+    """Hand in a kernel as the run's next attempt."""
+    folder = find_run(options.run_id)
+    parent = options.parent or report.load(folder).best_id
+    blob = Blobs(folder.blobs).put(_raw(options.file))
+    sent = commands.send(folder.commands_file, CommandKind.SUBMIT, str(Submission(parent, blob, options.note)))
+    if not liveness.is_held(folder):
+        print("No engine works on this run; the kernel is taken when it is resumed.")
+        return OK
+    return _told(folder, sent.command_id)
+
+
 def _text(file: str) -> str:
-    try:
-        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read the answer: {error}") from error
+    text = _raw(file)
     return as_file_reply(text) if file.endswith(".py") else text
+
+
+def _raw(file: str) -> str:
+    try:
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"cannot read {file}: {error}") from error
 
 
 def _told(folder: RunFolder, command_id: str) -> int:

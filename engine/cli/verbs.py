@@ -17,11 +17,11 @@ from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
 from engine.strategies.base_policy import check_policy
-from storage import commands, liveness
+from storage import budgets, commands, liveness
 from storage.attendance import AskFirst
 from storage.folder import all_runs, find_run
 from storage.models import read_options
-from storage.records import Budget, CommandKind, RunSettings, Switch
+from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -73,6 +73,27 @@ def patch_source(options: Namespace) -> int:
         print(report_for_model, file=sys.stderr)
         return FAILED
     sys.stdout.buffer.write(patched.encode())
+    return OK
+
+
+def fork_run(options: Namespace) -> int:
+    """Start a run from a kernel of another one."""
+    folder = find_run(options.run_id)
+    fields: dict[str, Any] = {}
+    if options.base_policy:
+        check_policy(options.base_policy)
+    for name in ("model", "base_policy", "expose_from_depth"):
+        if (value := getattr(options, name)) is not None:
+            fields[name] = value
+    if options.kernel_class:
+        fields |= {"kernel_class": KernelClass(options.kernel_class), "class_is_proposed": False}
+    if options.model_options:
+        fields["model_options"] = read_options("\n".join(options.model_options))
+    budget = report.load(folder).budget
+    fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
+    if options.no_profiles:
+        fields["expose_from_depth"] = fields["budget"].depths + 1
+    print(supervisor.fork(folder, options.candidate, options.hint, **fields).run_id)
     return OK
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine import prompting
 from engine.bench import Bench
 from engine.llm import Message
 from engine.prompt_parts import Part, compose
 from storage.events import CommandEffective
 from storage.records import Command, Role
+from storage.verbs import Rule
 
 
 def open_conversation(bench: Bench, role: Role, candidate_id: str | None, name: str, **values: str) -> list[Message]:
@@ -22,6 +25,13 @@ def hint_section(hints: list[Command]) -> str:
     if not hints:
         return ""
     return prompting.fill("hint.md", hints="\n".join(f"- {hint.argument.strip()}" for hint in hints))
+
+
+def rule_section(rules: Sequence[Rule]) -> str:
+    """The part of a prompt that carries what a person bans or requires; empty without any."""
+    if not rules:
+        return ""
+    return prompting.fill("rules.md", rules="\n".join(f"- {rule}" for rule in rules))
 
 
 def settle_hints(bench: Bench, hints: list[Command]) -> None:

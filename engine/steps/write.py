@@ -9,7 +9,7 @@ from engine.llm import Completion
 from engine.patching.lines import numbered
 from engine.patching.reply import find_python, labelled
 from engine.steps.candidates import create_candidate
-from engine.steps.conversation import as_code, hint_section, open_conversation, settle_hints
+from engine.steps.conversation import as_code, hint_section, open_conversation, rule_section, settle_hints
 from engine.steps.failure import describe_failure
 from engine.steps.ladder import climb
 from engine.strategies.schedule import is_exposed
@@ -31,6 +31,7 @@ def synthesise(bench: Bench) -> str:
         task=as_code(bench.task.source),
         example=as_code(prompting.for_class(f"examples/{bench.toolchain.name}", kernel_class, ".py")),
         classes=", ".join(KernelClass),
+        rules=rule_section(bench.history.steering.rules),
         hint=hint_section(hints),
     )
     completion = bench.ask(0, Role.SYNTHESISE, messages, None, exposed=False)
@@ -58,7 +59,7 @@ def diagnose(bench: Bench, attempt: Attempt) -> str:
         change=_change_since_parent(bench, attempt),
     )
     completion = bench.ask(0, Role.DIAGNOSE, messages, attempt.candidate_id, exposed=False)
-    if attempt.diagnosis_blob is None:
+    if attempt.diagnosis_step != bench.step:
         bench.emit(DiagnosisWritten(bench.step, attempt.candidate_id, bench.blobs.put(_whole(completion))))
     return "written"
 
@@ -74,6 +75,7 @@ def repair(bench: Bench, attempt: Attempt) -> str:
         failure=describe_failure(attempt),
         diagnosis=bench.blobs.get(attempt.diagnosis_blob) if attempt.diagnosis_blob else "(none)",
         listing=numbered(bench.source(attempt)),
+        rules=rule_section(bench.history.steering.rules),
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )
@@ -109,6 +111,7 @@ def optimise(bench: Bench, base: Attempt) -> str:
         earlier=_earlier_steps(history),
         guide=prompting.for_class("guides", history.kernel_class, ".md").strip(),
         profile=profile,
+        rules=rule_section(bench.history.steering.rules),
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )

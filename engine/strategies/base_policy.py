@@ -17,7 +17,18 @@ def check_policy(policy: str) -> None:
 
 
 def choose_base(history: History) -> str:
-    """Candidate id of the next base kernel. The line must hold at least one kernel."""
+    """Candidate id of the next base kernel. The line must hold at least one kernel.
+
+    A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
+    """
+    if history.depth_base is not None:
+        return history.depth_base
+    if chosen := history.steering.next_base or history.steering.pinned:
+        return chosen
+    return _by_policy(history)
+
+
+def _by_policy(history: History) -> str:
     policy, latest = history.settings.base_policy, history.line[-1]
     best = history.line_best_id or latest
     if policy == "latest":

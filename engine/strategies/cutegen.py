@@ -11,7 +11,8 @@ from engine.history import Attempt, History
 from engine.moves import Finish, Move, Settle, Step
 from engine.strategies.base_policy import choose_base
 from engine.strategies.schedule import is_collected, is_exposed
-from storage.records import DepthOutcome, RunState, StepKind, Switch
+from storage.choices import Submission
+from storage.records import CommandKind, DepthOutcome, RunState, StepKind, Switch
 
 
 class CuteGen:
@@ -21,11 +22,19 @@ class CuteGen:
 
     def next_move(self, history: History) -> Move:
         """What the loop does next."""
+        if history.redo is not None:
+            return Step(history.redo.kind, history.depth, history.redo.candidate_id)
+        if (handed_in := history.pending(CommandKind.SUBMIT)) and not _is_being_judged(history.current):
+            return Step(StepKind.SUBMIT, history.depth, Submission.parse(handed_in[0].argument).parent_id)
         if history.current is None or _is_beyond_repair(history, history.current):
             return _write(history)
         if history.current.has_failed:
             return _mend(history, history.current)
         return _judge(history, history.current)
+
+
+def _is_being_judged(attempt: Attempt | None) -> bool:
+    return attempt is not None and not attempt.has_failed
 
 
 def _write(history: History) -> Move:

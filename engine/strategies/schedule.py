@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 from engine.history import History
-from storage.records import KernelClass, Switch
-
-# First depth, of ten, at which the model is shown a profile: late where structure decides, early where tuning does
-# (CuTeGen section 3.3 and figure 5).
-EXPOSURE_DEPTH: Mapping[KernelClass, int] = {
-    KernelClass.MATMUL: 6,
-    KernelClass.ATTENTION: 6,
-    KernelClass.CONVOLUTION: 6,
-    KernelClass.REDUCTION: 5,
-    KernelClass.LOSS: 3,
-    KernelClass.ACTIVATION: 2,
-    KernelClass.OTHER: 5,
-}
+from storage import exposure
+from storage.records import Switch
 
 
 def exposure_depth(history: History) -> int:
-    """First depth whose prompt carries a profile: as set for the run, else by class, scaled to the run's depths."""
-    if history.settings.expose_from_depth is not None:
-        return history.settings.expose_from_depth
-    return max(1, math.ceil(EXPOSURE_DEPTH[history.kernel_class] * history.settings.budget.depths / 10))
+    """First depth whose prompt carries a profile."""
+    settings = history.settings
+    return exposure.first_depth(history.kernel_class, settings.budget.depths, settings.expose_from_depth)
 
 
 def is_exposed(history: History) -> bool:

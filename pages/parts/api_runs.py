@@ -16,7 +16,7 @@ SHOWN = 1000
 
 def lost_runs() -> list[str]:
     """Runs that are not over and have no engine."""
-    return [name for name in queries.unfinished_runs(index.current()) if not pulse.has_engine(name)]
+    return pulse.lost(queries.unfinished_runs(index.current()))
 
 
 def listed(chosen: RunFilter, sort: RunSort, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:

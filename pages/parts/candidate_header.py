@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import index, replay_mark, wording
+from pages.parts import candidate_actions, figures, index, keys, replay_mark, speed_of_light, why, wording
+from pages.parts.figures import Figure
 from storage import queries
-from storage.queries import BaselineRow, CandidateRow, ImportRow, RunRow
-from storage.records import Verdict
+from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
+from storage.records import HardwareLimit, Verdict
 from storage.relative import Relative
 
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
@@ -33,12 +33,13 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             width="content",
         )
         st.space("stretch")
+        candidate_actions.draw(run, candidate)
         _neighbours(run, candidate)
-    if candidate.summary:
-        st.markdown(f"**{wording.plain(candidate.summary)}**")
+    why.draw(run.run_id, candidate)
     _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)
+    keys.draw("Next", "Previous")
 
 
 def _imported(run: RunRow, candidate: CandidateRow) -> None:
@@ -97,6 +98,7 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
     ):
         is_there = 0 <= other < len(names)
         target = {"run": run.run_id, "candidate": names[other] if is_there else candidate.candidate_id}
+        target |= {"tab": str(tab)} if (tab := st.query_params.get("tab")) else {}
         st.page_link(
             "candidate.py", label=label, icon=icon, icon_position="left" if side == "left" else "right",
             disabled=not is_there, query_params=target, width="content",
@@ -119,30 +121,44 @@ def _family(run: RunRow, candidate: CandidateRow) -> None:
 
 def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     if candidate.speedup is None:
-        if candidate.message:
-            st.error(wording.plain(candidate.message), icon=":material/error:")
         return
-    evaluation = queries.evaluation(index.current(), run.run_id, candidate.candidate_id)
-    baseline = queries.baseline(index.current(), run.run_id)
+    db = index.current()
+    evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
+    found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    figures.draw("Figures of this kernel", found, key="figures")
+
+
+def numbers(
+    candidate: CandidateRow,
+    evaluation: EvaluationRow | None,
+    baseline: BaselineRow | None,
+    limit: HardwareLimit | None,
+) -> list[Figure]:
+    """What was measured of a timed kernel, the speed-up first."""
+    interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
+    speed = wording.speedup(candidate.speedup, candidate.noise)
+    items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
     found = baseline.under(candidate.speedup, candidate.noise) if baseline else None
-    columns = iter(st.columns(6 if found else 5))
-    noise = f"{wording.plus_minus(candidate.noise)}, 95 %: {wording.interval(candidate.low, candidate.high)}"
-    next(columns).metric("Speed-up", wording.speedup(candidate.speedup, candidate.noise), help=noise)
     if found and baseline:
-        _over(next(columns), found, baseline)
-    next(columns).metric(
-        "Noise", wording.plus_minus(candidate.noise), help="half the 95 % interval of the median ratio"
-    )
-    next(columns).metric("Latency", wording.latency(candidate.latency_ms), help="median of the timed calls")
-    next(columns).metric(
-        "Baseline", wording.latency(candidate.baseline_latency_ms), help=evaluation.baseline if evaluation else ""
-    )
-    next(columns).metric("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE)
+        items.append(_over(found, baseline))
+    about = "median of the timed calls"
+    eager = evaluation.baseline if evaluation else ""
+    items += [
+        Figure("Latency", wording.latency(candidate.latency_ms), about=about),
+        Figure("Baseline", wording.latency(candidate.baseline_latency_ms), eager, about),
+        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE),
+    ]
+    share = speed_of_light.share(limit, candidate.latency_ms)
+    if share is not None and share <= 1:
+        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms)))
+    return items
 
 
-def _over(column: DeltaGenerator, found: Relative, baseline: BaselineRow) -> None:
+def _over(found: Relative, baseline: BaselineRow) -> Figure:
     """The same speed-up over the further baseline."""
-    name = wording.plain(baseline.name)
-    interval = f"{wording.plus_minus(found.noise)}, 95 %: {wording.interval(found.low, found.high)}"
-    itself = f"{name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
-    column.metric(f"Over {name}", wording.speedup(found.speedup, found.noise), help=f"{interval}; {itself}")
+    interval = f"95 %: {wording.interval(found.low, found.high)}"
+    itself = f"{baseline.name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
+    return Figure(
+        f"Over {baseline.name}", wording.speedup(found.speedup, found.noise), wording.plus_minus(found.noise),
+        f"{interval}; {itself}",
+    )  # fmt: skip

@@ -33,6 +33,11 @@ def lines(text: str) -> tuple[Line, ...]:
     return tuple(tuple(line) for line in found)
 
 
+def cpp_starts(text: str) -> list[int]:
+    """The line, from 1, on which each embedded C++ or CUDA text begins."""
+    return [text.count("\n", 0, match.start(2)) + 1 for match in _EMBEDDED.finditer(text) if _IS_CPP.search(match[2])]
+
+
 def as_html(line: Line) -> str:
     """One line as escaped HTML."""
     return "".join(

@@ -1,74 +1,73 @@
-"""Why a kernel failed: the compiler's words, or where its numbers go wrong."""
+"""Why a kernel failed: where its numbers go wrong, or the compiler's words; how it was mended, and where it failed so
+before."""
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
-from pages.parts import client, index, table, texts, wording
+from pages.parts import client, compiler_log, heat_words, index, mended, table, wording
 from storage import queries
 from storage.queries import CandidateRow, CorrectnessErrorRow, EvaluationRow
-from storage.records import Verdict
 
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
+_FIGURES = re.compile(r"largest absolute error [^ ]*[\d)an]\.\s*(.*)$", re.DOTALL)
 
 _heat = st.components.v2.component(
-    "tilewright_heat",
-    html='<figure><div class="heat" role="img"></div>\n<figcaption></figcaption></figure>',
-    css=client.read("heat.css"),
-    js=client.read("heat.js"),
+    "tilewright_heat", html=client.read("heat.html"), css=client.read("heat.css"), js=client.read("heat.js")
 )
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
-    """Compiler first, then correctness."""
+    """Correctness first, then the compiler, then what became of it."""
     db = index.current()
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
     errors = queries.correctness_errors(db, run_id, candidate.candidate_id)
     if evaluation is None:
-        st.caption("Not built yet.")
+        st.caption("Not built yet: errors show here as soon as the compiler or the check finds one.")
         return
     if not errors and evaluation.compile_ok:
-        st.success("No errors: it compiles and agrees with the reference in every trial.", icon=":material/check:")
+        if evaluation.check_verdict is None:
+            st.info("It compiles. Its results have not been compared yet.", icon=":material/hourglass_top:")
+        else:
+            st.success("No errors: it compiles and agrees with the reference in every trial.", icon=":material/check:")
     for error in errors:
-        _mismatch(error, candidate.message)
-    _compiler(run_id, candidate, evaluation)
+        _mismatch(error, evaluation)
+    compiler_log.draw(run_id, candidate, evaluation)
+    mended.draw(run_id, candidate, queries.attempts(db, run_id))
 
 
-def _compiler(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
-    if evaluation.diagnostics or evaluation.remarks or evaluation.log_blob:
-        is_refused = evaluation.compile_verdict is Verdict.REFUSED
-        st.markdown("#### Refused, in the words that the model is told" if is_refused else "#### Compiler")
-    if evaluation.diagnostics:
-        st.code(evaluation.diagnostics, language=None, wrap_lines=True)
-    if evaluation.remarks:
-        st.markdown("\n".join(f"- {wording.plain(remark)}" for remark in evaluation.remarks))
-    if evaluation.log_blob:
-        log = st.expander("Whole build log", key=f"log:{candidate.candidate_id}", on_change="rerun")
-        if log.open:
-            log.code(texts.source(run_id, evaluation.log_blob), language=None, height=420)
-
-
-def _mismatch(error: CorrectnessErrorRow, told: str) -> None:
+def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
     st.markdown(f"#### Against the reference :gray[{wording.moment(error.at)}]")
-    if error.message != told:
-        st.error(wording.plain(error.message), icon=":material/error:")
+    found = pattern(error.message)
+    st.error(wording.plain(error.message.removesuffix(found).strip()), icon=":material/error:")
+    if found:
+        st.markdown(f"**Pattern:** {wording.plain(found)}")
     if error.total_count is None:
         return
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        rows = [table.Row(name, {"name": name, "value": value}) for name, value in facts(error)]
+        rows = [table.Row(name, {"name": name, "value": value}) for name, value in facts(error, evaluation)]
         table.draw(
             "First wrong element and size of the error", FACTS, rows, key=f"mismatch:{error.seq}", is_compact=True
         )
     with right:
         if error.heat:
-            _heat(data={"heat": error.heat, "shape": list(error.shape)}, key=f"heat:{error.seq}")
+            words = heat_words.sentence(error.heat)
+            _heat(data={"heat": error.heat, "shape": list(error.shape), "words": words}, key=f"heat:{error.seq}")
 
 
-def facts(error: CorrectnessErrorRow) -> list[tuple[str, str]]:
+def pattern(message: str) -> str:
+    """What the wrong elements have in common, as the evaluator told it behind the figures; empty where it did not."""
+    found = _FIGURES.search(message)
+    return found[1].strip() if found else ""
+
+
+def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -> list[tuple[str, str]]:
     """What is wrong, in numbers."""
     wrong, total = error.wrong_count or 0, error.total_count or 0
-    return [
+    found = [
         ("trial", error.trial or wording.NONE),
         ("output shape", " × ".join(map(str, error.shape)) or "scalar"),
         ("first wrong index", f"[{', '.join(map(str, error.first_index))}]"),
@@ -78,6 +77,13 @@ def facts(error: CorrectnessErrorRow) -> list[tuple[str, str]]:
         ("largest absolute error", _value(error.max_abs_error)),
         ("largest relative error", _value(error.max_rel_error)),
     ]
+    if evaluation and evaluation.tolerance:
+        found.append(("allowed relative error", f"{evaluation.tolerance:.3g}"))
+        if error.max_rel_error is not None:
+            found.append(
+                ("beyond what is allowed", f"{wording.significant(error.max_rel_error / evaluation.tolerance)} times")
+            )
+    return found
 
 
 def _value(value: float | None) -> str:

@@ -19,6 +19,7 @@ ABOUT = {
     StepKind.CHECK: "The checker compares with the reference",
     StepKind.TIME: "The clock is set on",
     StepKind.PROFILE: "The profiler looks at",
+    StepKind.SUBMIT: "A kernel that was handed in is taken, made from",
 }
 
 

@@ -19,24 +19,31 @@ COLUMNS = [
 ]
 FUNCTION_COLUMNS = [
     table.Column("function", "Function"),
-    table.Column("metric", "Metric"),
-    table.Column("value", "Value", "right"),
+    table.Column("value", "Share of the samples", "right"),
 ]
+MOST_FUNCTIONS = 8
 ORDER = {counter.name: place for place, counter in enumerate(counters.COUNTERS)}
 
 
-def draw(changes: Sequence[MetricChangeRow]) -> None:
-    """The whole call open, its functions largest first, launches folded away where there is a whole call."""
+def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
+    """Where the time goes, the function with most of it first; nothing where it was not sampled."""
     functions = sorted((c for c in changes if c.launch < 0 and c.kernel), key=lambda c: -c.value)
+    if functions:
+        st.markdown("###### Where the time goes")
+        rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions[:MOST_FUNCTIONS])]
+        table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
+        if len(functions) > MOST_FUNCTIONS:
+            st.caption(f"showing {MOST_FUNCTIONS} of {len(functions)} functions")
+
+
+def draw(changes: Sequence[MetricChangeRow]) -> None:
+    """Every figure of the call and of its launches, folded away."""
     whole = [c for c in changes if c.launch < 0 and not c.kernel]
     launches = [c for c in changes if c.launch >= 0]
     if whole:
-        st.markdown("###### Whole call")
-        table.draw("Profile metrics, Whole call", COLUMNS, _rows(whole), key="metrics:whole", is_compact=True)
-    if functions:
-        st.markdown("###### Where the time goes")
-        rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions)]
-        table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
+        with st.expander("Every figure of the whole call", key="metrics:call", on_change="rerun") as folded:
+            if folded.open:
+                table.draw("Profile metrics, Whole call", COLUMNS, _rows(whole), key="metrics:whole", is_compact=True)
     if launches:
         with st.expander("Every counter, launch by launch", key="metrics:open", on_change="rerun") as folded:
             if folded.open:
@@ -57,30 +64,40 @@ def _rows(changes: Iterable[MetricChangeRow]) -> list[table.Row]:
     return [table.Row(c.metric, cells(c)) for c in ordered]
 
 
-def function_cells(change: MetricChangeRow) -> dict[str, table.Cell]:
+def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One function of the call as cells."""
-    value = wording.quantity(change.value, change.unit, change.metric.endswith("share"))
-    return {"function": change.kernel, "metric": change.metric.replace("_", " "), "value": value}
+    value = wording.quantity(row.value, row.unit, row.metric.endswith("share"))
+    return {"function": row.kernel, "value": value}
 
 
-def cells(change: MetricChangeRow) -> dict[str, table.Cell]:
+def cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One metric as cells; a counter under its plain name, its own name and meaning behind the pointer."""
-    is_share = change.metric.endswith("share")
-    name, about = counters.label(change.metric), counters.meaning(change.metric)
+    is_share = row.metric.endswith("share")
+    name, about = counters.label(row.metric), counters.meaning(row.metric)
     return {
-        "metric": table.text(name, title=f"{change.metric}: {about}") if about else name,
-        "value": wording.quantity(change.value, change.unit, is_share),
-        "previous": wording.NONE
-        if change.previous is None
-        else wording.quantity(change.previous, change.unit, is_share),
-        "change": _change(change),
+        "metric": table.text(name, title=f"{row.metric}: {about}" if about else name),
+        "value": wording.quantity(row.value, row.unit, is_share),
+        "previous": wording.NONE if row.previous is None else wording.quantity(row.previous, row.unit, is_share),
+        "change": change(row),
     }
 
 
-def _change(change: MetricChangeRow) -> table.Cell:
-    if change.ratio is None:
+def change(row: MetricChangeRow) -> table.Cell:
+    """By how much it rose or fell: shares in points, everything else in percent or as a multiple."""
+    if row.previous is None:
         return wording.NONE
-    percent = 100 * (change.ratio - 1)
+    if row.unit == "%" or row.metric.endswith("share"):
+        points = (row.value - row.previous) * (1 if row.unit == "%" else 100)
+        return table.text("=", "muted") if abs(points) < 0.05 else table.text(f"{_arrow(points)} points", "strong")
+    if row.ratio is None:
+        return table.text("=", "muted") if row.value == row.previous else table.text("▲ from 0", "strong")
+    percent = 100 * (row.ratio - 1)
     if abs(percent) < 0.5:
         return table.text("=", "muted")
-    return table.text(f"{'▲' if percent > 0 else '▼'} {wording.significant(abs(percent), 2)} %", "strong")
+    if percent > 200:
+        return table.text(f"▲ {wording.significant(row.ratio, 2)} times", "strong")
+    return table.text(f"{_arrow(percent)} %", "strong")
+
+
+def _arrow(amount: float) -> str:
+    return f"{'▲' if amount > 0 else '▼'} {wording.significant(abs(amount), 2)}"

@@ -5,63 +5,91 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.parts import (
     advice_table,
+    bars,
+    gone,
     index,
     launches_table,
+    machine_use,
+    metric_deltas,
+    metric_sense,
     metrics_table,
     plot,
+    profile_wanted,
     roofline,
+    roofline_marks,
     speed_of_light,
     stall_figure,
     table,
     wording,
 )
 from pages.parts import texts as kept
+from pages.parts.metric_sense import Weighed
 from storage import counters, queries
-from storage.queries import CandidateRow, MetricChangeRow, MetricRow, ProfileRow
+from storage.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow
 
 ROOFLINE_PX = 340
+MOST_CHARACTERS = 200_000
 FACTS = [table.Column("name", "How it was taken", "nowrap"), table.Column("value", "")]
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
-    """Pictures left, the model's view right, tables below."""
+    """What it is bound by and what changed; pictures left, the model's view right, tables below."""
     db = index.current()
     profile = queries.profile(db, run_id, candidate.candidate_id)
-    if profile is None:
-        st.caption("Not profiled. Set “Collect profiles” to on to profile every correct kernel from now on.")
+    if profile is None or profile.failure:
+        profile_wanted.draw(run_id, candidate, profile)
         return
-    if profile.failure:
-        st.warning(f"No profile could be had: {wording.plain(profile.failure)}", icon=":material/warning:")
-        return
-    changes = queries.metric_changes(db, run_id, candidate.candidate_id)
+    attempts = queries.attempts(db, run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
-    _headline(run_id, profile, changes)
+    changes = queries.metric_changes(db, run_id, candidate.candidate_id)
+    ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
+    seen = Seen(
+        rows,
+        queries.metrics(db, run_id, ancestor) if ancestor else [],
+        next((a.number for a in attempts if a.candidate_id == ancestor), None),
+        metric_sense.weighed(changes),
+    )
+    _headline(profile, seen)
     left, right = st.columns([1.25, 1], gap="medium")
     with left:
-        _roofline(run_id, candidate, profile, rows, changes)
-        _stalls(run_id, candidate, rows)
+        _roofline(run_id, candidate, profile, attempts)
+        _stalls(run_id, candidate, seen)
+        metrics_table.draw_functions(changes)
     with right:
-        _for_the_model(profile)
+        _use(candidate, seen)
+        _for_the_model(run_id, candidate, profile)
+    if seen.number is not None and seen.changes:
+        metric_deltas.draw(seen.changes, seen.number, key=f"deltas:{candidate.candidate_id}")
     _launches(rows)
     _advice(queries.advice(db, run_id, candidate.candidate_id))
     metrics_table.draw(changes)
     _how(run_id, candidate, profile)
 
 
-def _headline(run_id: str, profile: ProfileRow, changes: Sequence[MetricChangeRow]) -> None:
-    previous = next((c.previous_id for c in changes if c.previous_id), None)
-    against = ""
-    if previous:
-        against = f" · changes are against kernel {_number(run_id, previous)}, its nearest profiled ancestor"
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A profile's figures beside those of the nearest profiled ancestor, kernel `number`; without one None, empty."""
+
+    here: Sequence[MetricRow]
+    before: Sequence[MetricRow]
+    number: int | None
+    changes: Sequence[Weighed]
+
+
+def _headline(profile: ProfileRow, seen: Seen) -> None:
     st.markdown(
-        f"**Bound by** :violet-badge[{wording.plain(profile.bound) or 'unknown'}] "
-        f":gray[{wording.moment(profile.at)}{against}]"
+        f"**Bound by** :violet-badge[{wording.plain(profile.bound) or 'unknown'}] :gray[{wording.moment(profile.at)}]"
     )
+    if told := metric_deltas.counted(seen.changes, seen.number):
+        st.markdown(wording.plain(told))
+    elif seen.number is None:
+        st.caption("No kernel before it was profiled: there is nothing to compare these figures with.")
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")
         told = f"Taken without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
@@ -71,56 +99,50 @@ def _headline(run_id: str, profile: ProfileRow, changes: Sequence[MetricChangeRo
         st.caption(f"not available here: {wording.plain(', '.join(names))}")
 
 
-def _number(run_id: str, candidate_id: str) -> int | None:
-    return {a.candidate_id: a.number for a in queries.attempts(index.current(), run_id)}.get(candidate_id)
-
-
-def _roofline(
-    run_id: str,
-    candidate: CandidateRow,
-    profile: ProfileRow,
-    rows: Sequence[MetricRow],
-    changes: Sequence[MetricChangeRow],
-) -> None:
-    db = index.current()
-    limit = queries.limit(db, run_id)
+def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
+    limit = queries.limit(index.current(), run_id)
     rates = roofline.ceilings(profile.ceilings, limit)
-    here = roofline.point(f"kernel {candidate.number}", _whole(rows))
+    points = roofline_marks.points(run_id, candidate, attempts) if len(rates) >= 2 else []
+    if points:
+        st.markdown("###### Roofline")
+        target = roofline.task_limit(rates, limit)
+        drawn = roofline.figure(rates, points, target)
+        zoom = f"{run_id}:{candidate.candidate_id}:roofline"
+        plot.draw(drawn, roofline.name(points), ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
+    else:
+        st.caption("No roofline: the operations or the memory traffic of this kernel were not counted.")
     if limit is not None and limit.limit_ms > 0:
         told = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
         st.caption(wording.plain(told))
-    if len(rates) < 2 or here is None:
-        st.caption("No roofline: the operations or the memory traffic of this kernel were not counted.")
-        return
-    previous = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
-    before = None
-    if previous:
-        name = f"kernel {_number(run_id, previous)} before"
-        before = roofline.point(name, _whole(queries.metrics(db, run_id, previous)))
-    points = [here, *([before] if before else [])]
-    target = roofline.task_limit(rates, limit)
-    st.markdown("###### Roofline")
-    zoom = f"{run_id}:{candidate.candidate_id}:roofline"
-    name = (
-        f"Roofline: {here.name} at {wording.quantity(here.rate, 'FLOP/s')} and {here.intensity:.3g} operations per byte"
-    )
-    plot.draw(roofline.figure(rates, points, target), name, ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
 
 
-def _whole(rows: Sequence[MetricRow]) -> dict[str, float]:
-    return {row.metric: row.value for row in rows if row.launch < 0 and not row.kernel}
-
-
-def _stalls(run_id: str, candidate: CandidateRow, rows: Sequence[MetricRow]) -> None:
-    found = stall_figure.shares(rows, -1)
+def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
+    found = stall_figure.shares(seen.here, -1)
     if not found:
         return
+    before = stall_figure.shares(seen.before, -1)
     st.markdown("###### What warps wait for")
     first = next(iter(found))
     name = f"Shares of waiting time: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
-    key = f"stalls:{candidate.candidate_id}"
-    plot.draw(stall_figure.figure(found), name, stall_figure.height(found), zoom, key=key)
+    drawn = stall_figure.figure(found, before, f"kernel {seen.number}")
+    plot.draw(drawn, name, stall_figure.height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
+
+
+def _use(candidate: CandidateRow, seen: Seen) -> None:
+    """Shares of the machine's rates, occupancy, and what limits it, each beside the ancestor's mark."""
+    legend = f"The line is where kernel {seen.number} stands." if seen.before else ""
+    here, before = machine_use.whole(seen.here), machine_use.whole(seen.before)
+    launch, old_launch = machine_use.longest(seen.here), machine_use.longest(seen.before)
+    groups = (
+        ("Share of what the machine can do", machine_use.rates(here, before)),
+        ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
+        ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
+    )
+    shown = [(title, found) for title, found in groups if found]
+    for number, (title, found) in enumerate(shown, 1):
+        told = legend if number == len(shown) else ""
+        bars.draw(title, found, told, key=f"bars:{number}:{candidate.candidate_id}")
 
 
 def _launches(rows: Sequence[MetricRow]) -> None:
@@ -138,8 +160,16 @@ def _advice(found: Sequence[queries.AdviceRow]) -> None:
         table.draw("The profiler's advice", advice_table.COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
 
 
-def _for_the_model(profile: ProfileRow) -> None:
-    st.markdown("**What a model is shown of it**")
+def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
+    """The text as it goes into a prompt, and whether it ever did."""
+    calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
+    shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
+    st.markdown("###### What a model is shown of it")
+    st.caption(
+        f"Shown to {wording.plain(shown[-1].model)} in {len(shown)} of its prompts about this kernel, word for word:"
+        if shown
+        else "Not shown to any model so far. If it is, then word for word:"
+    )
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
 
 
@@ -157,7 +187,11 @@ def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
 
 
 def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -> None:
-    text = kept.source(run_id, raw_blob)
+    found = kept.read(run_id, raw_blob)
+    if found.is_gone:
+        gone.draw(found, "profiler's report")
+        return
+    text = found.text
     icon = ":material/download:"
     with st.container(horizontal=True):
         st.download_button("Download", text, f"{name}-profile.txt", icon=icon, on_click="ignore", key="raw_text")
@@ -166,7 +200,9 @@ def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -
             if report:
                 file = f"{name}.ncu-rep"
                 st.download_button("Nsight Compute file", report, file, icon=icon, on_click="ignore", key="report")
-    st.code(text[:200_000], language=None, height=420)
+    if len(text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download the rest.")
+    st.code(text[:MOST_CHARACTERS], language=None, height=420)
 
 
 def _decoded(text: str) -> bytes:

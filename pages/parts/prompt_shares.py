@@ -28,9 +28,10 @@ def of_prompt(text: str) -> dict[str, int]:
 def sentence(shares: dict[str, int]) -> str:
     """The shares in per cent: "source 61 % · guide 22 % · …", safe for Markdown."""
     whole = sum(shares.values()) or 1
-    return " · ".join(f"{wording.plain(name)} {_percent(count, whole)}" for name, count in shares.items())
+    return " · ".join(f"{wording.plain(name)} {percent(count, whole)}" for name, count in shares.items())
 
 
-def _percent(count: int, whole: int) -> str:
+def percent(count: int, whole: int) -> str:
+    """ "61 %", or "under 1 %"."""
     share = 100 * count / whole
     return f"{share:.0f} %" if share >= 1 else "under 1 %"

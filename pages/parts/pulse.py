@@ -38,6 +38,11 @@ def has_engine(run_id: str) -> bool:
     return time.time() - began < STARTING_S and not folder.journal_file.exists()
 
 
+def lost(unfinished: Sequence[str]) -> list[str]:
+    """Of runs that are not over by their journals those that have no engine."""
+    return [name for name in unfinished if not has_engine(name)]
+
+
 def state_of(run: RunRow) -> RunState:
     """The state a person should see: a run that is not over and has no engine is lost."""
     return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
+from pages.parts import gone, index, texts, wording
 from storage import queries
 from storage.queries import CandidateRow, DiagnosisRow, PatchRow
+from storage.records import Verdict
 
 RUNG_NAME = {
     "edits": "line edits",
@@ -22,7 +23,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     diagnoses = queries.diagnoses(db, run_id, candidate.candidate_id)
     patches = queries.patches(db, run_id, candidate.candidate_id)
     if not diagnoses and not patches:
-        st.caption("No diagnosis and no patch: this kernel was written whole, and nothing had to be repaired.")
+        st.caption(_nothing(candidate))
     for found in diagnoses:
         _diagnosis(run_id, candidate, found)
     for found_patch in patches:
@@ -34,7 +35,11 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
     title = "Diagnosis of this kernel" if is_own else "Diagnosis of its parent, which led here"
     with st.container(border=True):
         st.markdown(f"**{title}** :gray[{wording.moment(found.at)}]")
-        st.text(texts.source(run_id, found.text_blob))
+        text = texts.read(run_id, found.text_blob)
+        if text.is_gone:
+            gone.draw(text, "diagnosis")
+        else:
+            st.text(text.text)
 
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
@@ -54,4 +59,21 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
         if found.edits_blob:
             details = st.expander("Edits as the model sent them", key=f"edits:{found.seq}", on_change="rerun")
             if details.open:
-                details.code(texts.source(run_id, found.edits_blob), language="json", wrap_lines=True)
+                with details:
+                    _edits(texts.read(run_id, found.edits_blob))
+
+
+def _edits(text: texts.Text) -> None:
+    if text.is_gone:
+        gone.draw(text, "patch")
+    else:
+        st.code(text.text, language="json", wrap_lines=True)
+
+
+def _nothing(candidate: CandidateRow) -> str:
+    """Why there is neither a diagnosis nor a patch."""
+    if candidate.verdict is None:
+        return "No diagnosis and no patch yet: this kernel was written whole and is not judged yet."
+    if candidate.verdict is not Verdict.PASSED:
+        return "No diagnosis and no patch: this kernel was written whole, it failed, and no repair has been tried yet."
+    return "No diagnosis and no patch: this kernel was written whole, and nothing had to be repaired."

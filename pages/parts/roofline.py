@@ -18,18 +18,28 @@ COLOURS = {"fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One kernel: `intensity` in operations per byte, `rate` in operations per second."""
+    """One kernel: `intensity` in operations per byte, `rate` in operations per second; `role` says what it is to the
+    kernel looked at: this, parent, base or best."""
 
     name: str
     intensity: float
     rate: float
+    role: str = "this"
 
 
-def point(name: str, metrics: Mapping[str, float]) -> Point | None:
+LOOKS = {
+    "this": ("star", "@green-color", 15),
+    "parent": ("circle-open", "@gray-color", 12),
+    "base": ("square-open", "@violet-color", 11),
+    "best": ("triangle-up-open", "@orange-color", 13),
+}
+
+
+def point(name: str, metrics: Mapping[str, float], role: str = "this") -> Point | None:
     """A profile's place, from its whole-call figures; None where operations or bytes were not counted."""
     rate, bandwidth = metrics.get("arithmetic throughput"), metrics.get("memory throughput")
     intensity = metrics.get("arithmetic intensity") or (rate / bandwidth if rate and bandwidth else None)
-    return Point(name, intensity, rate) if rate and intensity else None
+    return Point(name, intensity, rate, role) if rate and intensity else None
 
 
 def ceilings(measured: Mapping[str, float], limit: HardwareLimit | None) -> dict[str, float]:
@@ -47,16 +57,39 @@ def task_limit(rates: Mapping[str, float], limit: HardwareLimit | None) -> Point
 
 
 def figure(rates: Mapping[str, float], points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
-    """Roofs as lines, kernels as marks; the first point is the kernel looked at."""
+    """Roofs as lines, kernels as marks, an arrow from the parent to the kernel looked at."""
     shown = [*points, *([limit] if limit else [])]
     arithmetic = {name: rate for name, rate in rates.items() if name != MEMORY}
     low, high = _span(rates[MEMORY], list(arithmetic.values()), shown)
     traces = [_slope(rates[MEMORY], low, max(arithmetic.values()))]
     traces += [_roof(name, rate, rates[MEMORY], high) for name, rate in sorted(arithmetic.items(), key=_by_rate)]
-    symbols = [("star", "@green-color", 15), *[("circle-open", "@gray-color", 11)] * len(points)]
-    traces += [_mark(one, *look) for one, look in zip(points, symbols, strict=False)]
+    traces += [_mark(one, *LOOKS[one.role]) for one in reversed(points)]
     traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
-    return {"data": traces, "layout": _layout(low, high, shown, rates)}
+    by_role = {one.role: one for one in points}
+    return {"data": traces, "layout": _layout(low, high, shown, rates) | {"annotations": _arrow(by_role)}}
+
+
+def name(points: Sequence[Point]) -> str:
+    """What a reader hears of the picture: where each kernel stands."""
+    unit = "operations per byte"
+    places = [
+        f"{one.name} at {wording.quantity(one.rate, 'FLOP/s')} and {wording.significant(one.intensity)} {unit}"
+        for one in points
+    ]
+    return f"Roofline: {'; '.join(places)}"
+
+
+def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
+    """Trap: on a log axis Plotly wants the place of an annotation as a logarithm."""
+    before, here = by_role.get("parent"), by_role.get("this")
+    if before is None or here is None:
+        return []
+    return [{
+        "x": math.log10(here.intensity), "y": math.log10(here.rate), "xref": "x", "yref": "y", "axref": "x",
+        "ayref": "y", "ax": math.log10(before.intensity), "ay": math.log10(before.rate), "text": "",
+        "showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": "@text-color", "standoff": 9,
+        "startstandoff": 7,
+    }]  # fmt: skip
 
 
 def _by_rate(item: tuple[str, float]) -> float:

@@ -1,4 +1,4 @@
-"""The overview's table: what each run is, how far it is, how fast it got. Pure but for drawing."""
+"""The overview's table: what each run is, how far it is, how fast it got, what went wrong. Pure but for drawing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import table, wording
-from storage.queries import RunRow
+from pages.parts import row_actions, table, wording
+from storage.queries import RunRow, StateCount
 from storage.records import RunState
 
 COLUMNS = [
@@ -16,49 +16,56 @@ COLUMNS = [
     table.Column("depth", "Depth", help="completed optimisation steps of those allowed"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("curve", "Curve", help="best speed-up so far after each depth, log scale"),
-    table.Column("correct", "Correct", "right", "kernels that passed of those judged"),
-    table.Column("tokens", "Tokens", "right"),
+    table.Column("correct", "Correct", help="kernels that passed of those judged, and the last error"),
+    table.Column("device", "Runs on", help="the device, and the toolchain that builds for it"),
     table.Column("cost", "Cost", "right", "what the model calls cost; unknown when the provider states no price"),
     table.Column("age", "Last event", "right"),
 ]
+TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 
 
 def draw(shown: Sequence[RunRow], states: Mapping[str, RunState]) -> str | None:
-    """Draw the table; the id of the run opened just now, if any."""
+    """Draw the table; the id of the run opened just now, or what a button in its row asks for, if any."""
     rows = [table.Row(run.run_id, _cells(run, states[run.run_id]), f"run?run={run.run_id}") for run in shown]
-    return table.draw("Runs, newest first", COLUMNS, rows, key="runs")
+    return table.draw("Runs", COLUMNS, rows, key="runs", is_cards=True)
 
 
-def headline(shown: Sequence[RunRow], states: Mapping[str, RunState], total: int, waiting: int) -> None:
-    """How many runs need a person, of all there are, and how many of those shown are at work."""
-    found = [states[run.run_id] for run in shown]
+def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
+    """How many runs there are, how many of them need a person, how many are at work or in trouble."""
+    found = {row.state: row.runs for row in counts}
     parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
     if waiting:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
-        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found.count(state)} {state}]"
-        for state in (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
-        if state in found
+        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
+        for state in TOLD
+        if found.get(state)
     ]
     st.markdown("  ".join(parts))
 
 
 def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
-    badges = [table.pill("demo", "gray")] if run.is_demo else []
-    badges += [table.pill("replay", "violet", title=f"of {run.replay_of}")] if run.replay_of else []
     return {
-        "run": table.link(
-            run.title, f"{run.kernel_class} · {run.toolchain} · {run.model} · {run.run_id[-20:]}", badges
+        "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", _kind(run)),
+        "state": table.pill(
+            "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
+            run.state_reason, _why(run, state), row_actions.cells(run, state),
         ),
-        "state": table.pill(state, wording.STATE_TONE[state], state, run.state_reason, _why(run, state)),
         "depth": table.bar(f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run)),
         "best": _best(run),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
-        "correct": table.text(wording.share(run.passed, run.passed + run.failed), title=run.last_error),
-        "tokens": table.text(wording.NONE, "muted", "replay") if run.replay_of else wording.tokens(run.tokens),
+        "correct": _correct(run),
+        "device": table.text(wording.cut(run.device, 26) or run.toolchain, "", run.toolchain if run.device else ""),
         "cost": _cost(run),
         "age": table.age(run.last_event_at),
-    }
+    }  # fmt: skip
+
+
+def _kind(run: RunRow) -> list[table.Cell]:
+    """What sets a run apart from one that a live model works on."""
+    kinds = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
+    kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
+    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so]
 
 
 def _progress(run: RunRow) -> float:
@@ -72,20 +79,24 @@ def _best(run: RunRow) -> table.Cell:
     return table.text(wording.speedup(run.best_speedup), tone, wording.interval(run.best_low, run.best_high))
 
 
+def _correct(run: RunRow) -> table.Cell:
+    """How many passed; a run that is wrong more often than right says what was wrong last."""
+    judged = run.passed + run.failed
+    note = wording.cut(run.last_error, 48) if run.failed else ""
+    return table.text(wording.share(run.passed, judged), "red" if run.failed > run.passed else "", note, run.last_error)
+
+
 def _cost(run: RunRow) -> table.Cell:
-    """What a replay tells of was spent by the run itself."""
+    """What a run has spent; what a replay tells of was spent by the run itself."""
     if run.replay_of:
         return table.text(wording.NONE, "muted", "replay")
-    return table.text(wording.cost(run.cost_usd), "muted" if run.cost_usd is None else "")
+    tone = "muted" if run.cost_usd is None else ""
+    return table.text(wording.cost(run.cost_usd), tone, f"{wording.tokens(run.tokens)} tokens")
 
 
 def _why(run: RunRow, state: RunState) -> str:
     if state is RunState.WAITING:
-        return _short(run.waiting_reason)
+        return wording.cut(run.waiting_reason, 44)
     if state is RunState.LOST:
         return "engine is gone"
-    return _short(run.state_reason) if state in (RunState.FAILED, RunState.STOPPED) else ""
-
-
-def _short(text: str, length: int = 44) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+    return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import client, code, texts
+from pages.parts import code, gone, source_view, texts
 from storage.queries import CandidateRow
 
-_source = st.components.v2.component(
-    "tilewright_source",
-    html='<pre tabindex="0"\n aria-label="Kernel source"></pre>',
-    css=client.read("code.css") + client.read("source.css"),
-    js=client.read("source.js"),
-)
+MOST_LINES = 4_000
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """Source with line numbers."""
-    text = texts.source(run_id, candidate.source_blob)
+    found = texts.read(run_id, candidate.source_blob)
+    if found.is_gone:
+        gone.draw(found, "source")
+        return
+    text = found.text
+    count = len(text.splitlines())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Download", text, file_name=f"{run_id}-{candidate.candidate_id}.py", mime="text/x-python",
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
-        st.caption(
-            f"{len(text.splitlines()):,} lines · a drop-in module that defines ModelNew · "
-            f"`{candidate.source_blob[:12]}`"
-        )
-    _source(data={"lines": [code.as_html(line) for line in code.lines(text)]}, key=f"source:{candidate.candidate_id}")
+        st.caption(f"{count:,} lines · a drop-in module that defines ModelNew · `{candidate.source_blob[:12]}`")
+    if count > MOST_LINES:
+        st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download the rest.", icon=":material/content_cut:")
+    lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))
+    source_view.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,27 +28,35 @@ def shares(rows: Sequence[MetricRow], launch: int) -> dict[str, float]:
     return {name: wait / total for name, wait in ordered if wait >= LEAST * total} if total else {}
 
 
-def figure(found: Mapping[str, float]) -> dict[str, Any]:
-    """Horizontal bars, the longest on top, with what each reason means behind the pointer."""
+def figure(found: Mapping[str, float], before: Mapping[str, float] | None = None, name: str = "") -> dict[str, Any]:
+    """Horizontal bars, the longest on top, with what each reason means behind the pointer; those of the kernel `name`
+    that it is compared with stand below each in gray."""
     names = list(found)[:MOST]
-    told = [f"waiting for {counters.STALLS.get(name, name)}" for name in names]
-    bars = {
-        "type": "bar", "orientation": "h", "x": [100 * found[name] for name in names],
-        "y": [name.replace("_", " ") for name in names], "marker": {"color": "@violet-color/70"},
-        "text": [f"{wording.significant(100 * found[name], 2)} %" for name in names],
-        "textposition": "outside", "cliponaxis": False,
-        "hovertext": told, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
-    }  # fmt: skip
+    traces = [_bars("this kernel", found, names, "@violet-color/70")]
+    if before:
+        traces.append(_bars(html.escape(name), before, names, "@gray-color/60"))
     axis = {"gridcolor": "@border-color", "zeroline": False}
     layout = {
-        "showlegend": False, "margin": {"l": 8, "r": 44, "t": 6, "b": 36}, "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12}, "bargap": 0.35,
+        "showlegend": bool(before), "margin": {"l": 8, "r": 44, "t": 26 if before else 6, "b": 36},
+        "paper_bgcolor": "rgba(0,0,0,0)", "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12}, "bargap": 0.3,
         "uirevision": "stalls", "xaxis": axis | {"ticksuffix": " %", "rangemode": "tozero"},
         "yaxis": axis | {"autorange": "reversed", "automargin": True},
     }  # fmt: skip
-    return {"data": [bars], "layout": layout}
+    return {"data": traces, "layout": layout}
 
 
-def height(found: Mapping[str, float]) -> int:
-    """Pixels that so many bars need."""
-    return 48 + ROW_PX * min(MOST, len(found))
+def _bars(name: str, found: Mapping[str, float], names: Sequence[str], colour: str) -> dict[str, Any]:
+    told = [f"waiting for {counters.STALLS.get(reason, reason)}" for reason in names]
+    return {
+        "type": "bar", "orientation": "h", "name": name, "x": [100 * found.get(reason, 0.0) for reason in names],
+        "y": [reason.replace("_", " ") for reason in names], "marker": {"color": colour},
+        "text": [f"{wording.significant(100 * found.get(reason, 0.0), 2)} %" for reason in names],
+        "textposition": "outside", "cliponaxis": False,
+        "hovertext": told, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
+    }  # fmt: skip
+
+
+def height(found: Mapping[str, float], before: Mapping[str, float] | None = None) -> int:
+    """Pixels that so many rows need."""
+    return (76 if before else 56) + (40 if before else ROW_PX) * min(len(found), MOST)

@@ -50,9 +50,15 @@ def link(value: str, note: str = "", badges: Sequence[Cell] = ()) -> Cell:
     return {"text": value, "link": True, "note": note, "badges": list(badges)}
 
 
-def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "") -> Cell:
+def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "", buttons: Sequence[Cell] = ()) -> Cell:
     """A coloured word; the colour never stands alone."""
-    return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "title": title, "note": note}
+    plain = {"kind": "pill", "text": value, "tone": tone, "icon": icon, "title": title, "note": note}
+    return plain | ({"buttons": list(buttons)} if buttons else {})
+
+
+def button(value: str, icon: str, opens: str, name: str) -> Cell:
+    """A small button in a row; `opens` is what `draw` returns when it is pressed, `name` what a reader hears."""
+    return {"text": value, "icon": icon, "opens": opens, "name": name}
 
 
 def badge(value: str, tone: str, icon: str, opens: str, href: str) -> Cell:
@@ -83,10 +89,12 @@ def draw(
     selected: str = "",
     is_compact: bool = False,
     is_folding: bool = False,
+    is_cards: bool = False,
 ) -> str | None:
     """Draw the table and return what was opened just now, if anything: a row's id, or what a badge of it opens.
 
-    `name` is what a reader hears. A folding table puts its columns of align `wide` under the others where it is narrow.
+    `name` is what a reader hears. A folding table puts its columns of align `wide` under the others where it is narrow;
+    with `is_cards` each row becomes a card there, every value under its column's name.
     """
     plain = {
         "caption": name,
@@ -95,6 +103,7 @@ def draw(
         "selected": selected,
         "is_compact": is_compact,
         "is_folding": is_folding,
+        "is_cards": is_cards,
     }
     opened: str | None = _table(data=plain, key=key, on_opened_change=lambda: None).opened
     return opened

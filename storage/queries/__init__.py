@@ -11,9 +11,12 @@ from storage.queries.attempts import lineage as lineage
 from storage.queries.baselines import BaselineRow as BaselineRow
 from storage.queries.baselines import baseline as baseline
 from storage.queries.calls import DiagnosisRow as DiagnosisRow
+from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow
+from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
+from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls
 from storage.queries.calls import patches as patches
 from storage.queries.compare import ConditionsRow as ConditionsRow
@@ -64,6 +67,7 @@ from storage.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.queries.profiles import MetricRow as MetricRow
 from storage.queries.profiles import ProfileRow as ProfileRow
 from storage.queries.profiles import advice as advice
+from storage.queries.profiles import asked_exposure as asked_exposure
 from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import profile as profile

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage.database import Database
+from storage.models import CallFailure
 from storage.queries import fetch
 from storage.records import Role
 
@@ -71,6 +72,23 @@ class PatchRow:
     form: str
 
 
+@dataclass(frozen=True, slots=True)
+class FailedTryRow:
+    """One try of a call that gave no usable reply. `attempt` counts the tries of one call from 0; `retry_in_s` is None
+    where no other try followed. A charged one is among the model calls too, under its `seq`."""
+
+    seq: int
+    at: float
+    step: int
+    call: int
+    attempt: int
+    model: str
+    failure: CallFailure
+    reason: str
+    is_charged: bool
+    retry_in_s: float | None
+
+
 _MADE = "SELECT step, arg_max(candidate_id, seq) AS made_id FROM candidates WHERE run_id = $run GROUP BY step"
 
 
@@ -83,6 +101,18 @@ def model_calls(
     WHERE m.run_id = $run AND ($step::BIGINT IS NULL OR m.step = $step) AND
         ($candidate::VARCHAR IS NULL OR m.candidate_id = $candidate OR made.made_id = $candidate) ORDER BY m.seq"""
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "step": step})
+
+
+def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCallRow]:
+    """Every call behind a candidate, oldest first: about it, leading to it, and those on the way that made nothing:
+    the diagnosis of its parent, and repairs of its parent that could not be applied."""
+    sql = f"""WITH made AS ({_MADE}), me AS (SELECT parent_id, min(seq) AS seq FROM candidates
+        WHERE run_id = $run AND candidate_id = $candidate AND origin = 'repair' GROUP BY parent_id)
+    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
+    WHERE m.run_id = $run AND (m.candidate_id = $candidate OR made.made_id = $candidate
+        OR (made.made_id IS NULL AND m.role IN ('diagnose', 'repair')
+            AND m.candidate_id IN (SELECT parent_id FROM me) AND m.seq < (SELECT max(seq) FROM me))) ORDER BY m.seq"""
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
 def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
@@ -99,3 +129,12 @@ def patches(db: Database, run_id: str, candidate_id: str) -> list[PatchRow]:
     SELECT p.* EXCLUDE (run_id, time), p.time AS at, made.made_id FROM patches p LEFT JOIN made USING (step)
     WHERE p.run_id = $run AND (p.candidate_id = $candidate OR made.made_id = $candidate) ORDER BY p.seq"""
     return fetch.rows(db, PatchRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTryRow]:
+    """Tries without a usable reply in the steps that concern a candidate (about it, or leading to it), oldest first."""
+    sql = """SELECT seq, time AS at, step, call, attempt, model, failure, reason, is_charged, retry_in_s
+        FROM call_failures WHERE run_id = $run AND step IN (
+            SELECT step FROM candidates WHERE run_id = $run AND candidate_id = $candidate
+            UNION SELECT step FROM steps WHERE run_id = $run AND candidate_id = $candidate) ORDER BY seq"""
+    return fetch.rows(db, FailedTryRow, sql, {"run": run_id, "candidate": candidate_id})

@@ -128,6 +128,12 @@ def _counterpart(row: MetricRow, new: list[MetricRow], old: list[MetricRow]) -> 
     return there[0].value if len(there) == len(here) == 1 else None
 
 
+def asked_exposure(db: Database, run_id: str) -> int | None:
+    """The first depth that is to see a profile as the run was started with; None leaves it to the kernel class."""
+    found = fetch.tuples(db, "SELECT expose_from_depth FROM runs WHERE run_id = ?", [run_id])
+    return found[0][0] if found else None
+
+
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
     """The nearest kernel on the chain of parents that has a profile."""
     parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))

@@ -19,7 +19,7 @@ class RunRow:
     finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
-    measured. `has_recorded_replies`: nobody was asked for them now; `is_imported`: kernels were brought in from elsewhere.
+    measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
     """
 
     run_id: str

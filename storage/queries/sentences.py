@@ -46,6 +46,7 @@ _DOING = {
     StepKind.DIAGNOSE: "The model is looking for what is wrong with {kernel}",
     StepKind.REPAIR: "The model is repairing {kernel}",
     StepKind.OPTIMISE: "The model is optimising {kernel}",
+    StepKind.SUBMIT: "Taking a kernel that was handed in",
 }
 
 
@@ -118,6 +119,9 @@ def _edited(m: Move) -> str:
         if m.kind is StepKind.SYNTHESISE:
             return _with("No kernel could be taken from the reply", reason)
         return _with(f"No edit of {_kernel(m.number)} could be applied", reason)
+    if m.kind is StepKind.SUBMIT:
+        made_from = f", made from {_kernel(m.number)}" if m.number else ""
+        return _with(f"Took kernel {m.made_number} as handed in{made_from}", m.summary)
     seen = " from its profile" if m.is_profile_exposed else ""
     if m.kind is StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)

@@ -12,7 +12,10 @@ from storage.records import RunState
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over every run in the index; what a replay tells once more is spent only once. `cost_usd` adds the known costs; `unpriced_calls` have none."""
+    """Sums over every run in the index; what a replay tells once more is spent only once.
+
+    `cost_usd` adds the known costs; `unpriced_calls` have none.
+    """
 
     events: int
     input_tokens: int

@@ -14,6 +14,7 @@ SLOTS = {
     "failure": "\n".join(f"error line {n}" for n in range(400)),
     "diagnosis": "The cause.\n" * 40,
     "listing": "\n".join(f"{n:4d} | code" for n in range(200)),
+    "rules": "",
     "hint": "",
     "patch_format": "the format",
 }

@@ -75,7 +75,7 @@ def test_a_failed_candidate_has_a_message_and_no_latency(sample: Database) -> No
     failed = [attempt for attempt in queries.attempts(sample, "sample") if attempt.verdict is Verdict.COMPILE_ERROR]
     assert failed
     assert failed[0].speedup is None
-    assert failed[0].message.startswith("kernel.cu(34): error")
+    assert failed[0].message.startswith("candidate.py:11: error")
     found = queries.evaluation(sample, "sample", failed[0].candidate_id)
     assert found is not None
     assert (found.compile_ok, found.check_verdict, found.latency_ms) == (False, None, None)

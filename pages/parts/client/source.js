@@ -1,5 +1,11 @@
-// Numbered source lines; each line comes escaped from the server.
+// Numbered source lines; each line comes escaped from the server. Marked lines say so to a reader as well.
 export default function ({ data, parentElement }) {
   const box = parentElement.querySelector("pre")
-  box.innerHTML = data.lines.map(line => `<span class="line">${line}\n</span>`).join("")
+  box.setAttribute("aria-label", data.name)
+  box.style.counterReset = `line ${data.first - 1}`
+  const marked = new Set(data.marked)
+  box.innerHTML = data.lines.map((line, i) => {
+    const is = marked.has(data.first + i)
+    return `<span class="line${is ? " marked" : ""}">${line}${is ? '<span class="word"> ◂ named by the compiler</span>' : ""}\n</span>`
+  }).join("")
 }

@@ -47,16 +47,31 @@ function follow(link, href, go) {
   }
 }
 
+function icon(name) {
+  const node = vector("0 0 24 24", "icon")
+  const path = document.createElementNS(SVG, "path")
+  path.setAttribute("d", ICONS[name])
+  node.append(path)
+  return node
+}
+
+function button(cell, open) {
+  const node = make("button", "small")
+  node.type = "button"
+  node.setAttribute("aria-label", cell.name)
+  if (ICONS[cell.icon]) node.append(icon(cell.icon))
+  node.append(make("span", "", cell.text))
+  node.onclick = event => {
+    event.stopPropagation()
+    open(cell.opens)
+  }
+  return node
+}
+
 function pill(cell, open) {
   const node = make(cell.opens ? "a" : "span", `pill ${cell.tone || "gray"}`)
   if (cell.opens) follow(node, cell.href, () => open(cell.opens))
-  if (ICONS[cell.icon]) {
-    const icon = vector("0 0 24 24", "icon")
-    const path = document.createElementNS(SVG, "path")
-    path.setAttribute("d", ICONS[cell.icon])
-    icon.append(path)
-    node.append(icon)
-  }
+  if (ICONS[cell.icon]) node.append(icon(cell.icon))
   node.append(make("span", "", cell.text))
   return node
 }
@@ -119,6 +134,11 @@ function fillCell(td, cell, row, open) {
   else td.append(make("span", cell.tone ? `tone-${cell.tone}` : "", cell.text))
   for (const badge of cell.badges || []) td.append(pill(badge, open))
   if (cell.note) td.append(make("div", "note", cell.note))
+  if (cell.buttons) {
+    const box = make("div", "buttons")
+    box.append(...cell.buttons.map(one => button(one, open)))
+    td.append(box)
+  }
 }
 
 function buildRow(row, columns, selected, open) {
@@ -127,6 +147,7 @@ function buildRow(row, columns, selected, open) {
   if (row.id === selected) tr.setAttribute("aria-current", "true")
   for (const column of columns) {
     const td = as("cell", make("td", column.align || ""))
+    td.dataset.label = column.label
     fillCell(td, row.cells[column.key], row, open)
     tr.append(td)
   }
@@ -141,6 +162,7 @@ export default function (component) {
   const wanted = JSON.stringify(data)
   table.classList.toggle("compact", data.is_compact)
   table.classList.toggle("folding", data.is_folding)
+  table.classList.toggle("cards", data.is_cards)
   if (table.dataset.drawn !== wanted) {
     table.dataset.drawn = wanted
     const open = id => setTriggerValue("opened", id)

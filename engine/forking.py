@@ -1,0 +1,68 @@
+"""A run that begins with a kernel of another one: its settings, and the files its engine needs. Starts nothing."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import replace
+from typing import Any
+
+from engine.errors import EngineError
+from engine.history import Attempt, History
+from storage import journal
+from storage.blobs import Blobs
+from storage.folder import RunFolder, runs_folder
+from storage.forks import Fork
+from storage.records import RunSettings
+
+
+def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSettings:
+    """Settings of a run that begins with a kernel of the run in `folder`; what is not changed stays as it is there.
+
+    Raises:
+        EngineError: there is no such kernel.
+    """
+    settings, created = folder.read_settings(), time.time()
+    history = History.of(settings, list(journal.read(folder.journal_file)))
+    attempt = history.attempts.get(candidate_id)
+    if attempt is None:
+        raise EngineError(f"run {folder.run_id} has no kernel {candidate_id}")
+    number = list(history.attempts).index(candidate_id) + 1
+    known: dict[str, Any] = {
+        "kernel_class": history.kernel_class,
+        "class_is_proposed": not history.is_class_known,
+        "budget": history.budget,
+    }
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
+    new: dict[str, Any] = {
+        "run_id": f"{settings.task_name[:60]}-{stamp}-{secrets.token_hex(2)}",
+        "created_at": created,
+        "is_demo": False,
+        "replay_of": None,
+        "forked_from": _fork(folder.run_id, attempt, number),
+    }
+    return replace(settings, **(known | changes | new))
+
+
+def lay_out(settings: RunSettings, source: RunFolder) -> RunFolder:
+    """Put the text of the kernel taken over where the new run's engine finds it.
+
+    Raises:
+        FileNotFoundError: the other run's folder has lost the text.
+    """
+    folder = RunFolder(runs_folder() / settings.run_id)
+    if settings.forked_from is not None:
+        Blobs(folder.blobs).put(Blobs(source.blobs).get(settings.forked_from.source_blob))
+    return folder
+
+
+def _fork(run_id: str, attempt: Attempt, number: int) -> Fork:
+    timed = attempt.timed
+    return Fork(
+        run_id=run_id,
+        candidate_id=attempt.candidate_id,
+        number=number,
+        source_blob=attempt.created.source_blob,
+        latency_ms=timed.latency_ms if timed else None,
+        baseline_latency_ms=timed.baseline_latency_ms if timed else None,
+    )

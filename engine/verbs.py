@@ -1,0 +1,123 @@
+"""Which commands make sense now, and what each changes, in words. Asks the run's state; changes nothing."""
+
+from __future__ import annotations
+
+from engine import desk
+from engine.bench import Bench
+from engine.errors import EngineError
+from engine.history import History
+from engine.steps import submit
+from storage import budgets
+from storage.attendance import MANUAL
+from storage.choices import ModelChoice, Retry
+from storage.records import Command, CommandKind, KernelClass, Role, Switch, Verdict
+from storage.verbs import RULE_LENGTH, RULES
+
+
+def refusal(bench: Bench, command: Command) -> str | None:
+    """Why a command cannot be obeyed. Checked here too: the file may have been written by any program."""
+    history, argument = bench.history, command.argument
+    match command.kind:
+        case CommandKind.ROLL_BACK | CommandKind.SET_BASE | CommandKind.PIN:
+            return _refused_kernel(history, command)
+        case CommandKind.UNPIN if history.steering.pinned is None:
+            return "no kernel is pinned"
+        case CommandKind.COLLECT | CommandKind.EXPOSE if argument not in set(Switch):
+            return f"{command.kind} takes auto, on or off, not {argument!r}"
+        case CommandKind.SET_CLASS if argument not in set(KernelClass):
+            return f"unknown kernel class {argument!r}"
+        case CommandKind.SET_BUDGET:
+            return _refused_limits(history, argument)
+        case CommandKind.BAN | CommandKind.REQUIRE:
+            return _refused_rule(history, argument)
+        case CommandKind.LIFT if history.steering.rule(argument) is None:
+            return "no such rule is in force; it may have been lifted already"
+        case CommandKind.SUBMIT:
+            return submit.refusal(bench, argument)
+        case CommandKind.SET_MODEL | CommandKind.RETRY:
+            return _refused_model(bench, command)
+        case _:
+            return desk.refusal(bench, command)
+
+
+def _refused_kernel(history: History, command: Command) -> str | None:
+    target, verb = history.attempts.get(command.argument), command.kind.replace("_", " ")
+    if target is None:
+        return f"this run has no kernel {command.argument}"
+    if target.verdict is not Verdict.PASSED or target.timed is None:
+        return f"{command.argument} is not correct and timed; {verb} takes a kernel that passed"
+    if command.argument not in {done.candidate_id for done in history.depths}:
+        return f"{command.argument} is still being worked on; {verb} takes a kernel of a finished depth"
+    if command.kind is CommandKind.PIN and history.steering.pinned == command.argument:
+        return f"{command.argument} is pinned already"
+    return None
+
+
+def _refused_limits(history: History, argument: str) -> str | None:
+    try:
+        budgets.changed(history.budget, argument)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _refused_rule(history: History, argument: str) -> str | None:
+    text = " ".join(argument.split())
+    if not text or len(text) > RULE_LENGTH:
+        return f"a rule is one sentence of at most {RULE_LENGTH} characters"
+    return "this rule is in force already" if any(rule.text == text for rule in history.steering.rules) else None
+
+
+def _refused_model(bench: Bench, command: Command) -> str | None:
+    history, is_retry = bench.history, command.kind is CommandKind.RETRY
+    try:
+        retry = Retry.parse(command.argument) if is_retry else None
+        choice = retry.choice if retry else ModelChoice.parse(command.argument)
+        if retry and history.model_step(retry.step) is None:
+            return f"step {retry.step} asked no model" if retry.step else "the model has not been asked yet"
+        if retry and choice.model == MANUAL:
+            return "to answer yourself use take_over; retry names a model"
+        if choice != ModelChoice(history.settings.model) and choice.model != MANUAL:
+            return _unaffordable(bench, choice)
+    except (ValueError, EngineError) as error:
+        return str(error)
+    return None
+
+
+def _unaffordable(bench: Bench, choice: ModelChoice) -> str | None:
+    """Raises ModelError where that model cannot be asked at all."""
+    terms = bench.other_model(choice).terms(bench.purpose(Role.OPTIMISE, None))
+    if bench.history.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
+        return f"the price of {choice.model} is unknown, so the money budget could not be kept: add it to prices.toml"
+    return None
+
+
+def note(history: History, command: Command) -> str:
+    """What a command that is in force from now on changes, and from where on."""
+    step, argument = history.steps_finished + 1, command.argument
+    upcoming = history.depth + (history.depth_base is not None or history.current_id is not None)
+    match command.kind:
+        case CommandKind.ROLL_BACK:
+            return f"depth {history.depth} starts from {argument}"
+        case CommandKind.SET_BASE:
+            return f"depth {upcoming} starts from {argument}"
+        case CommandKind.PIN:
+            return f"every depth from {upcoming} on starts from {argument}"
+        case CommandKind.UNPIN:
+            return f"from depth {upcoming} on the base policy chooses: {history.settings.base_policy}"
+        case CommandKind.EXPOSE:
+            return f"profiles for the model: {argument} from depth {history.depth}"
+        case CommandKind.COLLECT:
+            return f"profile collection: {argument} from step {step}"
+        case CommandKind.SET_BUDGET:
+            return f"limits from step {step}: {argument}"
+        case CommandKind.SET_CLASS:
+            return f"kernel class is {argument} from step {step}"
+        case CommandKind.LIFT:
+            return f"lifted from step {step}: {history.steering.rule(argument) or argument}"
+        case CommandKind.SET_MODEL:
+            return f"{ModelChoice.parse(argument).model} is asked from step {step}"
+        case CommandKind.RETRY:
+            return f"{Retry.parse(argument).choice.model} is asked at step {step}"
+        case _:
+            return f"in every prompt from step {step}" if command.kind in RULES else f"at step {step}"

@@ -1,0 +1,32 @@
+"""A row of figures with their names that wraps where the screen is narrow. Knows no run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import streamlit as st
+
+from pages.parts import client
+
+_figures = st.components.v2.component(
+    "tilewright_figures",
+    html='<dl class="row"></dl>',
+    css=client.read("figures.css"),
+    js=client.read("figures.js"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure; `note` stands small below it, `about` behind the pointer."""
+
+    label: str
+    value: str
+    note: str = ""
+    about: str = ""
+
+
+def draw(name: str, items: Sequence[Figure], key: str) -> None:
+    """`name` is what a reader hears of the row."""
+    _figures(data={"name": name, "items": [asdict(item) for item in items]}, key=key)

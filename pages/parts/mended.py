@@ -1,0 +1,55 @@
+"""How a failed kernel was mended: the first correct kernel made from it by repairs, and what led there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.parts import same_error, story, wording
+from storage.queries import AttemptRow
+from storage.records import Verdict
+
+MOST = 8
+
+
+def draw(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> None:
+    """The mender with its diff and patch, then the same error elsewhere."""
+    if candidate.verdict in (None, Verdict.PASSED):
+        return
+    found = story.mended_by(candidate, attempts)
+    st.markdown("#### How it was mended")
+    if found is None:
+        st.caption(_not_mended(candidate, attempts))
+    else:
+        st.markdown(f"**Kernel {found.number}** is the first correct one made from it: {wording.plain(found.summary)}")
+        with st.container(horizontal=True, gap="small"):
+            _link(run_id, found, f"Kernel {found.number}", "", {})
+            _link(run_id, found, "The change from here to there", "Diff", {"against": candidate.candidate_id})
+            _link(run_id, found, "Its patch", "Diagnosis and patch", {})
+    _elsewhere(run_id, candidate, same_error.alike(candidate, attempts))
+
+
+def _not_mended(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
+    if any(one.parent_id == candidate.candidate_id for one in attempts):
+        return "No repair of it became a correct kernel."
+    return "No repair of it has been made."
+
+
+def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
+    st.markdown("#### The same error elsewhere")
+    if told := same_error.sentence(candidate, found):
+        st.markdown(told)
+        others = [one for one in found if one.candidate_id != candidate.candidate_id]
+        with st.container(horizontal=True, gap="small"):
+            for one in others[:MOST]:
+                _link(run_id, one, f"Kernel {one.number}, depth {one.depth}", "Errors", {})
+        if len(others) > MOST:
+            st.caption(f"showing {MOST} of {len(others)}")
+    else:
+        st.caption("No other kernel of this run failed with this message (numbers aside).")
+
+
+def _link(run_id: str, one: AttemptRow, label: str, tab: str, more: dict[str, str]) -> None:
+    target = {"run": run_id, "candidate": one.candidate_id} | ({"tab": tab} if tab else {}) | more
+    st.page_link("candidate.py", label=label, query_params=target, width="content")

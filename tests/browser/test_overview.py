@@ -1,0 +1,142 @@
+"""The list of runs in a real browser: found, ordered, paged, steered; narrow and wide."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from storage import events as ev
+from storage.records import CommandKind, RunState
+from tests import samples
+from tests.browser.conftest import Server
+from tests.browser.play import PretendEngine, finished_depth, model_step
+
+pytestmark = pytest.mark.browser
+
+
+def expect_rows(page: Page, *names: str) -> None:
+    expect(page.locator("tbody tr[data-id]")).to_have_count(len(names))
+    found = page.locator("tbody tr[data-id]").evaluate_all("all => all.map(row => row.dataset.id)")
+    assert found == list(names)
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    page.get_by_role("combobox", name=field).click()
+    page.get_by_role("option", name=option).click()
+
+
+def test_runs_are_found_ordered_and_the_view_can_be_sent(own_server: Callable[..., Server], page: Page) -> None:
+    server = own_server()
+    for seed, ending in enumerate(samples.ENDINGS):
+        samples.write_run(server.runs, f"r{seed}-{ending}", seed=seed, depths=4, ending=ending, created_at=1e9 + seed)
+    page.goto(server.url)
+    expect(page.get_by_text("showing 1–7 of 7 runs")).to_be_visible()
+    row = page.locator('tr[data-id="r0-finished"]')
+    for said in ("demo", "imported", "sample device", "$", "tokens", "% "):
+        expect(row).to_contain_text(said.strip())
+    expect(row).to_contain_text(re.compile(r"\d+ of \d+ \(\d+ %\)"))
+    expect(page.get_by_text("4 lost")).to_be_visible()
+    choose(page, "State", "lost")
+    expect(page.get_by_text("showing 1–4 of 4 runs that fit, of 7 in all")).to_be_visible()
+    expect(page).to_have_url(re.compile("state=lost"))
+    choose(page, "Task", "softmax")
+    expect(page.get_by_text("showing 1–1 of 1 run that fit")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("showing 1–1 of 1 run that fit")).to_be_visible()
+    expect_rows(page, "r1-running")
+    box = page.get_by_role("searchbox", name="Find")
+    box.fill("nothing of this name")
+    box.press("Enter")
+    expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
+    expect(page.get_by_text("There are 7 runs, but none with all of these.")).to_be_visible()
+    page.get_by_role("button", name="Show all runs").click()
+    expect(page.get_by_text("showing 1–7 of 7 runs")).to_be_visible()
+    choose(page, "Order", "fastest first")
+    expect(page).to_have_url(re.compile("sort=fastest"))
+    box.fill("matmul")
+    box.press("Enter")
+    expect(page.get_by_text("showing 1–3 of 3 runs that fit")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("showing 1–3 of 3 runs that fit")).to_be_visible()
+    expect_rows(page, "r0-finished", "r3-stopped", "r6-new")
+
+
+def test_many_runs_are_paged_and_say_how_many_there_are(own_server: Callable[..., Server], page: Page) -> None:
+    server = own_server()
+    for number in range(120):
+        samples.write_run(server.runs, f"n{number:03d}", seed=1, depths=1, created_at=1e9 + number, has_blobs=False)
+    page.goto(server.url)
+    expect(page.get_by_text("showing 1–50 of 120 runs")).to_be_visible()
+    expect(page.locator("tbody tr[data-id]").first).to_have_attribute("data-id", "n119")
+    page.get_by_role("button", name="Page 3").click()
+    expect(page.get_by_text("showing 101–120 of 120 runs")).to_be_visible()
+    expect(page).to_have_url(re.compile("page=3"))
+    page.reload()
+    expect(page.get_by_text("showing 101–120 of 120 runs")).to_be_visible()
+    choose(page, "State", "finished")
+    expect(page.get_by_text("showing 1–50 of 120 runs")).to_be_visible()
+    page.goto(f"{server.url}/?page=3&find=n11")
+    expect(page.get_by_text("showing 1–10 of 10 runs that fit, of 120 in all")).to_be_visible()
+
+
+def test_a_running_run_is_steered_from_its_row_and_news_disturb_nothing(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "steered-here", depths=6)
+    engine.play_until(finished_depth, times=2)
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/?find=steered-here")
+    row = page.locator('tr[data-id="steered-here"]')
+    expect(row).to_contain_text("running")
+    row.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Asked: pause")).to_be_visible()
+    assert [command.kind for command in engine.asked()] == [CommandKind.PAUSE]
+    row.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("the run can be resumed")
+    page.get_by_role("button", name="Keep running").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert engine.asked() == []
+    box = page.get_by_role("searchbox", name="Find")
+    box.press("End")
+    box.press_sequentially("-not-yet-sent")
+    row.evaluate("row => { row.closest('table').isTheSame = true }")
+    before = row.locator(".bar").inner_text()
+    engine.play_until(finished_depth)
+    engine.play_until(model_step)
+    expect(row.locator(".bar")).not_to_have_text(before)
+    assert row.evaluate("row => row.closest('table').isTheSame")
+    expect(box).to_have_value(re.compile("-not-yet-sent$"))
+    engine.die()
+    expect(row).to_contain_text("engine is gone")
+    expect(row.get_by_role("button")).to_have_count(0)
+
+
+def test_a_run_that_waits_says_so_in_the_list(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "asks-for-me", depths=3)
+    engine.play_until(lambda event: isinstance(event, ev.RunStarted))
+    page.goto(f"{server.url}/?find=asks-for-me")
+    row = page.locator('tr[data-id="asks-for-me"]')
+    expect(row).to_be_visible()
+    engine.emit(ev.StateChanged(RunState.WAITING, "a person has to answer"))
+    expect(row).to_contain_text("waiting for you")
+    expect(row).to_contain_text("a person has to answer")
+    engine.die()
+
+
+def test_on_a_narrow_screen_each_run_is_a_card(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "card", depths=4, created_at=time.time())
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/?find=card")
+    row = page.locator('tr[data-id="card"]')
+    expect(row).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+    assert row.evaluate("row => row.closest('.scroll').scrollWidth - row.closest('.scroll').clientWidth") == 0
+    cells = row.get_by_role("cell")
+    labels = cells.evaluate_all("all => all.map(td => getComputedStyle(td, '::before').content)")
+    assert '"Best speed-up"' in labels
+    first, last = cells.first.bounding_box(), cells.last.bounding_box()
+    assert first
+    assert last
+    assert last["y"] > first["y"] + first["height"]

@@ -1,0 +1,353 @@
+"""Verbs that change where a run goes: base, pin, rules, kernels by hand, other models; killed and resumed between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.bench import Bench
+from engine.errors import ModelError, StopRequested
+from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
+from engine.loop import attempt_step, take_step
+from engine.moves import Settle, Step
+from engine.steering import Inbox
+from engine.strategies.cutegen import CuteGen
+from storage import events as ev
+from storage.blobs import text_hash
+from storage.choices import ModelChoice, Submission
+from storage.records import (
+    Budget,
+    CheckResult,
+    CommandKind,
+    CompileResult,
+    DepthOutcome,
+    Origin,
+    RunState,
+    StepKind,
+    TimingResult,
+    Verdict,
+)
+from tests.engine.benches import SOURCE, add_candidate
+from tests.engine.benches import bench_with_tools as bench_at
+from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
+from tests.engine.test_desk import refusals
+from tests.engine.test_steering import Meanwhile, ask, events_of
+
+OPTIMISED = "Optimisation: another way\n" + edits(FIRST, SECOND)
+KERNELS = (FIRST, SECOND, THIRD)
+
+
+class Other:
+    """A second model that answers with one text and costs something nobody knows."""
+
+    name = "other"
+
+    def __init__(self, reply: str) -> None:
+        self.reply = reply
+        self.asked: list[str] = []
+
+    def terms(self, purpose: Purpose) -> Terms | None:
+        return Terms(self.name, window=100_000, reply_room=1000)
+
+    def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
+        self.asked.append(messages[-1].text)
+        return Completion(self.reply, self.name, "stop", 0.1, 10, 10)
+
+
+def three_depths(home: Path, **changes: object) -> Bench:
+    """A run at its fourth depth: c001 to c003 were accepted, each faster than the last."""
+    bench = bench_at(home, [("optimise", THIRD, "no edits")], base_policy="latest", **changes)
+    for number, source in enumerate(KERNELS):
+        parent = f"c{number:03d}" if number else None
+        bench.emit(ev.StepStarted(number + 1, StepKind.TIME, number, parent))
+        add_candidate(bench, source, parent, speedup=1.0 + number)
+        bench.emit(ev.StepFinished(number + 1, StepKind.TIME, 1.0, "passed"))
+    return bench
+
+
+def steer(bench: Bench, kind: CommandKind, argument: str = "") -> str:
+    """Ask and take: what the engine says about it."""
+    command = ask(bench, kind, argument)
+    Inbox(bench).gate()
+    told = [
+        e for e in (*events_of(bench, ev.CommandEffective), *events_of(bench, ev.CommandRefused))
+        if isinstance(e, (ev.CommandEffective, ev.CommandRefused)) and e.command_id == command.command_id
+    ]  # fmt: skip
+    return (told[0].note if isinstance(told[0], ev.CommandEffective) else told[0].reason) if told else ""
+
+
+def next_step(bench: Bench) -> Step:
+    move = CuteGen().next_move(bench.history)
+    assert isinstance(move, Step)
+    return move
+
+
+def pass_current(bench: Bench, speedup: float = 2.0) -> None:
+    """Judge the kernel in hand as a real step would have, and end its depth."""
+    name, step = str(bench.history.current_id), bench.history.steps_finished
+    bench.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
+    bench.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
+    bench.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
+    bench.emit(ev.ProfileFailed(step, name, "not here"))
+    move = CuteGen().next_move(bench.history)
+    assert isinstance(move, Settle)
+    base = bench.history.attempts[name].created.base_id
+    bench.emit(ev.DepthFinished(step, bench.history.depth, DepthOutcome.ACCEPTED, name, base, False, False, ""))
+
+
+def start_depth(bench: Bench, base: str) -> None:
+    """The optimisation of a kernel, begun and written."""
+    step = bench.history.steps_finished + 1
+    bench.emit(ev.StepStarted(step, StepKind.OPTIMISE, bench.history.depth, base))
+    add_candidate(bench, f"# {step}", base)
+    bench.emit(ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "created"))
+
+
+def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    assert steer(bench, CommandKind.SET_BASE, "c001") == "depth 3 starts from c001"
+    bench = bench_at(tmp_path)  # the engine was killed between the asking and the effect
+    assert next_step(bench) == Step(StepKind.OPTIMISE, 3, "c001")
+    start_depth(bench, "c001")
+    assert bench.history.steering.next_base is None
+    pass_current(bench)
+    assert next_step(bench).candidate_id == "c004"
+
+
+def test_a_base_set_in_the_middle_of_a_depth_leaves_that_depth_alone(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    start_depth(bench, "c003")
+    assert steer(bench, CommandKind.SET_BASE, "c002") == "depth 4 starts from c002"
+    bench.emit(ev.StepStarted(5, StepKind.OPTIMISE, 3, "c003"))
+    bench.emit(ev.StepFinished(5, StepKind.OPTIMISE, 1.0, "patch_failed"))
+    assert next_step(bench) == Step(StepKind.OPTIMISE, 3, "c003")
+    start_depth(bench, "c003")
+    pass_current(bench)
+    assert next_step(bench) == Step(StepKind.OPTIMISE, 4, "c002")
+
+
+def test_a_pinned_kernel_is_the_base_of_every_depth_until_it_is_unpinned(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    assert "no kernel is pinned" in steer(bench, CommandKind.UNPIN)
+    steer(bench, CommandKind.PIN, "c001")
+    for _ in range(2):
+        assert next_step(bench_at(tmp_path)).candidate_id == "c001"
+        start_depth(bench, "c001")
+        pass_current(bench)
+    assert "pinned already" in steer(bench, CommandKind.PIN, "c001")
+    steer(bench, CommandKind.UNPIN)
+    assert next_step(bench).candidate_id == "c005"
+
+
+def test_a_roll_back_lifts_a_pin(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    steer(bench, CommandKind.PIN, "c003")
+    steer(bench, CommandKind.ROLL_BACK, "c001")
+    assert next_step(bench).candidate_id == "c001"
+
+
+@pytest.mark.parametrize("verb", [CommandKind.SET_BASE, CommandKind.PIN])
+def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path, verb: CommandKind) -> None:
+    bench = three_depths(tmp_path)
+    start_depth(bench, "c003")
+    assert "no kernel c999" in steer(bench, verb, "c999")
+    assert "not correct and timed" in steer(bench, verb, "c004")
+    assert bench.history.steering.pinned is bench.history.steering.next_base is None
+
+
+def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path, [("synthesise", None, "none"), ("synthesise", None, "none")])
+    assert steer(bench, CommandKind.BAN, "shared  memory") == "in every prompt from step 1"
+    steer(bench, CommandKind.REQUIRE, "128-bit loads")
+    assert "in force already" in steer(bench, CommandKind.REQUIRE, "128-bit loads")
+    bench = bench_at(tmp_path, [("synthesise", None, "none"), ("synthesise", None, "none")])
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    assert steer(bench, CommandKind.LIFT, "shared memory") == "lifted from step 2: must not use: shared memory"
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    prompts = [json.loads(bench.blobs.get(c.prompt_blob))[1]["text"] for c in bench.history.calls.values()]
+    assert ["- must not use: shared memory" in text for text in prompts] == [True, False]
+    assert ["- must use: 128-bit loads" in text for text in prompts] == [True, True]
+    assert "no such rule" in steer(bench, CommandKind.LIFT, "shared memory")
+
+
+def hand_in(bench: Bench, source: str, parent: str | None = "c003", note: str = "") -> str:
+    return steer(bench, CommandKind.SUBMIT, str(Submission(parent, bench.blobs.put(source), note)))
+
+
+def test_a_kernel_by_hand_is_the_next_attempt_of_its_parent(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    assert hand_in(bench, SOURCE, "c002", "unrolled by me") == ""
+    bench = bench_at(tmp_path)
+    Inbox(bench).gate()
+    move = next_step(bench)
+    assert move == Step(StepKind.SUBMIT, 3, "c002")
+    take_step(bench, move)
+    made = bench.history.attempts["c004"].created
+    assert (made.origin, made.parent_id, made.base_id, made.summary) == (
+        Origin.MANUAL,
+        "c002",
+        "c002",
+        "unrolled by me",
+    )
+    assert next_step(bench) == Step(StepKind.COMPILE, 3, "c004")
+    assert not bench.history.pending(CommandKind.SUBMIT)
+
+
+@pytest.mark.parametrize("lines_lost", [1, 2])
+def test_a_kernel_by_hand_is_taken_once_whatever_kills_the_engine(tmp_path: Path, lines_lost: int) -> None:
+    bench = three_depths(tmp_path)
+    hand_in(bench, SOURCE)
+    hand_in(bench, SOURCE + "# two\n")
+    take_step(bench, next_step(bench))
+    lines = bench.folder.journal_file.read_text().splitlines(keepends=True)
+    bench.journal.close()
+    bench.folder.journal_file.write_text("".join(lines[:-lines_lost]))
+    bench = bench_at(tmp_path)
+    assert bench.history.in_flight is not None
+    take_step(bench, Step(StepKind.SUBMIT, 3, "c003"))
+    assert [a.created.origin for a in bench.history.attempts.values()][3:] == [Origin.MANUAL]
+    assert len(bench.history.pending(CommandKind.SUBMIT)) == 1
+
+
+def test_a_kernel_in_hand_is_judged_before_one_that_was_handed_in(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    start_depth(bench, "c003")
+    hand_in(bench, SOURCE)
+    assert next_step(bench) == Step(StepKind.COMPILE, 3, "c004")
+    bench.emit(ev.Compiled(1, "c004", CompileResult(False, 1.0, "no", verdict=Verdict.COMPILE_ERROR), None))
+    assert next_step(bench).kind is StepKind.SUBMIT
+
+
+def test_a_kernel_by_hand_takes_the_place_of_a_call_that_nobody_answered(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path, model="manual")
+    inbox = Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.SUBMIT, f"c003 {bench.blobs.put(SOURCE)}")))
+    assert attempt_step(bench, next_step(bench), inbox) is None
+    assert bench.history.in_flight is None
+    assert bench.history.state is RunState.RUNNING
+    assert next_step(bench).kind is StepKind.SUBMIT
+
+
+@pytest.mark.parametrize(
+    ("source", "parent", "words"),
+    [("x = 1", "c003", "class ModelNew"), (SOURCE, "c999", "no kernel c999"), (THIRD, "c003", "nothing was changed")],
+)
+def test_a_kernel_by_hand_that_is_none_is_refused_with_a_reason(
+    tmp_path: Path, source: str, parent: str, words: str
+) -> None:
+    bench = three_depths(tmp_path)
+    assert words in hand_in(bench, source, parent)
+    assert "cannot be read" in steer(bench, CommandKind.SUBMIT, f"c003 {text_hash('nowhere')}")
+
+
+def with_other(bench: Bench, reply: str) -> Other:
+    other = Other(reply)
+
+    def open_model(choice: ModelChoice) -> LanguageModel:
+        if choice.model != "other":
+            raise ModelError(f"{choice.model} has no key")
+        return other
+
+    bench.other_model = open_model
+    return other
+
+
+def test_the_last_step_is_done_again_by_another_model_and_only_that_step(tmp_path: Path) -> None:
+    replies = [("synthesise", None, f"```python\n{FIRST}```")]
+    bench = bench_at(tmp_path, replies)
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    other = with_other(bench, f"```python\n{SECOND}```")
+    assert steer(bench, CommandKind.RETRY, "other") == "other is asked at step 2"
+    bench = bench_at(tmp_path, replies)
+    other = with_other(bench, f"```python\n{SECOND}```")
+    move = next_step(bench)
+    assert move == Step(StepKind.SYNTHESISE, 0)
+    take_step(bench, move)
+    assert bench.blobs.get(bench.history.attempts["c002"].created.source_blob) == SECOND
+    assert (len(other.asked), bench.history.redo, bench.history.current_id) == (1, None, "c002")
+    assert bench.history.model_choice is None
+
+
+def test_an_earlier_step_done_again_leaves_the_depth_and_starts_from_that_steps_kernel(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    start_depth(bench, "c001")
+    pass_current(bench)
+    start_depth(bench, "c004")
+    with_other(bench, OPTIMISED)
+    assert "step 9 asked no model" in steer(bench, CommandKind.RETRY, "other step=9")
+    steer(bench, CommandKind.RETRY, "other step=4")
+    left = bench.history.depths[-1]
+    assert (left.outcome, left.candidate_id, left.reason) == (DepthOutcome.GIVEN_UP, "c005", "left to do step 4 again")
+    take_step(bench, next_step(bench))
+    made = bench.history.attempts["c006"].created
+    assert (made.parent_id, made.depth) == ("c001", 5)
+    assert next(reversed(bench.history.calls.values())).model == "other"
+
+
+def test_a_diagnosis_done_again_replaces_the_first_and_leads_to_a_repair(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path, [("diagnose", FIRST, "It is the layout.")])
+    add_candidate(bench, FIRST)
+    bench.emit(ev.Compiled(1, "c001", CompileResult(False, 1.0, "no", verdict=Verdict.COMPILE_ERROR), None))
+    take_step(bench, next_step(bench))
+    with_other(bench, "It is the semicolon.")
+    steer(bench, CommandKind.RETRY, "other")
+    take_step(bench, next_step(bench))
+    told = bench.history.attempts["c001"].diagnosis_blob
+    assert bench.blobs.get(str(told)) == "It is the semicolon."
+    assert next_step(bench).kind is StepKind.REPAIR
+
+
+def test_a_model_that_was_set_answers_every_next_call_until_another_is(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path, [("synthesise", None, "nothing")] * 3)
+    other = with_other(bench, "nothing")
+    assert steer(bench, CommandKind.SET_MODEL, "other reasoning_effort=high") == "other is asked from step 1"
+    bench = bench_at(tmp_path, [("synthesise", None, "nothing")] * 3)
+    other = with_other(bench, "nothing")
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    steer(bench, CommandKind.SET_MODEL, "recorded")
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    assert [c.model for c in bench.history.calls.values()] == ["other", "other", "recorded"]
+    assert len(other.asked) == 2
+
+
+def test_a_model_that_cannot_be_asked_or_paid_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path, budget=Budget(cost_usd=5.0))
+    with_other(bench, "")
+    assert steer(bench, CommandKind.SET_MODEL, "nowhere") == "nowhere has no key"
+    assert "prices.toml" in steer(bench, CommandKind.SET_MODEL, "other")
+    assert "has not been asked yet" in steer(bench, CommandKind.RETRY, "other")
+    assert len(refusals(bench)) == 3
+
+
+def test_a_run_of_a_person_goes_on_with_a_model_once_one_is_set(tmp_path: Path) -> None:
+    bench = bench_at(tmp_path, [], model="manual")
+    with_other(bench, "nothing")
+    steer(bench, CommandKind.SET_MODEL, "other")
+    take_step(bench, Step(StepKind.SYNTHESISE, 0))
+    assert [c.model for c in bench.history.calls.values()] == ["other"]
+    steer(bench, CommandKind.SET_MODEL, "manual")
+    assert bench.history.is_by_hand
+
+
+def test_a_reply_coming_in_is_broken_off_for_a_step_to_be_done_again(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    inbox = Inbox(bench)
+    ask(bench, CommandKind.RETRY, "other")
+    with pytest.raises(StopRequested):
+        inbox.interrupt()
+
+
+def test_a_stop_meant_for_an_engine_that_is_gone_does_not_stop_the_next_one(tmp_path: Path) -> None:
+    bench = three_depths(tmp_path)
+    old = ask(bench, CommandKind.STOP)
+    inbox = Inbox(bench)
+    inbox.refuse_old_stops(old.asked_at + 1.0)
+    inbox.gate()
+    assert not bench.history.steering.is_stopped
+    assert "had ended" in refusals(bench)[0]
+    ask(bench, CommandKind.STOP)
+    inbox.refuse_old_stops(old.asked_at)
+    inbox.gate()
+    assert bench.history.steering.is_stopped
