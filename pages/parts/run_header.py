@@ -57,7 +57,8 @@ def _divergence(run: RunRow) -> None:
     if found:
         count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
         st.info(
-            f"**This replay goes its own way.** {wording.plain(found[-1].reason)}{count}", icon=":material/alt_route:"
+            f"**This run has left its recording.** {wording.plain(found[-1].reason)}{count}",
+            icon=":material/alt_route:",
         )
 
 
