@@ -34,7 +34,7 @@ def draw(run: RunRow, state: RunState) -> None:
                 st.caption(line(row))
         _unknown(rows)
         if run.replay_of:
-            st.caption("This is a replay: what it tells of was spent by the run itself, and is not counted again.")
+            st.caption("What a replay tells of was spent by the run itself, and is not counted again.")
         elif steering_access.is_allowed():
             _other_limits(run, state, allowed)
 
