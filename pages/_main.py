@@ -22,6 +22,8 @@ page = st.navigation(
         st.Page("system.py", title="System", icon=":material/dns:"),
         st.Page("run.py", title="Run", visibility="hidden"),
         st.Page("candidate.py", title="Kernel", visibility="hidden"),
+        st.Page("edit.py", title="Edit by hand", visibility="hidden"),
+        st.Page("steering.py", title="Steering", visibility="hidden"),
     ],
     position="top",
 )

@@ -12,6 +12,7 @@ from pages.parts import (
     diff_tab,
     errors_tab,
     index,
+    kernel_actions,
     missing,
     now,
     profile_tab,
@@ -60,6 +61,7 @@ def live() -> None:
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     candidate_header.draw(run, candidate)
+    kernel_actions.draw(run, candidate)
     wanted_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if wanted_tab in TABS and st.session_state.get("tab") != wanted_tab:

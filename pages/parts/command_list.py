@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
-from pages.parts import index, table, wording
+from pages.parts import index, kernel_choice, pulse, table, wording
 from storage import queries
+from storage.choices import Submission
 from storage.queries import CommandRow, RunRow
+from storage.records import CommandKind
 
 LIMIT = 8
 COLUMNS = [
     table.Column("what", "Command"),
     table.Column("state", "State", help="asked, acknowledged, in effect or refused"),
 ]
+ASKED, UNREAD, READ, HOLDS, REFUSED = "asked", "not read", "acknowledged", "in effect", "refused"
+STATES = (ASKED, UNREAD, READ, HOLDS, REFUSED)
+_ABOUT_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
 
 
 def draw(run: RunRow) -> None:
@@ -21,32 +28,109 @@ def draw(run: RunRow) -> None:
     if not found:
         return
     st.markdown(f"#### Steering :gray[{len(found):,}]")
-    rows = [table.Row(command.command_id, cells(command)) for command in found[:LIMIT]]
+    has_engine = pulse.has_engine(run.run_id)
+    rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
     table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)
     if len(found) > LIMIT:
-        st.caption(f"newest {LIMIT} of {len(found):,} shown")
+        st.caption(f"showing {LIMIT} of {len(found):,}, newest first")
+    st.page_link(
+        "steering.py", label="All commands and what they led to", icon=":material/history:",
+        query_params={"run": run.run_id},
+    )  # fmt: skip
 
 
-def cells(command: CommandRow) -> dict[str, table.Cell]:
+def cells(run: RunRow, command: CommandRow, has_engine: bool) -> dict[str, table.Cell]:
     """One command as cells."""
-    argument = f" {command.argument}" if command.argument else ""
+    what = table.text(words(run, command)[:90], "strong", f"by {command.asked_by} {times(command)}")
+    return {"what": what, "state": state(command, has_engine)}
+
+
+def wide(run: RunRow, command: CommandRow, has_engine: bool, effects: Mapping[str, str]) -> dict[str, table.Cell]:
+    """One command with a cell for each of its moments."""
+    holds = f"step {command.effective_step}" if command.effective_step is not None else wording.NONE
     return {
-        "what": table.text(
-            f"{wording.COMMAND_NAME[command.kind]}{argument}"[:90], "strong", f"by {command.asked_by} {times(command)}"
-        ),
-        "state": state(command),
+        "what": table.text(words(run, command)[:200], "strong"),
+        "who": table.text(command.asked_by or "someone", note=wording.moment(command.asked_at)),
+        "read": table.text(*_later(command, command.acknowledged_at)),
+        "holds": table.text(holds, note=_later(command, command.effective_at)[2]),
+        "state": table.pill(stage(command, has_engine), *_LOOK[stage(command, has_engine)]),
+        "effect": table.text(effects.get(command.command_id) or _not_yet(command, has_engine), note=command.note),
     }
 
 
-def state(command: CommandRow) -> table.Cell:
-    """How far a command has come."""
+def _later(command: CommandRow, at: float | None) -> tuple[str, str, str]:
+    """Clock time, tone and how much later than the asking."""
+    if at is None:
+        return wording.NONE, "muted", ""
+    return wording.clock(at), "", f"after {wording.seconds(max(0.0, at - command.asked_at))}"
+
+
+def _not_yet(command: CommandRow, has_engine: bool) -> str:
+    match stage(command, has_engine):
+        case "refused":
+            return "nothing was changed"
+        case "in effect":
+            return "nothing to see of it yet" if command.kind in _SHOWN_LATER else "done"
+        case _:
+            return "nothing yet"
+
+
+_SHOWN_LATER = (
+    *_ABOUT_KERNELS, CommandKind.BAN, CommandKind.REQUIRE, CommandKind.SET_MODEL, CommandKind.RETRY, CommandKind.EXPOSE,
+)  # fmt: skip
+
+
+def words(run: RunRow, command: CommandRow) -> str:
+    """What was asked, with kernels by their number."""
+    argument = command.argument
+    if command.kind in _ABOUT_KERNELS:
+        argument = kernel_choice.number(run, argument)
+    if command.kind is CommandKind.SUBMIT:
+        argument = _submission(run, argument)
+    if command.kind is CommandKind.LIFT:
+        asked = queries.commands(index.current(), run.run_id)
+        argument = next((c.argument for c in asked if c.command_id == argument), argument)
+    return f"{wording.COMMAND_NAME[command.kind]} {argument}".strip()
+
+
+def _submission(run: RunRow, argument: str) -> str:
+    try:
+        given = Submission.parse(argument)
+    except ValueError:
+        return argument
+    made_from = f"made from {kernel_choice.number(run, given.parent_id)}" if given.parent_id else ""
+    return f"{made_from}: {given.note}" if given.note else made_from
+
+
+def stage(command: CommandRow, has_engine: bool) -> str:
+    """How far a command has come, as one word."""
     if command.refused_at is not None:
-        return table.pill("refused", "red", "failed", note=command.note)
+        return REFUSED
     if command.effective_at is not None:
-        return table.pill("in effect", "green", "finished", note=command.note)
+        return HOLDS
     if command.acknowledged_at is not None:
-        return table.pill("acknowledged", "blue", "waiting", note="takes effect when the step in flight ends")
-    return table.pill("asked", "gray", "waiting", note="the engine has not read it yet")
+        return READ
+    return ASKED if has_engine else UNREAD
+
+
+_LOOK: dict[str, tuple[str, str]] = {
+    REFUSED: ("red", "failed"),
+    HOLDS: ("green", "finished"),
+    READ: ("blue", "waiting"),
+    ASKED: ("gray", "waiting"),
+    UNREAD: ("orange", "lost"),
+}
+
+
+def state(command: CommandRow, has_engine: bool) -> table.Cell:
+    """How far a command has come, as a coloured word with a note."""
+    word = stage(command, has_engine)
+    notes = {
+        READ: "takes effect when the step in flight ends",
+        ASKED: "the engine has not read it yet",
+        UNREAD: "no engine works on this run: it is read when the run is resumed",
+    }
+    return table.pill(word, *_LOOK[word], note=notes.get(word, command.note))
 
 
 def times(command: CommandRow) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pages.parts import steer, steering_access, steering_panel, table
+from pages.parts import steer, steering_access, stop_desk, table
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState
 
@@ -35,7 +35,7 @@ def take(opened: str, shown: Sequence[RunRow]) -> bool:
     kind, _, run_id = opened.removeprefix(SIGN).partition(":")
     run = next((one for one in shown if one.run_id == run_id), None)
     if run and kind == CommandKind.STOP:
-        steering_panel.confirm_stop(run)
+        stop_desk.confirm(run)
     elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
         steer.send(run.run_id, CommandKind(kind))
         steer.give_word_back()

@@ -93,7 +93,6 @@ def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
         text = " ".join(f"{name}={value}" for name, value in given.items() if value is not None)
         if st.button(label, key="more_budget", type="primary", disabled=not text):
             _set(run, text, is_over)
-    steer.give_word_back()
 
 
 def _now(allowed: AllowanceRow, number: int) -> str:

@@ -6,9 +6,21 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.parts import attendance_panel, index, roll_back, steer, steering_access, wording
+from pages.parts import (
+    attendance_panel,
+    base_dialog,
+    class_dialog,
+    index,
+    model_dialog,
+    rules_panel,
+    steer,
+    steering_access,
+    stop_desk,
+    try_again,
+    wording,
+)
 from storage import queries
-from storage.queries import RunRow
+from storage.queries import OrdersRow, RunRow
 from storage.records import CommandKind, RunState, Switch
 
 HELD = (RunState.PAUSED, RunState.WAITING)
@@ -25,10 +37,23 @@ def draw(run: RunRow, state: RunState) -> None:
         if state.is_finished or state is RunState.LOST:
             over = "The run is finished." if state is RunState.FINISHED else "Resume it to steer it."
             st.caption(f"No engine works on this run. {over}")
+            _go_on(run, state)
             return
+        orders = queries.orders(index.current(), run.run_id)
         _buttons(run, state)
+        with st.container():  # always there: what comes and goes in it must not move what follows
+            stop_desk.draw(run, state)
+        _go_on(run, state)
+        _others(run, orders)
+        with st.container():
+            base_dialog.in_force(run, orders)
+            if orders.model:
+                st.caption(
+                    f":material/smart_toy: asked instead of {wording.plain(run.model)}: {wording.plain(orders.model)}"
+                )
         _switches(run)
         _hint(run)
+        rules_panel.draw(run, orders)
         attendance_panel.draw(run)
 
 
@@ -41,17 +66,37 @@ def _buttons(run: RunRow, state: RunState) -> None:
         else:
             _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
     if right.button("Stop", icon=":material/stop:", key="stop", width="stretch"):
-        confirm_stop(run)
-    if st.button(
-        "Roll back", icon=":material/undo:", key="roll_back", help="go on from an earlier kernel", width="stretch"
-    ):
-        roll_back.dialog(run)
+        stop_desk.confirm(run)
 
 
 def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
     st.button(
-        label, icon=icon, key="hold", type=look, width="stretch", on_click=steer.send, args=(run.run_id, kind)
+        label, icon=icon, key="hold", type=look, width="stretch", shortcut="p", on_click=steer.send,
+        args=(run.run_id, kind),
     )  # fmt: skip
+
+
+def _go_on(run: RunRow, state: RunState) -> None:
+    """What can be done with the kernels of a run whether or not an engine works on it."""
+    if st.button(
+        "Go back or fork", icon=":material/undo:", key="try_again", width="stretch",
+        help="go on from an earlier kernel, in this run or as a new one, with or without profiling",
+    ):  # fmt: skip
+        try_again.dialog(run, state)
+    if st.button("Edit a kernel by hand", icon=":material/edit:", key="edit_by_hand", width="stretch"):
+        st.switch_page("edit.py", query_params={"run": run.run_id})
+
+
+def _others(run: RunRow, orders: OrdersRow) -> None:
+    left, right = st.columns(2)
+    if left.button("Base kernel", icon=":material/keep:", key="base", width="stretch", help="set it once, or pin it"):
+        base_dialog.dialog(run, orders)
+    if right.button("Model", icon=":material/smart_toy:", key="model", width="stretch", help="another one, or a retry"):
+        model_dialog.dialog(run, orders)
+    if left.button("Class", icon=":material/category:", key="class", width="stretch", help="the kernel class"):
+        class_dialog.dialog(run)
+    if right.button("Hint", icon=":material/lightbulb:", key="hint_dialog", width="stretch", shortcut="h"):
+        hint_dialog(run)
 
 
 def _switches(run: RunRow) -> None:
@@ -96,15 +141,11 @@ def _send_hint(run_id: str) -> None:
         steer.send(run_id, CommandKind.HINT, text)
 
 
-@st.dialog("Stop this run?", icon=":material/stop:")
-def confirm_stop(run: RunRow) -> None:
-    """Stopping ends the engine, so it asks once more."""
-    st.markdown(
-        "The engine drops the step in flight and ends. Everything done so far stays, and the run can be resumed."
-    )
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Keep running", key="stop_no"):
-            st.rerun()
-        if st.button("Stop the run", type="primary", icon=":material/stop:", key="stop_yes"):
-            steer.send(run.run_id, CommandKind.STOP)
-            st.rerun()
+@st.dialog("Hint for the next prompt", icon=":material/lightbulb:")
+def hint_dialog(run: RunRow) -> None:
+    """The box of the panel under a key of the keyboard."""
+    text = st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
+    st.caption("The next prompt that asks for a kernel carries it, once. The reply coming in does not know it.")
+    if st.button("Send the hint", type="primary", icon=":material/lightbulb:", key="hint_yes") and text.strip():
+        steer.send(run.run_id, CommandKind.HINT, text.strip())
+        st.rerun()

@@ -51,6 +51,10 @@ from storage.queries.news import budget_warnings as budget_warnings
 from storage.queries.news import events as events
 from storage.queries.news import problems as problems
 from storage.queries.news import states as states
+from storage.queries.orders import OrdersRow as OrdersRow
+from storage.queries.orders import effects as effects
+from storage.queries.orders import engine_began as engine_began
+from storage.queries.orders import orders as orders
 from storage.queries.patching import PatchRateRow as PatchRateRow
 from storage.queries.patching import patch_rates as patch_rates
 from storage.queries.person import DivergenceRow as DivergenceRow

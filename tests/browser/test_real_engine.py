@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from engine import supervisor
 from storage import events as ev
 from storage import journal
 from storage.folder import RunFolder
-from storage.records import Budget, CommandKind
+from storage.records import Budget, CommandKind, Origin
 from tests.browser import curve
 from tests.browser.conftest import Server, start_server, stop_server
-from tests.browser.test_steering import steering_rows
+from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
 from tests.engine.test_loop import SIZES
@@ -75,7 +76,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     page.goto(f"{server.url}/run?run={run.run_id}")
     page.get_by_role("button", name="Pause").click(timeout=SLOW_MS)
     expect_newest(page, "pause")
-    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
     steps_before = len(told(run, ev.StepStarted))
 
     choose(page, "Collect profiles", "on")
@@ -87,7 +88,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "hint", "acknowledged")
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
-    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("button", name=RESUME).click()
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=2 * SLOW_MS)
     assert is_in_effect(run, CommandKind.HINT, "mind the tail")
     optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]
@@ -102,22 +103,54 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     assert branched.candidate_id in [str(point["id"]) for point in curve.points(page, "kept")]
 
+    page.get_by_text("Rules for the model").click()
+    page.get_by_label("What", exact=True).fill("atomics")
+    page.get_by_role("button", name="Set the rule").click()
+    expect_newest(page, "must not use atomics")
+    page.get_by_role("button", name="Base kernel", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Start next from kernel").click()
+    expect_newest(page, "set base kernel")
+    edit_by_hand(page)
+    expect_newest(page, "kernel by hand")
+    expect(page.locator('tr[data-id="c007"]')).to_contain_text("correct", timeout=2 * SLOW_MS)
+    made = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
+    assert (made.origin, made.summary) == (Origin.MANUAL, "a comment of mine")
+
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text("No engine works on this run")).to_be_visible(timeout=SLOW_MS)
     until(lambda: not supervisor.is_alive(run), "the engine to be gone")
-    done = {"pause": "", "collect": "on", "expose": "on", "resume": "", "roll_back": "c002", "stop": ""}
+    done = {
+        "pause": "",
+        "collect": "on",
+        "expose": "on",
+        "resume": "",
+        "roll_back": "c002",
+        "stop": "",
+        "ban": "atomics",
+    }
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
 
 
+def edit_by_hand(page: Page) -> None:
+    page.get_by_role("button", name="Edit a kernel by hand").click()
+    box = page.get_by_role("textbox", name="The whole kernel")
+    expect(box).to_have_value(re.compile("class ModelNew"))
+    box.fill(box.input_value() + "# by hand\n")
+    box.press("Control+Enter")
+    page.get_by_label("What you changed").first.fill("a comment of mine")
+    page.get_by_label("What you changed").first.press("Enter")
+    page.get_by_role("button", name="Hand it in").click()
+
+
 def roll_back(page: Page, kernel: str) -> None:
-    page.get_by_role("button", name="Roll back", exact=True).click()
+    page.get_by_role("button", name="Go back or fork", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("combobox").click()
     page.get_by_role("option").filter(has_text=kernel).first.click()
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
-    dialog.get_by_role("button", name=f"Roll back to {kernel}").click()
+    dialog.get_by_role("button", name=f"Go back to {kernel}").click()
 
 
 def test_a_killed_server_leaves_the_engine_at_work_and_the_next_one_shows_it(

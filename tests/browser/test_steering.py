@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from storage import commands
 from storage import events as ev
-from storage.records import Command, CommandKind, RunState
+from storage.attendance import Fallback
+from storage.blobs import Blobs
+from storage.choices import Submission
+from storage.records import Command, CommandKind, RunState, StepKind
+from tests import samples
 from tests.browser.conftest import Server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
+RESUME = re.compile("^Resume(?! the)")
 
 
 def begin(page: Page, server: Server, run_id: str, depths: int = 3) -> PretendEngine:
@@ -46,7 +53,7 @@ def test_pause_and_resume(page: Page, server: Server) -> None:
     page.get_by_role("button", name="Pause").click()
     follow(page, engine, CommandKind.PAUSE)
     engine.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
-    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("button", name=RESUME).click()
     follow(page, engine, CommandKind.RESUME)
 
 
@@ -83,15 +90,153 @@ def test_a_hint_reaches_the_engine_and_clears_the_box(page: Page, server: Server
     expect(box).to_have_value("")
 
 
-def test_roll_back_shows_the_diff_before_it_is_asked_for(page: Page, server: Server) -> None:
-    engine = begin(page, server, "rolls", depths=4)
-    page.get_by_role("button", name="Roll back", exact=True).click()
+def press(page: Page, name: str) -> Locator:
+    """Press a button of the panel that opens a dialog."""
+    page.get_by_role("button", name=name, exact=True).click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("combobox").click()
+    expect(dialog).to_be_visible()
+    return dialog
+
+
+def choose_last(page: Page, dialog: Locator) -> None:
+    dialog.get_by_role("combobox").first.click()
     page.get_by_role("option").last.click()
+
+
+def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(page: Page, server: Server) -> None:
+    engine = begin(page, server, "rolls", depths=4)
+    dialog = press(page, "Go back or fork")
+    choose_last(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
-    dialog.get_by_role("button", name="Roll back to kernel 1").click()
-    follow(page, engine, CommandKind.ROLL_BACK, "c001")
+    expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
+    dialog.get_by_text("never show them", exact=True).click()
+    expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
+    dialog.get_by_role("button", name="Go back to kernel 1").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(steering_rows(page).nth(2)).to_contain_text("asked")
+    asked = [(c.kind, c.argument) for c in engine.asked()]
+    assert asked == [(CommandKind.EXPOSE, "off"), (CommandKind.ROLL_BACK, "c001")]
+
+
+def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
+    engine = begin(page, server, "bases", depths=4)
+    dialog = press(page, "Base kernel")
+    choose_last(page, dialog)
+    dialog.get_by_role("button", name="Start next from kernel 1").click()
+    follow(page, engine, CommandKind.SET_BASE, "c001")
+    expect(page.get_by_text("the next depth starts from kernel 1")).to_be_visible()
+    dialog = press(page, "Base kernel")
+    dialog.get_by_text("every depth until unpinned").click()
+    expect(dialog.get_by_text("The depth being worked on goes on to its end")).to_be_visible()
+    dialog.get_by_role("button", name="Pin kernel").click()
+    expect(steering_rows(page).nth(1)).to_contain_text("pin")
+    (pinned,) = engine.asked()
+    engine.emit(ev.CommandAcknowledged(pinned, 30))
+    engine.emit(ev.CommandEffective(pinned.command_id, 30, ""))
+    expect(page.get_by_text("pinned: every depth starts from")).to_be_visible()
+    page.get_by_role("button", name="Unpin").click()
+    follow(page, engine, CommandKind.UNPIN)
+    expect(page.get_by_text("pinned: every depth starts from")).to_have_count(0)
+
+
+def test_rules_are_set_listed_and_lifted(page: Page, server: Server) -> None:
+    engine = begin(page, server, "rules")
+    page.get_by_text("Rules for the model").click()
+    page.get_by_label("What", exact=True).fill("<b>atomics</b>")
+    page.get_by_role("button", name="Set the rule").click()
+    ban = follow(page, engine, CommandKind.BAN, "<b>atomics</b>")
+    expect(page.get_by_role("paragraph").filter(has_text="must not use <b>atomics</b>")).to_be_visible()
+    page.get_by_role("button", name="Lift").click()
+    follow(page, engine, CommandKind.LIFT, ban.command_id)
+    expect(page.get_by_role("button", name="Lift")).to_have_count(0)
+
+
+def test_another_model_is_asked_from_now_on_or_for_one_step(page: Page, server: Server) -> None:
+    engine = begin(page, server, "models")
+    dialog = press(page, "Model")
+    dialog.get_by_label("Options").fill("reasoning_effort=high")
+    dialog.get_by_label("Options").press("Tab")
+    dialog.get_by_role("button", name="Change the model").click()
+    follow(page, engine, CommandKind.SET_MODEL, "recorded-replies reasoning_effort=high")
+    dialog = press(page, "Model")
+    dialog.get_by_text("one step, done again").click()
+    dialog.get_by_role("button", name="Do step").click()
+    newest = steering_rows(page).nth(1)
+    expect(newest).to_contain_text("do a step again")
+    (command,) = engine.asked()
+    assert command.kind is CommandKind.RETRY
+    assert "step=" in command.argument
+
+
+def test_the_class_is_changed_after_a_look_at_what_follows(page: Page, server: Server) -> None:
+    engine = begin(page, server, "classes")
+    dialog = press(page, "Class")
+    expect(dialog.get_by_text("From the next step on")).to_be_visible()
+    dialog.get_by_role("button", name="Change the class").click()
+    expect(steering_rows(page).nth(1)).to_contain_text("kernel class")
+    (command,) = engine.asked()
+    assert command.kind is CommandKind.SET_CLASS
+
+
+def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) -> None:
+    engine = begin(page, server, "edits")
+    page.get_by_role("button", name="Edit a kernel by hand").click()
+    box = page.get_by_role("textbox", name="The whole kernel")
+    source = box.input_value()
+    box.fill(source + "# mine <b>&\n")
+    box.press("Control+Enter")
+    expect(page.locator("table.diff td.add").filter(has_text="# mine <b>&").first).to_be_visible()
+    page.get_by_role("button", name="Hand it in").click()
+    expect(steering_rows(page).nth(1)).to_contain_text("kernel by hand")
+    (command,) = engine.asked()
+    given = Submission.parse(command.argument)
+    assert Blobs(engine.folder.blobs).get(given.blob) == source + "# mine <b>&\n"
+
+
+def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
+    engine = begin(page, server, "keys")
+    expect(page.get_by_text("Rules for the model")).to_be_visible()
+    page.get_by_role("heading", name="Steer", exact=True).click()
+    page.keyboard.press("h")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("hp")
+    dialog.get_by_role("button", name="Send the hint").click()
+    follow(page, engine, CommandKind.HINT, "hp")
+    page.get_by_role("heading", name="Steer", exact=True).click()
+    page.keyboard.press("p")
+    follow(page, engine, CommandKind.PAUSE)
+
+
+def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
+    engine = begin(page, server, "approves")
+    page.get_by_text("Approve steps before they begin").click()
+    page.get_by_role("button", name="Set", exact=True).click()
+    assert follow(page, engine, CommandKind.ASK_FIRST, "off")
+    for step, name, kind in ((90, "Approve", CommandKind.APPROVE), (91, "Skip", CommandKind.SKIP)):
+        engine.emit(ev.LeaveAsked(step, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
+        engine.emit(ev.StateChanged(RunState.WAITING, "approve the next step"))
+        expect(page.get_by_text(f"step {step}, compile")).to_be_visible()
+        page.get_by_role("button", name=name, exact=True).click()
+        follow(page, engine, kind, str(step))
+        engine.emit(ev.StateChanged(RunState.RUNNING, "a person has looked"))
+        engine.emit(ev.StepStarted(step, StepKind.COMPILE, 3, "c001"))
+        engine.emit(ev.StepFinished(step, StepKind.COMPILE, 0.0, "passed"))
+        expect(page.get_by_text(f"step {step}, compile")).to_have_count(0)
+
+
+def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "audited", depths=6)
+    for number in range(12):
+        commands.send(folder.commands_file, CommandKind.HINT, f"idea number {number}", "grace")
+    page.goto(f"{server.url}/run?run=audited")
+    page.get_by_role("link", name="All commands and what they led to").click()
+    expect(page.get_by_text("showing 14 of 14, newest first")).to_be_visible()
+    expect(page.get_by_text("not read").first).to_be_visible()
+    page.get_by_label("Word").fill("number 7")
+    page.get_by_label("Word").press("Enter")
+    expect(page.get_by_text("showing 1 of 14, newest first")).to_be_visible()
+    expect(page.get_by_role("table")).to_contain_text("idea number 7")
+    expect(page.get_by_role("table")).to_contain_text("grace")
 
 
 def test_a_refused_command_says_why(page: Page, server: Server) -> None:
@@ -119,7 +264,7 @@ def test_a_waiting_run_says_what_it_waits_for(page: Page, server: Server) -> Non
     engine.emit(ev.StateChanged(RunState.WAITING, "the model endpoint failed: connection refused"))
     expect(page.get_by_text("Waiting for you")).to_be_visible()
     expect(page.get_by_text("connection refused").first).to_be_visible()
-    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name=RESUME)).to_be_visible()
 
 
 def test_a_read_only_server_has_no_controls(own_server: Callable[..., Server], page: Page) -> None:
@@ -128,6 +273,6 @@ def test_a_read_only_server_has_no_controls(own_server: Callable[..., Server], p
     engine.play_until(finished_depth, times=2)
     page.goto(f"{server.url}/run?run=watched")
     expect(page.get_by_text("This server is read-only")).to_be_visible()
-    for name in ("Pause", "Stop", "Roll back", "Send hint"):
+    for name in ("Pause", "Stop", "Go back or fork", "Send hint", "Edit a kernel by hand"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     assert not engine.folder.commands_file.exists()

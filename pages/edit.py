@@ -1,0 +1,86 @@
+"""Editing a kernel by hand and handing it in: it is judged like any other, as the run's next attempt."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import diff, index, kernel_choice, missing, pulse, steer, steering_access, texts, wording
+from storage import folder, queries
+from storage.blobs import Blobs
+from storage.choices import NOTE_LENGTH, Submission
+from storage.queries import AttemptRow, RunRow
+from storage.records import CommandKind, RunState
+
+run_id = st.query_params.get("run", "")
+candidate_id = st.query_params.get("candidate", "")
+
+
+def page() -> None:
+    """No live part: what is typed here must not be disturbed."""
+    run = queries.run(index.current(), run_id)
+    if run is None:
+        missing.run(run_id, pulse.version([run_id], is_overview=False))
+        return
+    st.page_link(
+        "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
+        width="content",
+    )  # fmt: skip
+    st.subheader("Edit a kernel by hand", anchor=False)
+    steer.give_word_back()
+    found = queries.attempts(index.current(), run_id)[::-1]
+    if not steering_access.is_allowed():
+        st.info("This server is read-only: it shows runs and takes no kernels.", icon=":material/lock:")
+    elif not found:
+        st.info("No kernel has been written yet, so there is none to edit.", icon=":material/hourglass_top:")
+    else:
+        _editor(run, found)
+
+
+def _editor(run: RunRow, found: list[AttemptRow]) -> None:
+    best = candidate_id or run.best_candidate_id or ""
+    parent = kernel_choice.draw("Kernel to start from", found, f"edit_from:{run_id}", best)
+    source = texts.source(run_id, parent.source_blob)
+    st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
+    with st.container(key="editor"):
+        text = st.text_area(
+            "The whole kernel", source, height=520, key=f"edit:{run_id}:{parent.candidate_id}",
+            help="a Python file that defines class ModelNew",
+        )  # fmt: skip
+    note = st.text_input("What you changed", key="edit_note", max_chars=NOTE_LENGTH, placeholder="in a few words")
+    state = pulse.state_of(run)
+    st.info(preview(parent, state), icon=":material/visibility:")
+    is_over = state.is_finished or state is RunState.LOST
+    label = "Hand it in and resume the run" if is_over else "Hand it in"
+    if st.button(label, type="primary", icon=":material/send:", key="edit_yes", disabled=text == source):
+        _hand_in(parent, text, note, is_over)
+    with st.expander("What you changed, line by line", icon=":material/difference:", expanded=text != source):
+        diff.draw(source, text, (f"kernel {parent.number}", "yours"), key="edit_diff")
+
+
+def preview(parent: AttemptRow, state: RunState) -> str:
+    """What will happen, and what is lost."""
+    when = (
+        "when an engine works on the run again"
+        if state.is_finished or state is RunState.LOST
+        else "as soon as the kernel in hand is judged"
+    )
+    return (
+        f"Your kernel becomes the next attempt, a child of kernel {parent.number}, {when}. It is screened, built, "
+        "checked and timed like any other; if it is correct, its depth ends with it, if not, the model is asked to "
+        "repair it. Nothing is lost."
+    )
+
+
+def _hand_in(parent: AttemptRow, text: str, note: str, is_over: bool) -> None:
+    try:
+        blob = Blobs(folder.find_run(run_id).blobs).put(text)
+    except (OSError, FileNotFoundError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    sent = steer.ask(run_id, CommandKind.SUBMIT, str(Submission(parent.candidate_id, blob, note)))
+    if sent and (not is_over or steer.resume(run_id)):
+        st.switch_page("run.py", query_params={"run": run_id})
+    st.rerun()
+
+
+page()

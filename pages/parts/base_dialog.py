@@ -1,0 +1,53 @@
+"""The kernel that the next depth, or every next depth, starts from. The depth being worked on goes on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import kernel_choice, steer
+from storage.queries import AttemptRow, OrdersRow, RunRow
+from storage.records import CommandKind
+
+ONCE, ALWAYS = "the next depth", "every depth until unpinned"
+
+
+@st.dialog("Base kernel", width="large", icon=":material/keep:")
+def dialog(run: RunRow, orders: OrdersRow, wanted: str = "") -> None:
+    """Choose it, see what follows, confirm."""
+    found = kernel_choice.targets(run)
+    if not found:
+        st.info("There is no finished depth with a correct kernel to start from yet.", icon=":material/hourglass_top:")
+        return
+    chosen = kernel_choice.draw("Kernel to start from", found, "base_from", wanted)
+    how = st.segmented_control("It holds for", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
+    st.info(preview(chosen, how == ALWAYS), icon=":material/visibility:")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Cancel", key="base_no"):
+            st.rerun()
+        verb = "Pin" if how == ALWAYS else "Start next from"
+        if st.button(f"{verb} kernel {chosen.number}", type="primary", icon=":material/keep:", key="base_yes"):
+            kind = CommandKind.PIN if how == ALWAYS else CommandKind.SET_BASE
+            steer.send(run.run_id, kind, chosen.candidate_id)
+            st.rerun()
+
+
+def preview(chosen: AttemptRow, is_pin: bool) -> str:
+    """What will happen, and what is lost."""
+    what = "every depth from then on starts" if is_pin else "the next depth starts once"
+    then = "until you unpin it" if is_pin else "after that the run's own rule chooses again"
+    return (
+        f"The depth being worked on goes on to its end; {what} from kernel {chosen.number}, {then}. "
+        "Nothing is lost: every kernel stays in the run."
+    )
+
+
+def in_force(run: RunRow, orders: OrdersRow) -> None:
+    """What a person has set about base kernels, and the way to lift it; nothing without."""
+    if orders.next_base:
+        name = kernel_choice.number(run, orders.next_base)
+        st.caption(f":material/schedule: the next depth starts from {name}")
+    if orders.pinned:
+        name = kernel_choice.number(run, orders.pinned)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/keep: pinned: every depth starts from {name}", width="stretch")
+            st.button("Unpin", key="unpin", on_click=steer.send, args=(run.run_id, CommandKind.UNPIN))

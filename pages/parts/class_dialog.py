@@ -1,0 +1,28 @@
+"""The kernel class of a run: what it is now and what another one changes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import steer, wording
+from storage.queries import RunRow
+from storage.records import CommandKind, KernelClass
+
+
+@st.dialog("Kernel class", icon=":material/category:")
+def dialog(run: RunRow) -> None:
+    """Choose it, see what follows, confirm."""
+    st.markdown(f"Now: **{wording.CLASS_NAME[run.kernel_class]}**")
+    others = [one for one in KernelClass if one is not run.kernel_class]
+    chosen = st.selectbox("Change to", others, format_func=wording.CLASS_NAME.__getitem__, key="class_to")
+    st.info(
+        f"From the next step on prompts carry the guide for {wording.CLASS_NAME[chosen]}, and on auto profiles are "
+        "shown from the depth that suits this class. Nothing is lost: no kernel is written or judged again.",
+        icon=":material/visibility:",
+    )
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Cancel", key="class_no"):
+            st.rerun()
+        if st.button("Change the class", type="primary", icon=":material/category:", key="class_yes"):
+            steer.send(run.run_id, CommandKind.SET_CLASS, chosen)
+            st.rerun()

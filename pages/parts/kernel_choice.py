@@ -1,0 +1,50 @@
+"""Choosing a kernel of a run that a depth can start from. Knows which are fit, not what is done with the choice."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from storage import queries
+from storage.queries import AttemptRow, RunRow
+from storage.records import Verdict
+
+
+def targets(run: RunRow) -> list[AttemptRow]:
+    """Kernels of finished depths that are correct and timed, newest first."""
+    db = index.current()
+    settled = {d.candidate_id for d in queries.depths(db, run.run_id) if d.outcome is not None}
+    found = queries.attempts(db, run.run_id)
+    return [a for a in found[::-1] if a.verdict is Verdict.PASSED and a.speedup and a.candidate_id in settled]
+
+
+def current_base(run: RunRow) -> AttemptRow | None:
+    """The kernel that the newest attempt was made from, or the newest accepted one."""
+    found = queries.attempts(index.current(), run.run_id)
+    by_id = {a.candidate_id: a for a in found}
+    if not found:
+        return None
+    accepted = [a for a in found if a.is_accepted]
+    newest = found[-1]
+    base = by_id.get(newest.base_id or "")
+    return base if base and not newest.is_accepted else (accepted[-1] if accepted else base)
+
+
+def label(a: AttemptRow) -> str:
+    """One line in a list of kernels."""
+    best = " · best" if a.is_best else ""
+    speed = f" · {wording.speedup(a.speedup, a.noise)}" if a.speedup else ""
+    return f"kernel {a.number} · depth {a.depth}{speed}{best} · {a.summary[:60]}"
+
+
+def draw(question: str, found: list[AttemptRow], key: str, wanted: str = "") -> AttemptRow:
+    """A list to choose from; `wanted` is chosen first where it is in it."""
+    names = [a.candidate_id for a in found]
+    at = names.index(wanted) if wanted in names else 0
+    return st.selectbox(question, found, index=at, format_func=label, key=key)
+
+
+def number(run: RunRow, candidate_id: str) -> str:
+    """A kernel as people call it: "kernel 3"."""
+    found = queries.candidate(index.current(), run.run_id, candidate_id)
+    return f"kernel {found.number}" if found else candidate_id

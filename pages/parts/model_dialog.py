@@ -1,0 +1,75 @@
+"""Another model for all next calls, or for one step of the model that is done again."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import supervisor
+from pages.parts import index, model_choice, steer, wording
+from storage import queries
+from storage.attendance import MANUAL, WRITING
+from storage.choices import Retry
+from storage.queries import OrdersRow, RunRow, StepRow
+from storage.records import CommandKind
+
+NEXT, AGAIN = "all next calls", "one step, done again"
+STEPS = 60
+
+
+@st.dialog("Model", width="large", icon=":material/smart_toy:")
+def dialog(run: RunRow, orders: OrdersRow) -> None:
+    """Choose the model, see what follows, confirm."""
+    now = orders.model or run.model
+    st.caption(f"Asked now: {wording.plain(now)}")
+    how = st.segmented_control("Ask another model for", [NEXT, AGAIN], default=NEXT, key="model_how", required=True)
+    known = [name for name in supervisor.available_models() if how == NEXT or name != MANUAL]
+    model = model_choice.draw(model_choice.container(), "Model", "model_name", known, now)
+    options = st.text_input(
+        "Options", key="model_options_line", placeholder="e.g. reasoning_effort=high temperature=0.2"
+    )
+    step = _step(run) if how == AGAIN else None
+    text = " ".join(f"{model} {options}".split()) + (f" step={step.step}" if step else "")
+    if problem := _problem(text):
+        st.error(wording.plain(problem), icon=":material/error:")
+        return
+    if how == AGAIN and step is None:
+        st.info("The model has not been asked yet, so there is no step to do again.", icon=":material/hourglass_top:")
+        return
+    st.info(preview(model, step), icon=":material/visibility:")
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Cancel", key="model_no"):
+            st.rerun()
+        label = f"Do step {step.step} again" if step else "Change the model"
+        if st.button(label, type="primary", icon=":material/smart_toy:", key="model_yes"):
+            steer.send(run.run_id, CommandKind.RETRY if step else CommandKind.SET_MODEL, text)
+            st.rerun()
+
+
+def preview(model: str, step: StepRow | None) -> str:
+    """What will happen, and what is lost."""
+    name = wording.plain(model)
+    if step is None:
+        return f"From the next call on {name} is asked, until you change it again. A reply coming in is still used."
+    return (
+        f"Step {step.step} ({step.kind}, depth {step.depth}) is done again by {name}, this once. A reply coming in is "
+        "broken off; if the step belongs to an earlier depth, the depth being worked on is given up. Nothing is lost: "
+        "every kernel and every reply stays in the run."
+    )
+
+
+def _step(run: RunRow) -> StepRow | None:
+    found = [s for s in queries.steps(index.current(), run.run_id, limit=4 * STEPS) if s.kind in WRITING][:STEPS]
+    if not found:
+        return None
+    return st.selectbox(
+        "Step to do again, newest first", found, key="model_step",
+        format_func=lambda s: f"step {s.step} · depth {s.depth} · {s.text[:70]}",
+    )  # fmt: skip
+
+
+def _problem(text: str) -> str:
+    try:
+        Retry.parse(text)
+    except ValueError as error:
+        return str(error)
+    return ""
