@@ -32,7 +32,7 @@ def draw(run: RunRow, state: RunState) -> None:
         run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
-        replay_mark.banner(run)
+        replay_mark.banner(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         _alert(run, state)
@@ -57,7 +57,7 @@ def _divergence(run: RunRow) -> None:
     found = queries.divergences(index.current(), run.run_id)
     if found:
         count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
-        told = f"This replay goes its own way. {wording.plain(found[-1].reason)}{count}"
+        told = f"This run has left its recording. {wording.plain(found[-1].reason)}{count}"
         st.badge("left its recording", icon=":material/alt_route:", color="blue", help=told)
 
 
