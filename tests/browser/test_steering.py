@@ -145,7 +145,7 @@ def test_rules_are_set_listed_and_lifted(page: Page, server: Server) -> None:
     page.get_by_label("What", exact=True).fill("<b>atomics</b>")
     page.get_by_role("button", name="Set the rule").click()
     ban = follow(page, engine, CommandKind.BAN, "<b>atomics</b>")
-    expect(page.get_by_role("paragraph").filter(has_text="must not use <b>atomics</b>")).to_be_visible()
+    expect(page.locator(".st-key-rules").get_by_text("must not use <b>atomics</b>")).to_be_visible()
     page.get_by_role("button", name="Lift").click()
     follow(page, engine, CommandKind.LIFT, ban.command_id)
     expect(page.get_by_role("button", name="Lift")).to_have_count(0)
