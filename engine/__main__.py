@@ -12,6 +12,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -34,7 +35,7 @@ from engine.llm.recording import read_recording
 from engine.steering import Inbox
 from engine.strategies import Strategy
 from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain, Identified
+from engine.toolchains.cached import CachedToolchain
 from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
@@ -42,6 +43,10 @@ from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import Journal
 from storage.models import ModelOptions
 from storage.records import CommandKind, RunSettings, RunState
+
+if TYPE_CHECKING:
+    from engine.toolchains.cpu import CpuToolchain
+    from engine.toolchains.cuda import CudaToolchain
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -60,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
         "import": import_result,
         "export": verbs.export_kernel,
         "replay": replay_run,
+        "remeasure": remeasure_kernels,
         "evaluate": evaluate_file,
         "compile": compile_file,
         "patch": verbs.patch_source,
@@ -186,6 +192,27 @@ def replay_run(options: Namespace) -> int:
     return OK if folder is None else work(folder, Console())
 
 
+def remeasure_kernels(options: Namespace) -> int:
+    """Time two kernels again, here or detached."""
+    found = sharing.prepare_remeasurement(options)
+    if found is None:
+        return OK
+    folder, request = found
+    if options.background:
+        if os.fork() > 0:
+            return OK
+        _detach(folder)
+    lock = liveness.hold(folder)
+    _leave_name(folder)
+    toolchain = _toolchain(request.toolchain, folder.scratch)
+    try:
+        return sharing.remeasure(folder, request, toolchain, toolchain.lease_file, as_json=options.json)
+    finally:
+        toolchain.close()
+        shutil.rmtree(folder.scratch, ignore_errors=True)
+        os.close(lock)
+
+
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     from engine.evaluation import evaluate
@@ -246,7 +273,7 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     return EndpointModel(options, address, key, price)
 
 
-def _toolchain(name: str, scratch: Path | None = None) -> Identified:
+def _toolchain(name: str, scratch: Path | None = None) -> CpuToolchain | CudaToolchain:
     if name == "cpu":
         from engine.toolchains.cpu import CpuToolchain
 

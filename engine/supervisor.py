@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import forking, recording_runs, replaying, tasks
+from engine import forking, recording_runs, remeasuring, replaying, tasks
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.recording import read_recording, shipped_recording
-from storage import commands, liveness, read_only
+from storage import commands, liveness, read_only, remeasurements
 from storage.attendance import MANUAL
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.models import ModelRole, for_role
@@ -222,10 +222,18 @@ def resume(folder: RunFolder) -> None:
     read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"an engine is already working on run {folder.run_id}")
+    _launch(folder, "resume", folder.run_id)
+
+
+def _launch(folder: RunFolder, *verb: str) -> None:
+    """Start a process of its own through a launcher that ends at once, so no server is its parent or has to reap it.
+
+    Raises:
+        EngineError: it did not start; its log is quoted.
+    """
     with open(folder.log_file, "ab") as log:
-        # The launcher starts the engine and exits at once, so no server is the engine's parent or has to reap it.
         launcher = subprocess.run(
-            [sys.executable, "-m", "engine", "resume", folder.run_id, "--background"],
+            [sys.executable, "-m", "engine", *verb, "--background"],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -286,6 +294,24 @@ def delete_replay(run_id: str) -> None:
     if liveness.is_held(folder) and not stop(folder):
         raise EngineError(f"the replay {run_id} could not be ended")
     shutil.rmtree(folder.path)
+
+
+def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = remeasurements.ROUNDS) -> str:
+    """Start timing two kernels again, each a run and a kernel's number or id; returns the re-measurement's id.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: they cannot be measured against one baseline, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "measure kernels")
+    request = remeasuring.request_of(first, second, rounds)
+    _launch(remeasurements.create(request), "remeasure", "--go-on", request.remeasure_id)
+    return request.remeasure_id
+
+
+def stop_remeasuring(remeasure_id: str) -> bool:
+    """End a re-measurement now. False when none was at work."""
+    return stop(remeasurements.folder_of(remeasure_id))
 
 
 def is_alive(folder: RunFolder) -> bool:

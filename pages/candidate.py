@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.parts import (
+    address,
     candidate_header,
     diff_tab,
     errors_tab,
@@ -26,6 +27,7 @@ from storage.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
+address.confirm(f"{run_id}/{candidate_id}")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
@@ -21,6 +20,7 @@ from storage.tail import Position
 POLL_S = 1.0
 DEBOUNCE_S = 0.05
 BATCH_BYTES = 1 << 21
+ROUND_BYTES = 1 << 22
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,19 @@ class Ingest:
             present = self._on_disk()
             for run_id in sorted(self._read.keys() - present):
                 self._forget(run_id)
-            self._follow(sorted(present))
+            while self._follow(self._newest_first(present)):
+                present = self._on_disk()
+
+    def _newest_first(self, run_ids: set[str]) -> list[str]:
+        """Runs not read yet come after the others and newest first: those are what people look at."""
+        ages = {run_id: self._age(run_id) for run_id in run_ids - self._read.keys()}
+        return [*sorted(run_ids & self._read.keys()), *sorted(ages, key=lambda run_id: (ages[run_id], run_id))]
+
+    def _age(self, run_id: str) -> float:
+        try:
+            return -(self._root / run_id / SETTINGS).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def _work(self) -> None:
         next_look = time.monotonic()
@@ -153,15 +165,26 @@ class Ingest:
             return set()
         return {path.name for path in self._root.iterdir() if (path / SETTINGS).exists()}
 
-    def _follow(self, run_ids: Iterable[str]) -> None:
-        """Write the news of these runs, several to a transaction but no more than a batch of bytes."""
+    def _follow(self, run_ids: Iterable[str]) -> bool:
+        """Write the news of these runs, several to a transaction but no more than a batch of bytes.
+
+        True when some run has more to read: a very long journal is read in rounds, so that others need not wait for it.
+        """
         batch: list[Chunk] = []
-        for chunk in itertools.chain.from_iterable(map(self._readable_news_of, run_ids)):
-            batch.append(chunk)
-            if sum(c.size for c in batch) >= BATCH_BYTES:
-                self._commit(batch)
-                batch = []
+        is_behind = False
+        for run_id in run_ids:
+            size = 0
+            for chunk in self._readable_news_of(run_id):
+                batch.append(chunk)
+                size += chunk.size
+                if sum(c.size for c in batch) >= BATCH_BYTES:
+                    self._commit(batch)
+                    batch = []
+                if size >= ROUND_BYTES:
+                    is_behind = True
+                    break
         self._commit(batch)
+        return is_behind
 
     def _readable_news_of(self, run_id: str) -> Iterator[Chunk]:
         """News of one run. One that cannot be read, or is deleted just now, does not hold up the others."""

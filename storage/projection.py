@@ -55,6 +55,8 @@ def storable(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable(value: Any) -> Any:
+    if value is None or type(value) is float:
+        return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, (tuple, list)):

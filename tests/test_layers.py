@@ -12,7 +12,7 @@ SHARED_STORAGE = {
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.blobs",
     "storage.attendance", "storage.verbs", "storage.choices", "storage.forks",
-    "storage.codec", "storage.folder", "storage.liveness",
+    "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure",
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from engine.strategies.base_policy import POLICIES
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass
+from storage.remeasurements import ROUNDS
 
 DESCRIPTION = """\
 Tilewright writes, checks and speeds up GPU kernels for a PyTorch module with a language model in the loop.
@@ -89,6 +90,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     _person(verbs)
     _export(verbs)
     _replay(verbs)
+    _remeasure(verbs)
     _evaluate(verbs)
     _compile(verbs)
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source, as a run would")
@@ -259,6 +261,17 @@ def _replay(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     pace.add_argument("--seconds", type=float, default=120.0, help="how long it shall last in all (120)")
     replay.add_argument("--background", action="store_true", help="detach; follow it in the dashboard or with show")
     replay.add_argument("--delete", action="store_true", help="RUN is a replay: delete it, its run is not touched")
+
+
+def _remeasure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    again = verbs.add_parser("remeasure", help="time two kernels again, taking turns on this machine")
+    again.add_argument(
+        "kernels", nargs="*", metavar="RUN KERNEL", help="two runs, or one run twice, each with a kernel's number or id"
+    )
+    again.add_argument("--rounds", type=int, default=ROUNDS, help=f"sessions of each kernel ({ROUNDS})")
+    again.add_argument("--go-on", metavar="ID", help=argparse.SUPPRESS)  # how a server starts one it has prepared
+    again.add_argument("--background", action="store_true", help="detach; follow it on the page Compare")
+    again.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def _evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

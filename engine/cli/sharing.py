@@ -1,20 +1,25 @@
-"""The verbs that tell a run once more. Knows run folders, not what a terminal or a page shows of them."""
+"""The verbs that tell a run once more and time two kernels again. Knows run folders, no concrete toolchain."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from rich.console import Console
 
-from engine import replaying, supervisor
+from engine import remeasuring, replaying, supervisor
+from engine.cli.judgement import printable
 from engine.cli.live import LiveView
-from engine.cli.verbs import OK
+from engine.cli.verbs import FAILED, OK
 from engine.errors import EngineError
 from engine.history import History
+from engine.remeasuring import Measuring
 from engine.replaying import Replay
-from storage import liveness
+from engine.toolchains import Toolchain
+from storage import codec, liveness, remeasurements
 from storage.folder import RunFolder, find_run
 from storage.journal import Entry, Journal
+from storage.remeasurements import Ratio, RemeasureProgress, RemeasureRequest, RemeasureState
 
 
 def prepare_replay(options: Namespace) -> RunFolder | None:
@@ -45,3 +50,50 @@ def tell_again(folder: RunFolder, journal: Journal, history: History, console: C
         Replay(folder, journal, listen).play()
     journal.close()
     return OK
+
+
+def prepare_remeasurement(options: Namespace) -> tuple[RunFolder, RemeasureRequest] | None:
+    """The folder and the request of a re-measurement to be made here; None when it was started detached.
+
+    Raises:
+        EngineError: not two kernels are named, or they cannot be measured against one baseline.
+    """
+    if options.go_on:
+        return remeasurements.folder_of(options.go_on), remeasurements.read(options.go_on).request
+    if len(options.kernels) != 4:
+        raise EngineError("name two kernels: RUN KERNEL RUN KERNEL")
+    first, second = (options.kernels[0], options.kernels[1]), (options.kernels[2], options.kernels[3])
+    if options.background:
+        print(supervisor.remeasure(first, second, options.rounds))
+        return None
+    request = remeasuring.request_of(first, second, options.rounds)
+    return remeasurements.create(request), request
+
+
+def remeasure(
+    folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, lease_file: Path, *, as_json: bool
+) -> int:
+    """Measure until the end, writing down and printing how far it is. The caller holds the folder's lock."""
+
+    def listen(progress: RemeasureProgress) -> None:
+        remeasurements.tell(folder, progress)
+        if not as_json:
+            about = f": {printable(progress.message)}" if progress.message else ""
+            print(f"{progress.state}{about}", flush=True)
+
+    ended = Measuring(request, toolchain, lease_file, listen).run()
+    if as_json:
+        ratio = ended.ratio
+        found = [ratio.value, ratio.low, ratio.high] if ratio else None
+        print(codec.dumps({"request": request, "progress": ended, "ratio": found}))
+    elif ended.ratio and ended.state is RemeasureState.DONE:
+        print(_verdict(request, ended.ratio))
+    return OK if ended.state is RemeasureState.DONE else FAILED
+
+
+def _verdict(request: RemeasureRequest, ratio: Ratio) -> str:
+    one, two = request.first, request.second
+    said = one.speedup / two.speedup
+    found = f"{ratio.value:.3g}x as fast as kernel {two.number} ({ratio.low:.3g} to {ratio.high:.3g})"
+    doubt = "" if ratio.is_difference else "; that is no difference beyond the noise"
+    return f"kernel {one.number} is {found}{doubt}; the runs had said {said:.3g}x"

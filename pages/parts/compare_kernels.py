@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import diff, index, texts, wording
+from pages.parts import diff, index, remeasure_panel, texts, wording
 from pages.parts.compare_rows import Compared
 from storage import queries
 from storage.queries import TimedRow
@@ -21,6 +21,11 @@ class Choice:
 
     run: Compared
     row: TimedRow
+
+    @property
+    def choice_id(self) -> str:
+        """Run and kernel. Trap: a widget hands back the object of an earlier draw, so choices go by this text."""
+        return f"{self.row.run_id}#{self.row.candidate_id}"
 
     @property
     def name(self) -> str:
@@ -37,16 +42,22 @@ def draw(runs: Sequence[Compared]) -> None:
     if len(offered) < 2:
         st.caption("Two correct and timed kernels are needed to set one against the other.")
         return
+    by_id = {choice.choice_id: choice for choice in offered}
     left, right = st.columns(2)
-    first = left.selectbox("Kernel", offered, index=0, format_func=lambda c: c.name, key="compare_first")
-    others = [choice for choice in offered if choice.row is not first.row]
-    second = right.selectbox(
-        "Against", others, index=_start(others, first), format_func=lambda c: c.name, key="compare_second"
-    )
+    chosen = left.selectbox("Kernel", list(by_id), format_func=lambda name: by_id[name].name, key="compare_first")
+    first = by_id[str(chosen)]
+    others = [choice for choice in offered if choice.choice_id != first.choice_id]
+    other = right.selectbox(
+        "Against", [choice.choice_id for choice in others], index=_start(others, first),
+        format_func=lambda name: by_id[name].name, key=f"compare_second:{first.choice_id}",
+    )  # fmt: skip
+    second = by_id[str(other)]
     hidden = sum(len(run.timed) for run in runs) - len(offered)
     if hidden:
         st.caption(f"The {OFFERED} fastest kernels of each run are offered; {hidden:,} slower ones are not.")
     _difference(first, second)
+    same_task = first.run.run.task_name == second.run.run.task_name
+    remeasure_panel.draw(first.row, second.row, same_task)
 
 
 def choices(runs: Sequence[Compared]) -> list[Choice]:

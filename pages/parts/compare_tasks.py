@@ -58,5 +58,5 @@ def sentences(over: Over) -> list[tuple[str, str, str]]:
     ]
     for bar, count in over.fast:
         share = wording.share(count, len(over.tasks))
-        figures.append((f"fast at {bar:g}×", share, f"tasks with a correct kernel more than {bar:g} times as fast"))
+        figures.append((f"fast_p at {bar:g}×", share, f"tasks with a correct kernel more than {bar:g} times as fast"))
     return figures

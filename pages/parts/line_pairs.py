@@ -55,7 +55,10 @@ def pieces(found: Sequence[Pair]) -> list[Piece]:
 
 
 def unified(old: str, new: str, names: tuple[str, str]) -> str:
-    """The same diff as text that `patch` reads."""
+    """The same diff as text that `patch` reads. A newline at the end of both is the end of the last line, no line."""
+    is_ended = old.endswith("\n") and new.endswith("\n")
+    if is_ended:
+        old, new = old[:-1], new[:-1]
     a, b = old.split("\n"), new.split("\n")
     lines = [f"--- {names[0]}", f"+++ {names[1]}"]
     for piece in pieces(pairs(old, new)):

@@ -14,7 +14,7 @@ from storage.queries import CandidateRow, FailedTryRow, ModelCallRow
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """Calls oldest first; the text of a call is read when it is opened, or when somebody searches."""
-    calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
+    calls = queries.conversation(index.current(), run_id, candidate.candidate_id)
     failed = queries.failed_tries(index.current(), run_id, candidate.candidate_id)
     if not calls and not failed:
         st.caption("No model call concerns this kernel.")
@@ -45,7 +45,7 @@ def _call(
     is_open: bool,
     found: Sequence[Hit],
 ) -> None:
-    title = wording.plain(transcript.title(number, call, candidate.candidate_id))
+    title = wording.plain(transcript.title(number, call, candidate))
     details = st.expander(title, expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
     for hit in found[: transcript.MOST_SNIPPETS]:
         st.markdown(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
-from storage.queries import FailedTryRow, ModelCallRow
+from storage.queries import CandidateRow, FailedTryRow, ModelCallRow
 
 SNIPPET = 80
 MOST_SNIPPETS = 4
@@ -50,12 +50,20 @@ def _in(wanted: str, where: str, text: str) -> list[Hit]:
     return found
 
 
-def title(number: int, call: ModelCallRow, candidate_id: str) -> str:
+def title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
     """What a call was for, what it used, on one line."""
-    led = "led to this kernel" if call.made_id == candidate_id else "about this kernel"
     size = f"{wording.tokens(call.input_tokens)} → {wording.tokens(call.output_tokens)} tokens"
     cost = f"{wording.cost(call.cost_usd)} · {wording.seconds(call.seconds)}"
-    return f"{number}. {str(call.role).capitalize()} ({led}) · {call.model} · {size} · {cost}"
+    return f"{number}. {str(call.role).capitalize()} ({relation(call, candidate)}) · {call.model} · {size} · {cost}"
+
+
+def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
+    """What a call is to a kernel."""
+    if call.made_id == candidate.candidate_id:
+        return "led to this kernel"
+    if call.candidate_id == candidate.candidate_id:
+        return "about this kernel"
+    return f"about kernel {candidate.parent_number}, on the way here"
 
 
 def facts(call: ModelCallRow) -> list[str]:

@@ -14,6 +14,7 @@ from storage.queries.calls import DiagnosisRow as DiagnosisRow
 from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow
+from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls

@@ -103,6 +103,18 @@ def model_calls(
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "step": step})
 
 
+def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCallRow]:
+    """Every call behind a candidate, oldest first: about it, leading to it, and those on the way that made nothing:
+    the diagnosis of its parent, and repairs of its parent that could not be applied."""
+    sql = f"""WITH made AS ({_MADE}), me AS (SELECT parent_id, min(seq) AS seq FROM candidates
+        WHERE run_id = $run AND candidate_id = $candidate AND origin = 'repair' GROUP BY parent_id)
+    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
+    WHERE m.run_id = $run AND (m.candidate_id = $candidate OR made.made_id = $candidate
+        OR (made.made_id IS NULL AND m.role IN ('diagnose', 'repair')
+            AND m.candidate_id IN (SELECT parent_id FROM me) AND m.seq < (SELECT max(seq) FROM me))) ORDER BY m.seq"""
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
 def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
     """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
     sql = """SELECT seq, time AS at, step, candidate_id, text_blob FROM diagnoses WHERE run_id = $run AND (

@@ -10,7 +10,6 @@ from rich.console import Console
 
 import engine.__main__ as command_line
 from engine.evaluation.limits import Times
-from engine.toolchains.cached import Identified
 from engine.toolchains.cpu import CpuToolchain
 from storage.folder import RunFolder, find_run
 
@@ -24,7 +23,7 @@ def start(folder: RunFolder) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
 
-def toolchain(name: str, scratch: Path | None = None) -> Identified:
+def toolchain(name: str, scratch: Path | None = None) -> CpuToolchain:
     assert name == "cpu"
     return CpuToolchain(scratch, Times(check_s=2.0, timing_s=0.5))
 

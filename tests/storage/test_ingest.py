@@ -7,12 +7,13 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage import queries
 from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
+from storage.ingest import Ingest, Lag
 from tests.samples import write_run
 from tests.storage.children import child, line_from
 from tests.storage.index_dump import dump, rebuilt
@@ -217,3 +218,38 @@ def test_a_run_with_settings_and_nothing_else_is_a_run(db: Database, root: Path)
     run.commands_file.unlink()
     Ingest(db, root).catch_up()
     assert queries.count_runs(db) == 1
+
+
+def test_a_very_long_journal_does_not_keep_the_others_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.ingest.ROUND_BYTES", 1)
+    monkeypatch.setattr("storage.ingest.BATCH_BYTES", 1)
+    monkeypatch.setattr("storage.chunks.CHUNK_BYTES", 20_000)
+    long = write_run(tmp_path / "runs", "long", depths=30)
+    short = write_run(tmp_path / "runs", "short", depths=1)
+    os.utime(long.settings_file, (2e9, 2e9))
+    os.utime(short.settings_file, (1e9, 1e9))
+    with open_database(index_file(tmp_path)) as db:
+        seen: list[set[str]] = []
+        monkeypatch.setattr(db, "mark_changed", lambda names: seen.append(set(names)))
+        ingest = Ingest(db, tmp_path / "runs")
+        ingest.catch_up()
+        assert ingest.lag().size == 0
+        first, last = seen.index({"short"}), len(seen)
+        assert {"long"} in seen[:first], "the newest comes first"
+        assert {"long"} in seen[first:last], "and waits while the other is read"
+        assert len(queries.events(db, "long", 0, 10_000)) == long.journal_file.read_bytes().count(b"\n")
+
+
+def test_how_far_the_index_is_behind_is_told_in_bytes_and_seconds(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", "late", depths=2)
+    with open_database(index_file(tmp_path)) as db:
+        ingest = Ingest(db, tmp_path / "runs")
+        os.utime(folder.journal_file, (1e9, 1e9))
+        size = sum(path.stat().st_size for path in folder.path.iterdir() if path.is_file())
+        assert ingest.lag().size == size
+        assert ingest.lag().seconds > 1e8
+        ingest.catch_up()
+        assert ingest.lag() == Lag(0, 0.0)
+        with open(folder.journal_file, "ab") as journal:
+            journal.write(b'{"torn')
+        assert ingest.lag().size == 6

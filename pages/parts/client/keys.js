@@ -11,7 +11,7 @@ function press(event, links) {
   const tabs = main.querySelectorAll('[role="tablist"]')[0]?.querySelectorAll('[role="tab"]') ?? []
   const tab = /^[1-9]$/.test(event.key) ? tabs[Number(event.key) - 1] : null
   const link = links[event.key]
-    ? [...main.querySelectorAll("a")].find(a => a.textContent.trim().endsWith(links[event.key])) : null
+    ? [...main.querySelectorAll("a")].find(a => a.innerText.includes(links[event.key])) : null
   const target = tab ?? link
   if (!target || target.getAttribute("aria-disabled") === "true") return
   event.preventDefault()

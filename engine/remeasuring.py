@@ -1,0 +1,161 @@
+"""Times two kernels again, in sessions that take turns on this machine. Knows the toolchain only by its protocol.
+
+A candidate is never timed against another one directly: the baseline's place is that of a process that is trusted. Each
+kernel is timed against the same eager baseline instead, right after the other, and the baseline cancels out.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.evaluation import lease
+from engine.history import Attempt, History
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from storage import journal, remeasurements
+from storage.blobs import Blobs
+from storage.folder import RunFolder, find_run
+from storage.records import RunSettings, TimingResult, Verdict
+from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
+
+Kernel = tuple[str, str]
+
+
+def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUNDS) -> RemeasureRequest:
+    """A request for two kernels, each a run and a kernel's number or id.
+
+    Raises:
+        FileNotFoundError: no such run.
+        EngineError: a kernel is not there or not correct, both are one, or they solve different tasks.
+    """
+    (one, mine), (other, theirs) = _chosen(*first), _chosen(*second)
+    if mine == theirs:
+        raise EngineError("a kernel cannot be measured against itself: choose two")
+    for what, a, b in (
+        ("task", one.task_source, other.task_source),
+        ("precision policy", one.policy, other.policy),
+        ("toolchain", one.toolchain, other.toolchain),
+    ):
+        if a != b:
+            raise EngineError(f"these kernels do not have the same {what}, so one baseline cannot serve both")
+    if rounds < 1:
+        raise EngineError("at least one round is needed")
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    return RemeasureRequest(name, one.task_name, one.toolchain, mine, theirs, rounds, _user(), time.time())
+
+
+def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:
+    folder = find_run(run_id)
+    history = _history(folder)
+    attempts = list(history.attempts.values())
+    number = next((i for i, a in enumerate(attempts, 1) if kernel in (a.candidate_id, str(i))), None)
+    if number is None:
+        raise EngineError(f"run {run_id} has no kernel {kernel}")
+    found = attempts[number - 1]
+    if found.verdict is not Verdict.PASSED or found.timed is None:
+        raise EngineError(f"kernel {number} of run {run_id} is not correct and timed")
+    return history.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)
+
+
+def _history(folder: RunFolder) -> History:
+    return History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+
+
+def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
+    """What is measured, read from the runs.
+
+    Raises:
+        EngineError: a run or a source is gone meanwhile.
+    """
+    try:
+        folders = [find_run(kernel.run_id) for kernel in (request.first, request.second)]
+        history = _history(folders[0])
+        settings = history.settings
+        known = (settings.task_name, settings.task_source, settings.sizes, history.kernel_class)
+        task = Task(*known, policy=settings.policy)
+        return task, (_source(folders[0], request.first), _source(folders[1], request.second))
+    except FileNotFoundError as error:
+        raise EngineError(f"what was to be measured is gone: {error}") from error
+
+
+def _source(folder: RunFolder, kernel: KernelName) -> str:
+    found: Attempt = _history(folder).attempts[kernel.candidate_id]
+    return Blobs(folder.blobs).get(found.created.source_blob)
+
+
+class Measuring:
+    """One re-measurement at work. `listen` hears every change."""
+
+    def __init__(
+        self,
+        request: RemeasureRequest,
+        toolchain: Toolchain,
+        lease_file: Path,
+        listen: Callable[[RemeasureProgress], None],
+    ) -> None:
+        self._request, self._toolchain, self._lease_file, self._listen = request, toolchain, lease_file, listen
+        self._rounds: tuple[Round, ...] = ()
+
+    def run(self) -> RemeasureProgress:
+        """Build and check both, then take turns; returns the last word."""
+        try:
+            task, sources = task_and_sources(self._request)
+            failure = self._prepare(task, sources) or self._take_turns(task, sources)
+        except EngineError as error:
+            failure = str(error)
+        return self._tell(RemeasureState.FAILED if failure else RemeasureState.DONE, failure)
+
+    def _tell(self, state: RemeasureState, message: str = "") -> RemeasureProgress:
+        progress = RemeasureProgress(state, time.time(), self._rounds, message)
+        self._listen(progress)
+        return progress
+
+    def _names(self) -> list[str]:
+        return [f"kernel {kernel.number}" for kernel in (self._request.first, self._request.second)]
+
+    def _prepare(self, task: Task, sources: Sequence[str]) -> str:
+        """Why one of them does not hold on this machine; empty when both do."""
+        for name, source in zip(self._names(), sources, strict=True):
+            self._tell(RemeasureState.BUILDING, name)
+            built = self._toolchain.compile(task, source)
+            if not built.is_ok:
+                return f"{name} cannot be built here: {built.diagnostics}"
+            checked = self._toolchain.check(task, source)
+            if checked.verdict is not Verdict.PASSED:
+                return f"{name} is not correct here: {checked.message}"
+        return ""
+
+    def _take_turns(self, task: Task, sources: Sequence[str]) -> str:
+        for number in range(self._request.rounds):
+            timed: dict[int, TimingResult] = {}
+            for which in (0, 1) if number % 2 == 0 else (1, 0):  # drift of the machine must favour neither
+                result = self._time(task, sources[which], number, which)
+                if not isinstance(result, TimingResult):
+                    return result
+                timed[which] = result
+            one, two = timed[0], timed[1]
+            self._rounds += (Round(one.speedup, two.speedup, one.latency_ms, two.latency_ms),)
+        return ""
+
+    def _time(self, task: Task, source: str, number: int, which: int) -> TimingResult | str:
+        name = self._names()[which]
+        where = f"{name}, round {number + 1} of {self._request.rounds}"
+        self._tell(RemeasureState.WAITING, where)
+        with lease.hold(self._lease_file):  # only to say truly whether it waits; the toolchain takes the lease itself
+            pass
+        self._tell(RemeasureState.MEASURING, where)
+        result = self._toolchain.time(task, source)
+        return result if isinstance(result, TimingResult) else f"{name} failed while it was timed: {result.message}"
+
+
+def _user() -> str:
+    try:
+        return os.environ.get("USER") or getpass.getuser()
+    except (OSError, KeyError):
+        return "someone"

@@ -1,0 +1,77 @@
+"""The compare page in a real browser: every axis, the choice in the address, two kernels, and the file to send on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server
+from tests.browser.test_real_engine import choose
+from tests.pages.test_compare import exposed_from
+from tests.samples import write_run
+
+pytestmark = pytest.mark.browser
+
+
+def some_runs(server: Server, name: str) -> list[str]:
+    """Two runs of one task, one of which showed profiles early and one late."""
+    for part, seed, depth in (("early", 0, 1), ("late", 3, 5)):
+        exposed_from(write_run(server.runs, f"{name}-{part}", seed=seed, created_at=1.75e9 + seed), depth)
+    return [f"{name}-early", f"{name}-late"]
+
+
+def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: Page) -> None:
+    names = some_runs(server, "axes")
+    page.goto(f"{server.url}/compare?runs={','.join(names)}")
+    for axis, title in (
+        ("depth", "depth (completed"), ("time", "engine time at work"), ("tokens", "tokens in and out"),
+        ("money", "US dollars"),
+    ):  # fmt: skip
+        choose(page, "Speed-up by", axis)
+        chart = page.get_by_role("img", name=re.compile(f"^Best speed-up so far by .*{re.escape(title)}"))
+        expect(chart.locator(".main-svg").first).to_be_visible()
+        expect(chart.get_by_text(title).first).to_be_visible()
+        lines = chart.evaluate(
+            "gd => gd.data.filter(t => t.line && t.line.shape === 'hv').map(t => [t.x.length, t.line.dash])"
+        )
+        assert [count > 1 for count, _ in lines] == [True, True]
+        assert len({dash for _, dash in lines}) == 2, "two runs differ by more than their colour"
+    table = page.get_by_role("table", name="Compared runs")
+    for told in ("from depth 1", "from depth 5", "sample device", "cuda"):
+        expect(table).to_contain_text(told)
+    expect(page.get_by_role("img", name=re.compile("grouped by when profiles were shown"))).to_be_visible()
+    table.get_by_role("link", name="A · square matmul").click()
+    expect(page).to_have_url(re.compile(f"/run.run={names[0]}"))
+
+
+def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(server: Server, page: Page) -> None:
+    names = some_runs(server, "choice")
+    page.goto(f"{server.url}/compare?runs={names[0]}")
+    expect(page.get_by_text("One run so far")).to_be_visible()
+    box = page.get_by_role("combobox", name=re.compile("Runs to compare"))
+    box.fill(names[1][-16:])
+    page.get_by_role("option", name=re.compile(names[1])).click()
+    expect(page).to_have_url(re.compile(f"runs={names[0]}(,|%2C){names[1]}"))
+    page.keyboard.press("Escape")
+    page.get_by_text("What differs in their sources").click()
+    expect(page.locator("table.diff").first).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
+
+
+def test_a_comparison_is_one_file_that_opens_without_a_network(server: Server, page: Page, tmp_path: Path) -> None:
+    names = some_runs(server, "sent")
+    page.goto(f"{server.url}/compare?runs={','.join(names)}")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report as one file").click()
+    file = tmp_path / "comparison.html"
+    download.value.save_as(file)
+    page.goto("about:blank")
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    expect(page.get_by_role("heading", name="2 runs compared: square matmul")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("Best speed-up so far by")).first).to_be_visible()
+    expect(page.locator("circle title").first).to_have_text(re.compile(r"A, depth 0: best so far 0\.6"))

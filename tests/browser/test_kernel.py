@@ -1,0 +1,197 @@
+"""The page of one kernel in a real browser: diff, profile, errors, conversation, keys, narrow screens."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from storage import events as ev
+from storage.folder import RunFolder
+from storage.records import CommandKind
+from tests import samples
+from tests.browser.conftest import Server
+from tests.browser.play import PretendEngine, finished_depth
+
+pytestmark = pytest.mark.browser
+
+TABS = ("Diff", "Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust")
+
+
+def blob_of(folder: RunFolder, name: str, field: str = "source_blob", kind: str = "CandidateCreated") -> Path:
+    """The file that holds a text of a kernel."""
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    event = next(x["event"] for x in lines if x["kind"] == kind and x["event"].get("candidate_id") == name)
+    return folder.blobs / str(event[field])
+
+
+def long_source(lines: int, every: int) -> tuple[str, str]:
+    """A module with C++ in it and the same with a changed line now and then."""
+    body = [f"  acc[{i}] = a[{i}] * b[{i}] + acc[{i}];" for i in range(lines)]
+    head, tail = 'import torch\n\nSRC = r"""\n#include <cute/tensor.hpp>\nvoid f() {', '}\n"""\n'
+    changed = [line.replace("+ acc", "- acc") if i % every == every // 2 else line for i, line in enumerate(body)]
+    return "\n".join([head, *body, tail]), "\n".join([head, *changed, tail])
+
+
+def test_any_two_kernels_are_compared_hunk_by_hunk(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "hunks", depths=4)
+    old, new = long_source(3_000, 250)
+    blob_of(folder, "c004").write_text(old)
+    blob_of(folder, "c005").write_text(new)
+    page.goto(f"{server.url}/candidate?run=hunks&candidate=c005")
+    diff = page.locator("table.diff")
+    expect(diff.locator("mark").first).to_be_visible()
+    expect(page.get_by_text("12 lines added, 12 removed")).to_be_visible()
+    place = page.get_by_role("status").filter(has_text="hunk")
+    expect(place).to_have_text("hunk 1 of 12")
+    # C++ inside of the Python string is coloured as C++: a type is no string.
+    expect(diff.locator("td.del .m").first).to_be_visible()
+    page.get_by_role("heading", name="Kernel 5").click()
+    page.keyboard.press("n")
+    page.keyboard.press("n")
+    expect(place).to_have_text("hunk 3 of 12")
+    expect(diff.locator(".here mark").first).to_be_in_viewport()
+    page.keyboard.press("p")
+    expect(place).to_have_text("hunk 2 of 12")
+    fold = diff.get_by_role("button", name="unchanged lines").first
+    count = diff.locator("tr").count()
+    fold.click()
+    assert diff.locator("tr").count() > count
+    page.get_by_role("button", name="Best").click()
+    expect(page).to_have_url(re.compile("against=c"))
+    page.get_by_role("button", name="Swap sides").click()
+    expect(page).to_have_url(re.compile("swap=1"))
+    expect(diff.locator("th").first).to_have_text("kernel 5")
+    page.reload()
+    expect(diff.locator("th").first).to_have_text("kernel 5")
+    page.get_by_role("button", name="Download").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Diff", exact=True).click()
+    assert Path(download.value.path()).read_text().startswith("--- kernel 5\n+++ kernel")
+
+
+def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "huge", depths=3)
+    old, new = long_source(12_000, 900)
+    blob_of(folder, "c004").write_text(old)
+    blob_of(folder, "c005").write_text(new)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/candidate?run=huge&candidate=c005")
+    diff = page.locator("table.diff.unified")
+    expect(diff.locator("td.add mark").first).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("Showing 4,000 of 12,0.. lines; the rest differs too: download it."))
+    ).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+    page.set_viewport_size({"width": 1280, "height": 900})
+    expect(page.locator("table.diff.split td.add mark").first).to_be_visible()
+
+
+def test_new_data_loses_neither_hunk_nor_unfolded_lines_nor_typed_text(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "steady", depths=6)
+    engine.play_until(finished_depth, times=3)
+    page.goto(f"{server.url}/candidate?run=steady&candidate=c005&tab=Diff")
+    diff = page.locator("table.diff")
+    diff.get_by_role("button", name="unchanged lines").first.click()
+    diff.evaluate("table => { table.isTheSame = true }")
+    rows = diff.locator("tr").count()
+    expect(page.get_by_role("link", name="led to kernel 6")).to_have_count(0)
+    engine.play_until(finished_depth)
+    expect(page.get_by_role("link", name="led to kernel 6")).to_be_visible()
+    assert diff.evaluate("table => table.isTheSame")
+    assert diff.locator("tr").count() == rows
+    page.get_by_role("tab", name="Prompts and replies").click()
+    box = page.get_by_label("Search in prompts and replies")
+    box.fill("depth 2")
+    engine.play_until(finished_depth)
+    expect(box).to_have_value("depth 2")
+    box.press("Enter")
+    expect(page.get_by_text(re.compile(r"\d+ places? in \d of \d calls"))).to_be_visible()
+    expect(page).to_have_url(re.compile("tab=Prompts"))
+    engine.die()
+
+
+def test_a_profile_is_pictures_beside_those_of_its_parent(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "pictured", depths=7)
+    page.goto(f"{server.url}/candidate?run=pictured&candidate=c006&tab=Profile")
+    expect(page.get_by_text("Kernel 6 is kernel 5 with one change")).to_contain_text("faster beyond the noise")
+    expect(
+        page.get_by_role("img", name=re.compile(r"Roofline: kernel 6 at 5\.00 TFLOP.s.*kernel 4 \(parent\)"))
+    ).to_be_visible()
+    expect(page.locator(".figure .annotation-arrow-g, .figure .annotation").first).to_be_attached()
+    expect(page.get_by_role("list", name="Blocks that fit on a multiprocessor")).to_contain_text("← limits")
+    changes = page.get_by_role("table", name="Changes of the profile since kernel 4")
+    expect(changes.get_by_role("row").nth(1)).to_contain_text("memory throughput share")
+    expect(changes.get_by_role("row").nth(1)).to_contain_text("better")
+    expect(page.get_by_role("img", name=re.compile("Shares of waiting time"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Shown to recorded-replies in 1 of its prompts"))).to_be_visible()
+
+
+def test_a_profile_is_asked_for_where_there_is_none(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "unprofiled", depths=6)
+    engine.play_until(finished_depth)
+    page.goto(f"{server.url}/candidate?run=unprofiled&candidate=c001&tab=Profile")
+    expect(
+        page.get_by_text("On “auto” profiles are collected for the first kernel and then from depth 3 on")
+    ).to_be_visible()
+    page.get_by_role("button", name="Profile every correct kernel from now on").click()
+    expect(page.get_by_text("Asked: collect profiles on")).to_be_visible()
+    assert [(c.kind, c.argument) for c in engine.asked()] == [(CommandKind.COLLECT, "on")]
+    engine.play_until(lambda event: isinstance(event, ev.StepStarted))
+    engine.die()
+    expect(page.get_by_text("No engine works on this run (it is lost)")).to_be_visible()
+    expect(page.get_by_role("button", name="Profile every correct kernel")).to_have_count(0)
+
+
+def test_an_error_shows_where_it_is_who_mended_it_and_who_else_made_it(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "erring", depths=7)
+    page.goto(f"{server.url}/candidate?run=erring&candidate=c003&tab=Errors")
+    heat = page.get_by_role("img", name=re.compile("all of block columns 13 to 16 of 16, 12 on the diagonal"))
+    expect(heat).to_be_visible()
+    expect(page.get_by_text("100 % of a block is wrong")).to_be_visible()
+    expect(page.get_by_text("The wrong elements are all in the last 256 of 1024 columns.")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"The same error in \d+ kernels of this run"))).to_be_visible()
+    page.get_by_role("link", name="made from kernel 2").click()
+    expect(page.get_by_role("heading", name="Kernel 2")).to_be_visible()
+    page.get_by_role("tab", name="Errors").click()
+    marked = page.get_by_label(re.compile("Source lines 8 to")).locator(".marked")
+    expect(marked.last).to_contain_text("named by the compiler")
+    page.get_by_role("link", name="The change from here to there").click()
+    expect(page).to_have_url(re.compile("candidate=c004.*against=c002"))
+    expect(page.locator("table.diff th").first).to_contain_text("kernel 2")
+
+
+def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "keyed", depths=4)
+    page.goto(f"{server.url}/candidate?run=keyed&candidate=c004")
+    expect(page.locator("table.diff td").first).to_be_visible()
+    page.get_by_role("heading", name="Kernel 4").click()
+    page.keyboard.press("7")
+    expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(re.compile("tab=Trust"))
+    expect(page.get_by_text(re.compile(r"Accepted: \d+ checks held, 1 flagged"))).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_role("heading", name="Kernel 5")).to_be_visible()
+    expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("k")
+    expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
+    page.keyboard.press("6")
+    page.get_by_label("Search in prompts and replies").fill("j7k")
+    expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
+    expect(page.get_by_role("tab", name="Prompts and replies")).to_have_attribute("aria-selected", "true")
+
+
+def test_every_tab_fits_a_narrow_screen_and_a_lost_text_names_its_file(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "slim", depths=7)
+    blob_of(folder, "c006").unlink()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name, tab in [*(("c009", tab) for tab in TABS), ("c006", "Source"), ("c006", "Diff"), ("c002", "Errors")]:
+        page.goto(f"{server.url}/candidate?run=slim&candidate={name}&tab={tab}")
+        expect(page.get_by_role("tab", name=tab, exact=True)).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tabpanel").first.locator("> *").first).to_be_visible()
+        if name == "c006":
+            expect(page.get_by_text("The source is gone from the run folder.")).to_be_visible()
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") == 390, tab

@@ -1,0 +1,48 @@
+"""Two real kernels, built and timed again on this machine from the compare page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine import supervisor
+from storage import remeasurements
+from storage.remeasurements import RemeasureState
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.real_pair import real_pair
+
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
+SLOW_MS = 240_000
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[Server]:
+    (home / "runs").mkdir()
+    started = start_server(home)
+    yield started
+    stop_server(started)
+
+
+def test_a_real_pair_is_measured_again_and_the_page_follows_it_to_its_verdict(
+    server: Server, page: Page, home: Path
+) -> None:
+    run = real_pair(home)
+    name = supervisor.remeasure((run.run_id, "2"), (run.run_id, "1"), rounds=1)
+    page.goto(f"{server.url}/compare?runs={run.run_id}")
+    card = page.locator(f".st-key-remeasured-{name}")
+    expect(card).to_contain_text(re.compile("starting|building and checking|waiting for the machine|measuring"))
+    expect(card).to_contain_text(re.compile(r"kernel 2 is .*× as fast as kernel 1; the runs had said 1\.20×", re.I),
+                                 timeout=SLOW_MS)  # fmt: skip
+    assert remeasurements.read(name).progress.state is RemeasureState.DONE
+    card.get_by_text("Every round").click()
+    expect(card.get_by_role("table", name="Rounds of this re-measurement").locator("tbody tr")).to_have_count(1)
+
+    page.get_by_role("button", name="Measure both again here").click()
+    page.get_by_role("button", name="Stop measuring").click(timeout=SLOW_MS)
+    newest = next(found for found in remeasurements.newest() if found.request.remeasure_id != name)
+    lost = page.locator(f".st-key-remeasured-{newest.request.remeasure_id}")
+    expect(lost).to_contain_text("It ended before it was done", timeout=SLOW_MS)

@@ -1,0 +1,78 @@
+"""Showing a run to somebody else: told once more while they watch, and as one file that needs nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from storage.folder import RunFolder
+from tests.browser.conftest import Server
+from tests.samples import write_run
+
+pytestmark = pytest.mark.browser
+SLOW_MS = 60_000
+
+
+def open_menu(page: Page) -> None:
+    page.get_by_role("button", name="Share").click()
+
+
+def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Server, page: Page) -> None:
+    original = write_run(server.runs, "retold")
+    before = original.journal_file.read_bytes()
+    page.goto(f"{server.url}/run?run=retold")
+    open_menu(page)
+    page.get_by_text("10×", exact=True).click()
+    page.get_by_role("button", name="Start the replay").click()
+    expect(page.get_by_text("This is a replay at 10× speed")).to_be_visible(timeout=SLOW_MS)
+    expect(page).to_have_url(re.compile("run=retold-replay-"))
+    kernels = page.get_by_role("table", name="Kernels of this run, newest first").locator("tbody tr")
+    expect(kernels.nth(1)).to_be_visible(timeout=SLOW_MS)  # the second kernel came while the page was open
+
+    page.get_by_label("Hint for the next prompt").fill("be quick")
+    page.get_by_role("button", name="Send hint").click()
+    steering = page.get_by_role("table", name="Steering commands, newest first")
+    expect(steering).to_contain_text("this is a replay", timeout=SLOW_MS)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible(timeout=SLOW_MS)
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible(timeout=SLOW_MS)
+
+    replay = RunFolder(server.runs / page.url.partition("run=")[2])
+    page.get_by_role("button", name="Delete the replay").click()
+    expect(page).to_have_url(re.compile("run=retold$"), timeout=SLOW_MS)
+    expect(page.get_by_text("This is a replay")).to_have_count(0)
+    assert not replay.path.exists()
+    assert original.journal_file.read_bytes() == before
+
+
+def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    folder = write_run(server.runs, "reported")
+    for blob in folder.blobs.iterdir():
+        blob.write_text(f"{blob.read_text()}\n# </pre><script>document.title = 'taken over'</script>\n")
+    page.goto(f"{server.url}/run?run=reported")
+    open_menu(page)
+    expect(page.get_by_text(f"{server.url}/run?run=reported")).to_be_visible()
+    with page.expect_download(timeout=SLOW_MS) as download:
+        page.get_by_role("button", name="Report as one file").click()
+    file = tmp_path / "run.html"
+    download.value.save_as(file)
+    page.goto("about:blank")
+    page.context.set_offline(True)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(file.as_uri())
+        expect(page.get_by_role("heading", level=1)).to_contain_text("over eager PyTorch")
+        assert page.title() != "taken over"
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.locator('svg a[href="#depth-3"]').first.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#depth-3$"))
+    expect(page.get_by_role("heading", name="Depth 3", exact=True)).to_be_in_viewport()
+    page.get_by_text("Difference to kernel").first.click()
+    expect(page.locator("pre.diff .add").first).to_be_visible()

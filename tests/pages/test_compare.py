@@ -1,0 +1,135 @@
+"""Comparing runs, without a browser: groups, warnings, summaries, and the page with none, one and several runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pages.parts import compare_curve, compare_exposure, compare_tasks, compare_warnings
+from pages.parts.compare_exposure import Exposure, exposure_of, geometric_mean
+from pages.parts.compare_rows import Axis, Compared, gather
+from storage import queries
+from storage.database import index_file, open_database
+from storage.folder import RunFolder
+from storage.ingest import Ingest
+from tests.pages.conftest import Open, words
+from tests.samples import write_run
+
+
+def exposed_from(folder: RunFolder, depth: int | None) -> None:
+    """Let the model of a synthetic run see its first profile at this depth."""
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "DepthFinished":
+            line["event"]["is_profile_exposed"] = depth is not None and line["event"]["depth"] >= depth
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def some_runs(home: Path) -> list[Compared]:
+    for name, seed, depth in (("early", 0, 1), ("late", 3, 5), ("later", 6, 6), ("other", 1, None)):
+        exposed_from(write_run(home / "runs", name, seed=seed, created_at=1.75e9 + seed), depth)
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        return gather(db, ["early", "late", "gone", "later", "other"])
+
+
+def test_runs_keep_the_order_chosen_and_get_letters_dashes_and_symbols_of_their_own(home: Path) -> None:
+    runs = some_runs(home)
+    assert [(run.letter, run.run.run_id) for run in runs] == [
+        ("A", "early"), ("B", "late"), ("C", "later"), ("D", "other"),
+    ]  # fmt: skip
+    looks = [(replace(runs[0], place=k).colour, replace(runs[0], place=k).dash) for k in range(12)]
+    assert len(set(looks)) == 12
+
+
+@pytest.mark.parametrize("axis", list(Axis))
+def test_the_best_so_far_never_falls_on_any_axis_and_points_lead_to_kernels(home: Path, axis: Axis) -> None:
+    runs = some_runs(home)
+    figure = compare_curve.figure(runs, axis, is_log=True, has_kernels=True)
+    lines = [trace for trace in figure["data"] if trace.get("line", {}).get("shape") == "hv"]
+    assert len(lines) == len(runs)
+    for line in lines:
+        assert line["x"] == sorted(line["x"])
+        assert line["y"] == sorted(line["y"])
+        assert all("#c" in target for target in line["customdata"])
+    kernels = [trace for trace in figure["data"] if trace["name"].startswith("kernels of")]
+    assert sum(len(trace["x"]) for trace in kernels) == sum(len(run.timed) for run in runs)
+
+
+def test_an_unknown_price_ends_the_curve_and_is_told(home: Path) -> None:
+    folder = write_run(home / "runs", "unpriced")
+    folder.journal_file.write_text(folder.journal_file.read_text().replace('"cost_usd":0.012', '"cost_usd":null'))
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        runs = gather(db, ["unpriced"])
+    (line, *_) = compare_curve.figure(runs, Axis.MONEY, is_log=True, has_kernels=False)["data"]
+    assert line["x"] == []
+    assert compare_curve.unknown(runs, Axis.MONEY) == runs
+    assert compare_curve.unknown(runs, Axis.TOKENS) == []
+
+
+def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) -> None:
+    runs = [run for run in some_runs(home) if run.run.task_name == "square_matmul"]
+    early, delayed = compare_exposure.groups(runs)
+    assert (early.exposure, early.letters, early.exposed_at) == (Exposure.EARLY, ("A",), (1,))
+    assert (delayed.exposure, delayed.letters, delayed.exposed_at) == (Exposure.DELAYED, ("B", "C"), (5, 6))
+    last = delayed.spots[-1]
+    bests = [run.run.best_speedup or 0.0 for run in runs[1:]]
+    assert last.mean == pytest.approx(geometric_mean(bests))
+    assert (last.low, last.high, last.count) == (min(bests), max(bests), 2)
+    assert [exposure_of(depth) for depth in (None, 0, 2, 3)] == [
+        Exposure.NEVER, Exposure.EARLY, Exposure.EARLY, Exposure.DELAYED,
+    ]  # fmt: skip
+    drawn = compare_exposure.figure([early, delayed], True, "square_matmul")
+    assert {"early: profiles from depth 1", "delayed: profiles from depth 5"} <= {
+        note["text"].strip() for note in drawn["layout"]["annotations"]
+    }
+
+
+def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) -> None:
+    runs = some_runs(home)
+    told = compare_warnings.warnings(runs)
+    assert [text.partition("**")[2].partition("**")[0] for text in told] == ["Different tasks."]
+    assert "A, B, C: square matmul; D: softmax" in told[0]
+    assert compare_warnings.warnings(runs[:2]) == []
+    other = replace(
+        runs[1], conditions=replace(runs[1].conditions, device="another", precision="tf32", sizes='{"N":1}')
+    )
+    assert len(compare_warnings.warnings([runs[0], other])) == 3
+
+
+def test_every_task_counts_once_and_one_without_a_kernel_is_told(home: Path) -> None:
+    runs = some_runs(home)
+    without = replace(runs[3], run=replace(runs[3].run, best_speedup=None))
+    over = compare_tasks.over_tasks([*runs[:3], without])
+    assert (len(over.tasks), over.solved) == (2, 1)
+    assert over.mean == pytest.approx(max(run.run.best_speedup or 0 for run in runs[:3]))
+    assert dict(over.fast)[1.0] == 1
+    assert "1 without a correct kernel left out" in compare_tasks.sentences(over)[0][2]
+
+
+def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
+    assert "There are no runs yet" in words(open_page("compare"))
+    write_run(home / "runs", "one")
+    write_run(home / "runs", "new", ending="new", created_at=1.75e9 + 1)
+    assert "Choose two runs or more" in words(open_page("compare"))
+    app = open_page("compare", runs="one,absent")
+    assert not app.exception
+    assert "There is no run absent to compare" in words(app)
+    assert "One run so far" in words(app)
+    app = open_page("compare", runs="one,new")
+    assert not app.exception
+    assert "Two kernels" in words(app)
+
+
+def test_replays_are_not_offered(home: Path) -> None:
+    from engine import replaying
+
+    original = write_run(home / "runs", "told")
+    replaying.prepare(replaying.settings_of(original, 1.0), original)
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        assert [row.run_id for row in queries.comparable_runs(db)] == ["told"]

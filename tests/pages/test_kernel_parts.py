@@ -1,0 +1,286 @@
+"""The pure parts of a kernel's page: pairs of lines, what a metric means, the story, where errors lie, transcripts."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pages.parts import (
+    compiler_lines,
+    diff,
+    diff_tab,
+    errors_tab,
+    heat_words,
+    index,
+    line_pairs,
+    machine_use,
+    metric_deltas,
+    metric_sense,
+    profile_wanted,
+    roofline,
+    roofline_marks,
+    same_error,
+    stall_figure,
+    story,
+    transcript,
+    why,
+)
+from pages.parts.metric_sense import Judgement
+from storage import counters, queries
+from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
+from storage.records import Switch, Verdict
+from tests import samples
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "}", "", "int x;", "return y;"]), max_size=30).map("\n".join)
+
+
+@given(TEXTS, TEXTS)
+def test_pairs_hold_every_line_of_both_sources_once_and_in_order(old: str, new: str) -> None:
+    found = line_pairs.pairs(old, new)
+    a, b = old.split("\n"), new.split("\n")
+    assert [i for _, i, _ in found if i >= 0] == list(range(len(a)))
+    assert [j for _, _, j in found if j >= 0] == list(range(len(b)))
+    assert all(a[i] == b[j] for kind, i, j in found if kind == "=")
+    pieces = line_pairs.pieces(found)
+    assert tuple(pair for piece in pieces for pair in piece.pairs) == found
+    assert all(pair[0] == "=" for piece in pieces if piece.is_folded for pair in piece.pairs)
+
+
+def test_a_downloaded_diff_is_one_that_patch_applies(tmp_path: Path) -> None:
+    old = "\n".join(f"line {i};" for i in range(80)) + "\n"
+    new = old.replace("line 3;", "row 3;\nrow 3b;").replace("line 41;\n", "").replace("line 79;", "end;")
+    (tmp_path / "kernel").write_text(old)
+    text = line_pairs.unified(old, new, ("kernel", "kernel"))
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=text.encode(), check=True)
+    assert (tmp_path / "kernel").read_text() == new
+
+
+def test_of_a_huge_source_the_first_lines_are_shown_and_the_rest_is_told() -> None:
+    old = "\n".join(f"line {i}" for i in range(12_000))
+    same, other = old.replace("line 7\n", "row 7\n"), old.replace("line 11000\n", "row\n")
+    assert diff.left_out(old, same) == "Showing 4,000 of 12,000 lines; the rest is the same."
+    assert diff.left_out(old, other).endswith("the rest differs too: download it.")
+    assert diff.left_out("a", "b") == ""
+    assert sum(len(piece["rows"]) for piece in diff.rows(diff.cut(old), diff.cut(same))) == 4_000
+    assert diff.summary("a\nb", "a\nc\nd") == "2 lines added, 1 removed"
+
+
+def change(metric: str, before: float | None, now: float, unit: str = "1", launch: int = -1) -> MetricChangeRow:
+    return MetricChangeRow(launch, "k" if launch >= 0 else "", metric, unit, now, before, "c001" if before else None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "now", "unit", "judgement"),
+    [
+        ("latency", 2.0, 1.0, "s", Judgement.BETTER), ("latency", 1.0, 2.0, "s", Judgement.WORSE),
+        (counters.DRAM, 40.0, 60.0, "%", Judgement.BETTER), (counters.DRAM, 40.0, 40.4, "%", Judgement.SAME),
+        (counters.REGISTERS, 96.0, 64.0, "1", Judgement.CHANGED), ("never heard of", 1.0, 9.0, "1", Judgement.CHANGED),
+        (counters.LOCAL_LOADS, 0.0, 512.0, "1", Judgement.WORSE),
+        (counters.stall_counter("barrier"), 4.0, 1.0, "1", Judgement.BETTER),
+        (counters.stall_counter("not_selected"), 4.0, 9.0, "1", Judgement.CHANGED),
+    ],
+)  # fmt: skip
+def test_a_change_is_judged_by_what_is_known_of_the_metric(
+    metric: str, before: float, now: float, unit: str, judgement: Judgement
+) -> None:
+    found = metric_sense.weighed([replace(change(metric, 1.0, now, unit), previous=before)])
+    assert [one.judgement for one in found] == [judgement]
+
+
+def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
+    changes = [
+        change("voluntary context switches per call", 1.0, 90.0), change(counters.DRAM, 30.0, 60.0, "%"),
+        change("memory throughput share", 0.3, 0.6), change("latency", 4.0, 1.0, "s"),
+        change(counters.ACHIEVED, 40.0, 60.0, "%"), change(counters.BLOCK, 128.0, 128.0),
+    ]  # fmt: skip
+    found = metric_sense.weighed(changes)
+    assert [one.change.metric for one in found][:2] == ["latency", "memory throughput share"]
+    assert found[-1].judgement is Judgement.SAME
+    told = metric_sense.telling(found)
+    assert [one.sense.topic for one in told] == ["memory", "occupancy"]
+    assert metric_sense.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
+    assert metric_deltas.counted(found, 4) == "Since kernel 4: 4 better, 1 worse among 6 figures."
+
+
+def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
+    changes = [change(counters.TIME, 1.0, 1.0, "s", 0), change(counters.TIME, 9.0, 8.0, "s", 1)]
+    changes.append(change(counters.DRAM, 10.0, 50.0, "%", 1))
+    assert {one.change.launch for one in metric_sense.weighed(changes)} == {1}
+
+
+Look = Callable[..., tuple[CandidateRow, list[queries.AttemptRow]]]
+
+
+@pytest.fixture
+def rows_of(home: Path) -> Iterator[Look]:
+    """A sample run's kernel of that name, and all kernels of the run."""
+    opened = index.open_index()
+
+    def look(name: str, depths: int = 6) -> tuple[CandidateRow, list[queries.AttemptRow]]:
+        samples.write_run(home / "runs", "r1", depths=depths)
+        opened.ingest.catch_up()
+        found = queries.candidate(opened.database, "r1", name)
+        assert found
+        return found, queries.attempts(opened.database, "r1")
+
+    yield look
+    index.close_index()
+
+
+def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_of: Look) -> None:
+    candidate, _ = rows_of("c006")
+    told = " ".join(story.sentences(why.gather("r1", candidate)))
+    assert told.startswith("Kernel 6 is kernel 5 with one change: unroll the inner loop (+2 −0 lines).")
+    assert "1.13× as fast as kernel 5 (±5 %), faster beyond the noise" in told
+    assert "Against kernel 4’s profile: memory throughput share from 36.0 % to 48.0 % (better)" in told
+    assert told.endswith("The model had been shown a profile when it wrote this.")
+
+
+def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c002")
+    told = " ".join(story.sentences(why.gather("r1", candidate)))
+    assert "does not compile: candidate.py:11: error" in told
+    assert "Kernel 4 mended it." in told
+    mender = story.mended_by(candidate, attempts)
+    assert mender
+    assert mender.number == 4
+    first = next(a for a in attempts if a.number == 1)
+    assert story.ancestor(first, attempts) is None
+    assert story.mended_by(replace(candidate, candidate_id="nobody"), attempts) is None
+
+
+def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c006")
+    parent = next(a for a in attempts if a.number == 5)
+    close = replace(candidate, speedup=(parent.speedup or 1.0) * 1.03)
+    assert "no difference beyond the noise" in story.sentences(story.Facts(close, parent, parent))[1]
+    slow = replace(candidate, speedup=(parent.speedup or 1.0) * 0.8)
+    assert "slower beyond the noise" in story.sentences(story.Facts(slow, parent, parent))[1]
+
+
+def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c006")
+    found = roofline_marks.points("r1", candidate, attempts)
+    assert [(one.name, one.role) for one in found][:2] == [("kernel 6", "this"), ("kernel 4 (parent)", "parent")]
+    drawn = roofline.figure({"memory": 4e12, "fp32": 6e13}, found, None)
+    (arrow,) = drawn["layout"]["annotations"]
+    assert arrow["ax"] < arrow["x"]
+    assert "kernel 4 (parent) at 3.00 TFLOP/s" in roofline.name(found)
+    alone = roofline.figure({"memory": 4e12, "fp32": 6e13}, found[:1], None)
+    assert alone["layout"]["annotations"] == []
+
+
+def test_the_resource_that_limits_occupancy_is_marked(rows_of: Look) -> None:
+    rows_of("c006")
+    db = index.current()
+    here, before = (machine_use.longest(queries.metrics(db, "r1", name)) for name in ("c006", "c004"))
+    blocks = machine_use.blocks(here, before)
+    assert [(bar.label, bar.text) for bar in blocks if bar.is_limit] == [("by shared memory", "3 ← limits")]
+    assert [round(bar.share, 2) for bar in machine_use.occupancy(here, before)] == [0.5, 0.49]
+    assert machine_use.blocks({}, {}) == machine_use.occupancy({}, {}) == machine_use.rates({}, {}) == []
+    threads = machine_use.rates({"threads used": 1.5, "threads available": 2.0}, {"threads used": 1.0})
+    assert (threads[0].share, threads[0].before, threads[0].text) == (0.75, 0.5, "1.5 of 2")
+
+
+def test_waits_stand_beside_those_of_the_ancestor() -> None:
+    drawn = stall_figure.figure({"barrier": 0.7, "wait": 0.3}, {"barrier": 0.2, "wait": 0.8}, "kernel <4>")
+    assert [trace["name"] for trace in drawn["data"]] == ["this kernel", "kernel &lt;4&gt;"]
+    assert drawn["data"][1]["x"] == [20.0, 80.0]
+
+
+@pytest.mark.parametrize(
+    ("switch", "verdict", "said"),
+    [
+        (Switch.AUTO, Verdict.PASSED, "for the first kernel and then from depth 5 on"),
+        (Switch.OFF, Verdict.PASSED, "switched off"),
+        (Switch.ON, Verdict.PASSED, "made before that was switched on"),
+        (Switch.ON, Verdict.INCORRECT, "only a correct kernel is"),
+        (Switch.ON, None, "Not judged yet"),
+    ],
+)
+def test_a_kernel_without_a_profile_says_why(rows_of: Look, switch: Switch, verdict: Verdict | None, said: str) -> None:
+    candidate, _ = rows_of("c001")
+    assert said in profile_wanted.reason(replace(candidate, verdict=verdict), switch, 6, False)
+
+
+SOURCE = 'import torch\nA = 1\nSRC = r"""\n#include <x>\nvoid f() {\n  return 1;\n}\n"""\nB = 2\n'
+
+
+def test_the_lines_that_the_compiler_names_are_found_in_the_module() -> None:
+    told = (
+        "candidate.py:6:3: error: bad\nx.hpp:9: error: y\n    candidate.py:900:1: required\ncuda_sources[0]:3: error: z"
+    )
+    assert compiler_lines.named(told, SOURCE) == [6, 5]
+    (one,) = compiler_lines.excerpts([6, 5], SOURCE, around=1)
+    assert (one.first, one.marked, one.lines[0]) == (4, (5, 6), "#include <x>")
+    assert compiler_lines.named("cuda_sources[0]:3: error", SOURCE + SOURCE) == []
+    assert len(compiler_lines.excerpts([1, 9], SOURCE, around=1)) == 2
+
+
+def test_a_map_of_wrong_elements_is_told_in_words() -> None:
+    heat = [[1.0 if j > 11 else 0.25 * (i == j) for j in range(16)] for i in range(16)]
+    assert heat_words.sentence(heat) == (
+        "76 of 256 blocks of the output have errors: all of block columns 13 to 16 of 16, 12 on the diagonal."
+    )
+    assert heat_words.sentence([[1.0, 1.0]]) == "All 2 blocks of the output have errors."
+    assert heat_words.sentence([[0.0, 0.1], [0.0, 0.0]]) == "1 of 4 blocks of the output have errors."
+    assert heat_words.sentence([[0.0]]) == "No block of the output has errors."
+
+
+def test_the_pattern_stands_behind_the_figures_of_a_mismatch() -> None:
+    figures = "5 of 9 elements are wrong: expected 1, got 2. Largest error 1; largest absolute error 1.9."
+    assert errors_tab.pattern(f"{figures} Every element is zero.") == "Every element is zero."
+    assert errors_tab.pattern(figures) == errors_tab.pattern("it crashed") == ""
+
+
+def test_errors_that_differ_only_in_numbers_are_one_error(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c002", depths=7)
+    found = same_error.alike(candidate, attempts)
+    assert {a.verdict for a in found} == {Verdict.COMPILE_ERROR}
+    assert same_error.sentence(candidate, found).startswith(f"The same error in {len(found)} kernels")
+    moved = replace(found[1], message=found[1].message.replace(":11:", ":77:"))
+    assert same_error.kind(moved) == same_error.kind(candidate)
+    right = next(a for a in attempts if a.verdict is Verdict.PASSED)
+    assert same_error.alike(right, attempts) == []
+
+
+def test_a_word_is_found_wherever_it_stands_in_a_conversation() -> None:
+    parts = [("prompt, user", "Tile the loop.\nA tile of 8"), ("reply", "no such word")]
+    found = transcript.hits(" TILE ", parts)
+    assert [(hit.where, hit.word) for hit in found] == [("prompt, user", "Tile"), ("prompt, user", "tile")]
+    assert transcript.hits("", parts) == transcript.hits("   ", parts) == []
+    assert transcript.hits("x", [("reply", "İx")])[0].word == "x"
+
+
+def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
+    rows_of("c004")
+    db = index.current()
+    found = queries.conversation(db, "r1", "c004")
+    roles = [(call.role, call.candidate_id, call.made_id) for call in found]
+    assert roles[:4] == [
+        ("diagnose", "c003", None), ("repair", "c003", None), ("repair", "c003", None), ("repair", "c003", "c004"),
+    ]  # fmt: skip
+    candidate = queries.candidate(db, "r1", "c004")
+    assert candidate
+    assert transcript.relation(found[0], candidate) == "about kernel 3, on the way here"
+    assert transcript.total(found, []).startswith(f"{len(found)} calls · ")
+    (failed,) = queries.failed_tries(db, "r1", "c005")
+    assert transcript.failure(failed) == (
+        "Try 1: rate limited: the endpoint limits the rate, HTTP 429: slow down (tried again after 2.0 s)"
+    )
+    assert isinstance(failed, FailedTryRow)
+
+
+def test_parent_base_and_best_have_a_button_each_once(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c006")
+    others = {a.candidate_id: a for a in attempts if a.candidate_id != "c006"}
+    found = diff_tab.shortcuts(candidate, others)
+    assert found["parent"] == candidate.parent_id
+    assert len(set(found.values())) == len(found)

@@ -1,0 +1,128 @@
+"""Reports: whole, escaped, asking for nothing, and honest about what was left out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pages import report
+from pages.parts import report_depths
+from pages.parts.report_html import element, escape
+from pages.parts.report_source import DIFF_LINES, difference
+from storage import queries
+from storage.database import index_file, open_database
+from storage.folder import find_run
+from storage.ingest import Ingest
+from tests.samples import write_run
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Tags(HTMLParser):
+    """Every element with its attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def tags_of(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Tags()
+    parser.feed(text)
+    return parser.found
+
+
+def hostile_run(home: Path) -> str:
+    """A run whose summaries, messages and sources try to be more than text."""
+    folder = write_run(home / "runs", "hostile")
+    plain = folder.journal_file.read_text()
+    said = HOSTILE.replace('"', '\\"')
+    folder.journal_file.write_text(re.sub(r'"summary":"', f'"summary":"{said}', plain))
+    for blob in folder.blobs.iterdir():
+        blob.write_text(f"# {HOSTILE}\n{blob.read_text()}")
+    return report.report_of([find_run("hostile")])
+
+
+def test_nothing_in_a_kernel_or_summary_can_act_and_nothing_is_fetched(home: Path) -> None:
+    text = hostile_run(home)
+    tags = tags_of(text)
+    assert "alert(1)" in text
+    assert not {"script", "img", "iframe", "link", "object", "form"} & {tag for tag, _ in tags}
+    assert not [name for _, attributes in tags for name in attributes if name.startswith("on") or name == "src"]
+    links = [attributes["href"] or "" for _, attributes in tags if "href" in attributes]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert not re.search(r"url\(|@import|https?://", text.replace("http-equiv", ""))
+    policy = next(a for tag, a in tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert (policy["content"] or "").startswith("default-src 'none'")
+
+
+def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home: Path) -> None:
+    write_run(home / "runs", "whole")
+    text = report.report_of([find_run("whole")])
+    for depth in range(8):
+        assert f'id="depth-{depth}"' in text
+    for told in (
+        "The best kernel", "Every check made of it", "Difference to kernel", "Diagnosis", "Patched into kernel",
+        "hint try 128-bit loads", "Its profile", "Limits at the start", "How to read this", "Nobody steered",
+    ):  # fmt: skip
+        assert (told in text) is (told != "Nobody steered"), told
+    linked = {a["href"] for tag, a in tags_of(text) if tag == "a"}
+    assert {f"#depth-{depth}" for depth in range(5)} <= {str(link) for link in linked}
+    assert len(text) < 400_000
+
+
+@pytest.mark.parametrize("ending", ["new", "running", "failed", "waiting"])
+def test_a_run_without_an_end_says_so(home: Path, ending: str) -> None:
+    write_run(home / "runs", "half", ending=ending)
+    text = report.report_of([find_run("half")])
+    assert ("the report shows it as it was" in text) is (ending != "failed")
+    assert ("no correct kernel yet" in text) is (ending == "new")
+
+
+def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(home: Path) -> None:
+    write_run(home / "runs", "long", depths=130)
+    text = report.report_of([find_run("long")])
+    assert "This run has 130 depths" in text
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        depths = queries.depths(db, "long")
+    kept = report_depths.chosen([replace(d, is_best=True) for d in depths])
+    assert (len(kept), kept[0].depth, kept[-1].depth) == (report_depths.DEPTHS, 0, 129)
+
+
+def test_long_differences_are_cut_and_say_so() -> None:
+    new = "\n".join(f"line {number}" for number in range(DIFF_LINES + 200))
+    assert "more lines are left out here" in difference("", new)
+
+
+def test_elements_escape_what_is_put_into_them() -> None:
+    made = element("p", "<b>", title='"><script>')
+    assert made == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;</p>'
+    assert escape(made) == made
+    assert escape("a\x00b\ud800") == "a\ufffdb\ufffd"
+
+
+def test_the_shell_writes_a_report_or_a_comparison_without_a_server(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seed in (("one", 0), ("two", 3)):
+        write_run(home / "runs", name, seed=seed)
+    before = {path.name for path in home.iterdir()}
+    out = tmp_path / "run.html"
+    assert report.main(["one", "-o", str(out)]) == 0
+    assert "over eager PyTorch</title>" in out.read_text()
+    assert report.main(["one", "two", "-o", str(out)]) == 0
+    text = out.read_text()
+    assert "2 runs compared: square matmul" in text
+    assert all(f"<h2>By {axis}</h2>" in text for axis in ("depth", "time", "tokens", "money"))
+    assert report.main(["absent"]) == 2
+    assert "there is no run" in capsys.readouterr().err
+    assert {path.name for path in home.iterdir()} - before == {"run.html"}
