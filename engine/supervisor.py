@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine import forking, recording_runs, remeasuring, replaying, tasks
+from engine import daily, forking, recording_runs, remeasuring, replaying, tasks
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
@@ -180,6 +180,25 @@ def spent_today() -> list[tuple[str, float, float]]:
         return Ledger(home()).shares()
     except (ModelError, OSError):
         return []
+
+
+def day_limits() -> dict[str, float]:
+    """The limits of a day by name: calls, tokens, cost (US dollars). Empty when none are set.
+
+    Raises:
+        ModelError: budget.toml cannot be read.
+    """
+    return daily.read_limits(home() / daily.FILE)
+
+
+def set_day_limits(limits: Mapping[str, float]) -> None:
+    """Set the limits of a day for all runs under this home; a limit that is not named is none.
+
+    Raises:
+        EngineError: budget.toml holds something else than limits, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "set limits")
+    daily.write_limits(home() / daily.FILE, limits)
 
 
 def available_toolchains() -> dict[str, str]:
