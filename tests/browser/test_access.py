@@ -61,7 +61,9 @@ def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
         page.goto(f"{server.url}/{address}")
         expect(page.get_by_text(sign).first).to_be_visible()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-        names = page.get_by_role("button").evaluate_all("all => all.map(one => (one.innerText ?? one.textContent).trim())")
+        names = page.get_by_role("button").evaluate_all(
+            "all => all.map(one => (one.innerText ?? one.textContent).trim())"
+        )
         offered = [name for name in names if name.split("\n")[-1].startswith(WRITES)]
         assert offered == [], address
         assert page.get_by_role("textbox", name="Hint").count() == 0
