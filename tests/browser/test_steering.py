@@ -115,11 +115,19 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
     dialog.get_by_text("never show them", exact=True).click()
     expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
+    hint = dialog.get_by_label("Hint for the next prompt")
+    hint.fill("keep the tile")
+    engine.play_until(finished_depth)
+    hint.press("Control+Enter")
+    expect(hint).to_have_value("keep the tile")
     dialog.get_by_role("button", name="Go back to kernel 1").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(steering_rows(page).nth(2)).to_contain_text("asked")
+    expect(steering_rows(page).nth(3)).to_contain_text("asked")
+    expect(page.get_by_text("Depth 4 ends with").first).to_be_visible()
     asked = [(c.kind, c.argument) for c in engine.asked()]
-    assert asked == [(CommandKind.EXPOSE, "off"), (CommandKind.ROLL_BACK, "c001")]
+    assert asked == [
+        (CommandKind.EXPOSE, "off"), (CommandKind.HINT, "keep the tile"), (CommandKind.ROLL_BACK, "c001"),
+    ]  # fmt: skip
 
 
 def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:
