@@ -102,15 +102,15 @@ def press(page: Page, name: str) -> Locator:
     return dialog
 
 
-def choose_last(page: Page, dialog: Locator) -> None:
+def choose_the_first_kernel(page: Page, dialog: Locator) -> None:
     dialog.get_by_role("combobox").first.click()
-    page.get_by_role("option").last.click()
+    page.get_by_role("option").filter(has_text="kernel 1 ·").click()
 
 
 def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(page: Page, server: Server) -> None:
     engine = begin(page, server, "rolls", depths=4)
     dialog = press(page, "Go back or fork")
-    choose_last(page, dialog)
+    choose_the_first_kernel(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
     expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
     dialog.get_by_text("never show them", exact=True).click()
@@ -170,7 +170,7 @@ def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) 
 def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
     engine = begin(page, server, "bases", depths=4)
     dialog = press(page, "Base kernel")
-    choose_last(page, dialog)
+    choose_the_first_kernel(page, dialog)
     dialog.get_by_role("button", name="Start next from kernel 1").click()
     follow(page, engine, CommandKind.SET_BASE, "c001")
     expect(page.get_by_text("the next depth starts from kernel 1")).to_be_visible()
