@@ -199,19 +199,12 @@ class History:
             self.is_exposed = self.is_exposed or event.is_profile_exposed
             self._learn_length(event)
         if isinstance(event, ev.ModelCalled) or event.is_charged:
-            self._count_call(event)
+            self.usage.count(event)
 
     def _learn_length(self, event: ev.ModelCalled) -> None:
         if event.prompt_characters and event.input_tokens:
             characters, tokens = self.counted.get(event.model, (0, 0))
             self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens
-
-    def _count_call(self, event: ev.ModelCalled | ev.CallFailed) -> None:
-        self.usage.model_calls += 1
-        self.usage.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
-        self.usage.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
-        known = self.usage.cost_usd is not None and event.cost_usd is not None
-        self.usage.cost_usd = (self.usage.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
 
     def _finish_depth(self, event: ev.DepthFinished) -> None:
         self.depths.append(event)

@@ -102,24 +102,32 @@ def press(page: Page, name: str) -> Locator:
     return dialog
 
 
-def choose_last(page: Page, dialog: Locator) -> None:
+def choose_the_first_kernel(page: Page, dialog: Locator) -> None:
     dialog.get_by_role("combobox").first.click()
-    page.get_by_role("option").last.click()
+    page.get_by_role("option").filter(has_text="kernel 1 ·").click()
 
 
 def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(page: Page, server: Server) -> None:
     engine = begin(page, server, "rolls", depths=4)
     dialog = press(page, "Go back or fork")
-    choose_last(page, dialog)
+    choose_the_first_kernel(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
     expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
     dialog.get_by_text("never show them", exact=True).click()
     expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
+    hint = dialog.get_by_label("Hint for the next prompt")
+    hint.fill("keep the tile")
+    engine.play_until(finished_depth)
+    hint.press("Control+Enter")
+    expect(hint).to_have_value("keep the tile")
     dialog.get_by_role("button", name="Go back to kernel 1").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(steering_rows(page).nth(2)).to_contain_text("asked")
+    expect(steering_rows(page).nth(3)).to_contain_text("asked")
+    expect(page.get_by_text("Depth 4 ends with").first).to_be_visible()
     asked = [(c.kind, c.argument) for c in engine.asked()]
-    assert asked == [(CommandKind.EXPOSE, "off"), (CommandKind.ROLL_BACK, "c001")]
+    assert asked == [
+        (CommandKind.EXPOSE, "off"), (CommandKind.HINT, "keep the tile"), (CommandKind.ROLL_BACK, "c001"),
+    ]  # fmt: skip
 
 
 def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:
@@ -162,7 +170,7 @@ def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) 
 def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
     engine = begin(page, server, "bases", depths=4)
     dialog = press(page, "Base kernel")
-    choose_last(page, dialog)
+    choose_the_first_kernel(page, dialog)
     dialog.get_by_role("button", name="Start next from kernel 1").click()
     follow(page, engine, CommandKind.SET_BASE, "c001")
     expect(page.get_by_text("the next depth starts from kernel 1")).to_be_visible()
