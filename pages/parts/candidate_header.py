@@ -25,9 +25,9 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             query_params={"run": run.run_id},
             width="content",
         )
-        st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        st.title(f"Kernel {candidate.number}", anchor=False, width="content")
         replay_mark.badge(run)
-        _badges(candidate)
+        badges(candidate)
         _flags(run, candidate)
         st.caption(
             f"`{candidate.candidate_id}` · depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
@@ -62,7 +62,8 @@ def _elsewhere(told: ImportRow) -> str:
     return f"{wording.latency(told.latency_ms)}{against}"
 
 
-def _badges(candidate: CandidateRow) -> None:
+def badges(candidate: CandidateRow) -> None:
+    """Verdict and standing, each with its icon."""
     if candidate.verdict is None:
         st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
     else:

@@ -33,7 +33,9 @@ def draw(run: RunRow, state: RunState) -> None:
             for row in rows:
                 st.caption(line(row))
         _unknown(rows)
-        if steering_access.is_allowed():
+        if run.replay_of:
+            st.caption("What a replay tells of was spent by the run itself, and is not counted again.")
+        elif steering_access.is_allowed():
             _other_limits(run, state, allowed)
 
 
