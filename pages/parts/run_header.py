@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import alert_list, freeze, index, key_help, replay_mark, run_menu, steering_access, wording
+from pages.parts import alert_list, freeze, index, key_help, replay_mark, run_menu, steer, steering_access, wording
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -72,5 +72,5 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         return str(error)
-    st.toast("An engine took the run up again.", icon=":material/play_arrow:")
+    steer.say("An engine took the run up again.", ":material/play_arrow:")
     return ""
