@@ -128,7 +128,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
-    figures.draw("Figures of this kernel", found, key="figures")
+    figures.draw("Figures of this kernel", found, key="kernel_figures")
 
 
 def numbers(

@@ -12,7 +12,6 @@ from storage.records import CommandKind, Switch, Verdict
 
 def draw(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) -> None:
     """Say why, and offer what can be done now."""
-    steer.give_word_back()
     db = index.current()
     run = queries.run(db, run_id)
     if run is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -37,7 +38,7 @@ from storage import counters, queries
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict
 from tests import samples
-from tests.pages.conftest import Open
+from tests.pages.conftest import ROOT, Open
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "}", "", "int x;", "return y;"]), max_size=30).map("\n".join)
 
@@ -327,3 +328,10 @@ def test_a_text_that_is_gone_is_named_with_its_file(
     assert not app.exception
     said = [error.value for error in app.error]
     assert any(f"The {what} is gone from the run folder" in text and str(folder.blobs) in text for text in said), said
+
+
+def test_no_two_components_share_a_name() -> None:
+    """Of two with one name the browser runs the script of whichever was named last, with the other one's data."""
+    files = (ROOT / "pages").rglob("*.py")
+    names = [name for file in files for name in re.findall(r'"(tilewright_\w+)"', file.read_text())]
+    assert len(names) == len(set(names)), sorted(names)
