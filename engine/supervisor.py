@@ -8,136 +8,38 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import forking, recording_runs, remeasuring, replaying, tasks
-from engine.daily import Ledger
-from engine.errors import EngineError, ModelError
-from engine.llm.environment import configured_model, is_configured
-from engine.llm.prices import FILE, read_prices
-from engine.llm.recording import read_recording, shipped_recording
+from engine import forking, recording_runs, remeasuring, replaying
+from engine.errors import EngineError
+from engine.offers import FREE_MODELS as FREE_MODELS
+from engine.offers import Finding as Finding
+from engine.offers import available_models as available_models
+from engine.offers import available_toolchains as available_toolchains
+from engine.offers import day_limits as day_limits
+from engine.offers import examine as examine
+from engine.offers import price_note as price_note
+from engine.offers import see_that_money_can_be_kept as see_that_money_can_be_kept
+from engine.offers import set_day_limits as set_day_limits
+from engine.offers import spent_today as spent_today
+from engine.run_settings import DEMO_TASK as DEMO_TASK
+from engine.run_settings import RECORDED_DEPTHS as RECORDED_DEPTHS
+from engine.run_settings import demo_settings as demo_settings
+from engine.run_settings import import_settings as import_settings
+from engine.run_settings import new_settings as new_settings
+from engine.run_settings import recorded_depths as recorded_depths
 from storage import commands, liveness, read_only, remeasurements
-from storage.attendance import MANUAL
-from storage.folder import RunFolder, find_run, home, runs_folder
-from storage.models import ModelRole, for_role
-from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
+from storage.folder import RunFolder, find_run, runs_folder
+from storage.records import CommandKind, RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent
-DEMO_TASK = "square_matmul"
-REPLAY_SECONDS = 2.0
-FREE_MODELS = ("recorded", MANUAL)
-RECORDED_DEPTHS: Mapping[str, Mapping[str, int]] = {
-    "cpu": {"square_matmul": 10, "swish": 8, "softmax": 6},
-    "cuda": {"square_matmul": 5, "swish": 5, "softmax": 7, "diagonal_matmul": 3},
-}
-
-
-def new_settings(
-    task: str,
-    *,
-    toolchain: str = "cpu",
-    model: str | None = None,
-    overrides: Mapping[str, int | float] | None = None,
-    **fields: Any,
-) -> RunSettings:
-    """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
-
-    Raises:
-        TaskError: no such task, or an override names nothing in it.
-        ModelError: the model cannot work on this task here.
-    """
-    chosen = tasks.find(task).task(toolchain, overrides)
-    model = model or available_models()[0]
-    recording = fields.pop("recording", None)
-    if model == "recorded":
-        recording = recording or _recording_for(chosen.name, toolchain)
-        overrides = _as_recorded(Path(recording), fields, overrides, chosen.sizes)
-        chosen = tasks.find(task).task(toolchain, overrides)
-        fields.setdefault("reply_seconds", REPLAY_SECONDS)
-        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
-        fields.setdefault("base_policy", "latest")
-        fields.setdefault("budget", Budget(depths=recorded_depths(chosen.name, toolchain) or Budget().depths))
-    created = time.time()
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
-    return RunSettings(
-        run_id=f"{chosen.name[:60]}-{stamp}-{secrets.token_hex(2)}",
-        task_name=chosen.name,
-        task_source=chosen.source,
-        kernel_class=chosen.kernel_class or KernelClass.OTHER,
-        class_is_proposed=chosen.kernel_class is None,
-        sizes=chosen.sizes,
-        toolchain=toolchain,
-        model=model,
-        recording=recording,
-        policy=chosen.policy,
-        created_at=created,
-        **fields,
-    )
-
-
-def import_settings(
-    task: str, *, toolchain: str, model: str | None, overrides: Mapping[str, int | float] | None, depths: int
-) -> RunSettings:
-    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, an endpoint, or a person.
-
-    Raises:
-        TaskError: no such task.
-    """
-    model = model or (configured_model() if is_configured() else MANUAL)
-    return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, budget=Budget(depths=depths))
-
-
-def demo_settings() -> RunSettings:
-    """The run that a first start shows: square matmul, recorded replies, every kernel profiled for the watcher."""
-    return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the doctor's report; `remedy` says what to do and is empty when all is well."""
-
-    section: str
-    name: str
-    is_ok: bool
-    detail: str
-    remedy: str
-    is_required: bool
-
-
-def examine(limit_s: float = 240.0) -> list[Finding]:
-    """What this machine has and lacks, found out by a child: it raises walls and tries the profiler.
-
-    Raises:
-        EngineError: the doctor itself did not come to an end.
-    """
-    command = [sys.executable, "-m", "engine", "doctor", "--json"]
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
-        return [Finding(**one) for one in json.loads(done.stdout)]
-    except subprocess.TimeoutExpired as error:
-        raise EngineError(f"the doctor did not come to an end within {limit_s:.0f} s") from error
-    except (ValueError, TypeError, OSError) as error:
-        said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise EngineError(f"the doctor failed: {' '.join(said) or 'it said nothing'}") from error
-
-
-def recorded_depths(task_name: str, toolchain: str) -> int | None:
-    """How many depths the shipped recording of a task goes, None when there is none."""
-    return RECORDED_DEPTHS.get(toolchain, {}).get(task_name)
-
-
-def available_models() -> list[str]:
-    """Model names that a run can use here, the default first."""
-    return [configured_model(), "recorded", MANUAL] if is_configured() else ["recorded", MANUAL]
 
 
 def recording_of(folder: RunFolder) -> str:
@@ -147,57 +49,6 @@ def recording_of(folder: RunFolder) -> str:
         EngineError: the run has had no reply yet, or a text of it is missing.
     """
     return recording_runs.recording_of(folder)
-
-
-def price_note(model: str) -> str:
-    """What is wrong with the price of a model, as a sentence; empty when its cost will be known."""
-    try:
-        price = read_prices(home() / FILE).get(model)
-    except ModelError as error:
-        return str(error)
-    if price is None or price.input is None or price.output is None:
-        return f"The price of {model} is not in {home() / FILE}: its cost will be unknown and no money budget can hold."
-    return ""
-
-
-def see_that_money_can_be_kept(settings: RunSettings) -> None:
-    """See that a run with a money budget asks no model whose price is unknown.
-
-    Raises:
-        ModelError: one of them is; the message says where to state its price.
-    """
-    if settings.budget.cost_usd is None or settings.model in FREE_MODELS:
-        return
-    asked = {for_role(settings.model_options, role).model or settings.model for role in ModelRole}
-    for model in sorted(asked):
-        if note := price_note(model):
-            raise ModelError(note)
-
-
-def spent_today() -> list[tuple[str, float, float]]:
-    """(words, used, allowed) of every limit that budget.toml sets for a day; none when it cannot be read."""
-    try:
-        return Ledger(home()).shares()
-    except (ModelError, OSError):
-        return []
-
-
-def available_toolchains() -> dict[str, str]:
-    """Toolchain names with the reason why one is not available here (empty when it is)."""
-    return {
-        "cpu": "" if shutil.which("g++") else "g++ is not installed (on Debian: apt install g++)",
-        "cuda": _why_no_cuda(),
-    }
-
-
-def _why_no_cuda() -> str:
-    """Seen without asking the driver: the doctor looks closely."""
-    if not any(Path("/dev").glob("nvidia[0-9]*")):
-        return "no NVIDIA GPU on this machine"
-    places = [shutil.which("nvcc"), *(f"{os.environ.get(name)}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH"))]
-    if not any(place and Path(place).exists() for place in (*places, "/usr/local/cuda/bin/nvcc")):
-        return "nvcc is not installed (the CUDA toolkit, or NVIDIA's pip packages)"
-    return ""
 
 
 def start(settings: RunSettings) -> RunFolder:
@@ -365,34 +216,8 @@ def _engine_pid(folder: RunFolder) -> int | None:
     return pid if process_start(pid) == known.get("started") else None
 
 
-def _recording_for(task_name: str, toolchain: str) -> str:
-    path = shipped_recording(task_name, toolchain)
-    if path is None:
-        raise ModelError(
-            f"there is no {toolchain} recording for task {task_name!r}: set OPENAI_API_KEY (and OPENAI_BASE_URL) to "
-            "use a live model, or choose a task that comes with a recording"
-        )
-    return str(path)
-
-
 def _tail(path: Path, lines: int = 12) -> str:
     try:
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
     except OSError:
         return "(no log)"
-
-
-def _as_recorded(
-    path: Path, fields: dict[str, Any], overrides: Mapping[str, int | float] | None, known: Mapping[str, int | float]
-) -> dict[str, int | float]:
-    """Sizes and settings as the run was recorded, where none are given: so the same kernels lead to the same calls."""
-    recorded = read_recording(path).header.get("settings")
-    if not isinstance(recorded, dict):
-        return dict(overrides or {})
-    for name in ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth"):
-        if name in recorded:
-            fields.setdefault(name, recorded[name])
-    if isinstance(recorded.get("depths"), int):
-        fields.setdefault("budget", Budget(depths=recorded["depths"]))
-    sizes = recorded["sizes"] if isinstance(recorded.get("sizes"), dict) else {}
-    return dict(overrides or {n: v for n, v in sizes.items() if n in known and isinstance(v, (int, float))})

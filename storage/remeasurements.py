@@ -84,11 +84,20 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How fast the first kernel is over the second: the median of the rounds with its interval."""
+    """How fast the first kernel is over the second: the median of the rounds with its interval.
+
+    Of too few rounds, the lowest and the highest are no interval of 95 %: `is_sound` is False then.
+    """
 
     value: float
     low: float
     high: float
+    rounds: int
+
+    @property
+    def is_sound(self) -> bool:
+        """True when the interval holds the median with 95 % confidence."""
+        return self.rounds >= ROUNDS
 
     @property
     def is_difference(self) -> bool:
@@ -112,7 +121,7 @@ class RemeasureProgress:
             return None
         ratios = sorted(one.ratio for one in self.rounds)
         low, high = median_ranks(len(ratios))
-        return Ratio(statistics.median(ratios), ratios[low], ratios[high])
+        return Ratio(statistics.median(ratios), ratios[low], ratios[high], len(ratios))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
+  python -m engine replay RUN --speed 10              tell a finished run once more, as a run to watch
+  python -m engine remeasure RUN 7 RUN 5              time two kernels again, taking turns
   python -m engine compile my_kernel.py --arch sm_90a      registers, spills and shared memory, without a device
   python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...
   python -m engine show RUN                           what a run did, depth by depth

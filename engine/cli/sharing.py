@@ -96,4 +96,5 @@ def _verdict(request: RemeasureRequest, ratio: Ratio) -> str:
     said = one.speedup / two.speedup
     found = f"{ratio.value:.3g}x as fast as kernel {two.number} ({ratio.low:.3g} to {ratio.high:.3g})"
     doubt = "" if ratio.is_difference else "; that is no difference beyond the noise"
+    doubt = doubt if ratio.is_sound else "; so few rounds cannot tell it from noise"
     return f"kernel {one.number} is {found}{doubt}; the runs had said {said:.3g}x"

@@ -13,6 +13,7 @@ from storage.queries import ReachedRow, TimedRow
 Trace = dict[str, Any]
 Figure = dict[str, Any]
 LEGEND_ROW_PX = 22
+POINTS = 600
 
 
 def figure(runs: Sequence[Compared], axis: Axis, is_log: bool, has_kernels: bool) -> Figure:
@@ -29,7 +30,8 @@ def unknown(runs: Sequence[Compared], axis: Axis) -> list[Compared]:
 
 def _traces(run: Compared, axis: Axis, has_kernels: bool) -> list[Trace]:
     """The line of the best so far with the run's letter at its end; and its kernels when asked for."""
-    steps = [(x, r.best_speedup, r) for r in run.reached if r.best_speedup and (x := position(r, axis)) is not None]
+    rows = telling(run.reached)
+    steps = [(x, r.best_speedup, r) for r in rows if r.best_speedup and (x := position(r, axis)) is not None]
     line = {
         "type": "scatter", "mode": "lines+markers", "name": wording.cut(run.name, 70), "legendgroup": run.letter,
         "x": [x for x, _, _ in steps], "y": [best for _, best, _ in steps],
@@ -40,6 +42,14 @@ def _traces(run: Compared, axis: Axis, has_kernels: bool) -> list[Trace]:
         "text": [_hover(run, r) for _, _, r in steps], "hovertemplate": "%{text}<extra></extra>",
     }  # fmt: skip
     return [line, _end(run, steps), *([_kernels(run, axis)] if has_kernels else [])]
+
+
+def telling(rows: Sequence[ReachedRow]) -> list[ReachedRow]:
+    """Of a very long run only where the best so far rose, and the end: between them nothing is to be seen."""
+    if len(rows) <= POINTS:
+        return list(rows)
+    bests = [row.best_speedup for row in rows]
+    return [row for at, row in enumerate(rows) if at == len(rows) - 1 or not at or bests[at] != bests[at - 1]]
 
 
 def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Trace:
@@ -56,8 +66,9 @@ def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Tra
 
 def _kernels(run: Compared, axis: Axis) -> Trace:
     found = [(x, row) for row in run.timed if (x := position(row, axis)) is not None]
+    kind = "scattergl" if len(found) > POINTS else "scatter"
     return {
-        "type": "scatter", "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
+        "type": kind, "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
         "showlegend": False, "x": [x for x, _ in found], "y": [row.speedup for _, row in found],
         "marker": {"symbol": f"{run.symbol}-open", "size": 8, "color": run.colour, "line": {"width": 1.4}},
         "customdata": [f"{row.run_id}#{row.candidate_id}" for _, row in found],

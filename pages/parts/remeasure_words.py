@@ -47,6 +47,11 @@ def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
     said = wording.speedup(first.speedup / second.speedup)
     name, other = f"kernel {first.number}", f"kernel {second.number}"
     band = f"{wording.speedup(ratio.value)} ({wording.interval(ratio.low, ratio.high)})"
+    if not ratio.is_sound:
+        rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
+        value = wording.speedup(ratio.value)
+        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to tell this from noise"
+        return f"{doubt}; the runs had said {said}."
     if not ratio.is_difference:
         return f"No difference beyond the noise: {name} is {band} as fast as {other}; the runs had said {said}."
     return f"{name.capitalize()} is {band} as fast as {other}; the runs had said {said}."

@@ -10,6 +10,7 @@ from pages.parts import steering_access, wording
 from storage import folder
 from storage.codec import DecodeError
 from storage.queries import RunRow
+from storage.records import RunState
 
 
 def badge(run: RunRow) -> None:
@@ -18,8 +19,8 @@ def badge(run: RunRow) -> None:
         st.badge("replay", icon=":material/replay:", color="violet", help=f"of run {run.replay_of}")
 
 
-def banner(run: RunRow) -> None:
-    """What is told, how fast, the way to the run itself, and the way to be rid of the replay."""
+def banner(run: RunRow, state: RunState) -> None:
+    """What is told, how fast, the way to the run itself, and, once it is over, the way to be rid of the replay."""
     if not run.replay_of:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="replay_banner"):
@@ -32,9 +33,9 @@ def banner(run: RunRow) -> None:
             "run.py", label="The run itself", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
             width="content",
         )  # fmt: skip
-        if steering_access.is_allowed() and st.button(
-            "Delete the replay", icon=":material/delete:", key="delete_replay"
-        ):
+        is_over = state.is_finished or state is RunState.LOST
+        may_delete = is_over and steering_access.is_allowed()
+        if may_delete and st.button("Delete the replay", icon=":material/delete:", key="delete_replay"):
             _delete(run)
 
 

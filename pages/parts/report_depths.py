@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pages.parts import report_source, texts, wording
 from pages.parts.report_html import Html, element, folded, section, table
@@ -25,28 +25,34 @@ def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Itera
     if len(told) < len(depths):
         yield element(
             "p",
-            f"This run has {len(depths):,} depths. Told here are {len(told):,}: the first, the last, and those that "
-            "made a new best kernel, newest kept where even these are too many. All others are in the run folder.",
+            f"This run has {len(depths):,} depths. Told here are {len(told):,}: the first, the last, those that "
+            "made a new best kernel, and the newest of the others. The rest is in the run folder.",
             class_="warn",
         )
     unapplied = [s for s in queries.steps(db, run.run_id, limit=20_000) if s.outcome == "patch_failed"]
     by_id = {a.candidate_id: a for a in attempts}
+    cures: dict[str, AttemptRow] = {}
+    by_depth: dict[int, list[AttemptRow]] = {}
+    for a in attempts:
+        by_depth.setdefault(a.depth, []).append(a)
+        if a.parent_id:
+            cures.setdefault(a.parent_id, a)
     for depth in told:
-        mine = [a for a in attempts if a.depth == depth.depth]
-        yield _section(db, run, depth, mine, by_id, [s for s in unapplied if s.depth == depth.depth])
+        mine = by_depth.get(depth.depth, [])
+        yield _section(db, run, depth, mine, by_id, cures, [s for s in unapplied if s.depth == depth.depth])
 
 
 def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
-    """All depths, or of too many the first, the last and the telling ones, at most `limit`."""
+    """All depths, or of too many the first, the last, those with a new best and the newest others: `limit` in all."""
     if len(depths) <= limit:
         return list(depths)
-    telling = [d for d in depths[1:-1] if d.is_best][-(limit - 2) :]
-    return [depths[0], *telling, depths[-1]]
+    between = sorted(depths[1:-1], key=lambda d: (d.is_best, d.depth))[-(limit - 2) :]
+    return [depths[0], *sorted(between, key=lambda d: d.depth), depths[-1]]
 
 
 def _section(
-    db: Database, run: RunRow, depth: DepthRow, mine: Sequence[AttemptRow], by_id: dict[str, AttemptRow],
-    unapplied: Sequence[StepRow],
+    db: Database, run: RunRow, depth: DepthRow, mine: Sequence[AttemptRow], by_id: Mapping[str, AttemptRow],
+    cures: Mapping[str, AttemptRow], unapplied: Sequence[StepRow],
 ) -> Html:  # fmt: skip
     result = by_id.get(depth.candidate_id or "")
     parts = [element("p", _outcome(depth, result))]
@@ -57,7 +63,7 @@ def _section(
     if result is not None:
         parts += _change(run, result, by_id)
         parts += _metrics(db, run, result)
-    parts += [_failure(db, run, a, by_id) for a in _failed(mine)[:FAILURES]]
+    parts += [_failure(db, run, a, cures.get(a.candidate_id)) for a in _failed(mine)[:FAILURES]]
     hidden = len(_failed(mine)) - FAILURES
     if hidden > 0:
         parts.append(element("p", f"{hidden} further failed kernels of this depth are left out here.", class_="quiet"))
@@ -76,7 +82,7 @@ def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
     return f"Kernel {result.number} is correct, {measured}, {wording.latency(result.latency_ms)}{best} ({tried})."
 
 
-def _change(run: RunRow, result: AttemptRow, by_id: dict[str, AttemptRow]) -> list[Html]:
+def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) -> list[Html]:
     """Against the kernel that the depth started from: repairs within it are part of the change."""
     base = by_id.get(result.base_id or "") or by_id.get(result.parent_id or "")
     if base is None or base.candidate_id == result.candidate_id:
@@ -119,7 +125,7 @@ def _failed(mine: Sequence[AttemptRow]) -> list[AttemptRow]:
     return [a for a in mine if a.verdict not in (None, Verdict.PASSED)]
 
 
-def _failure(db: Database, run: RunRow, a: AttemptRow, by_id: dict[str, AttemptRow]) -> Html:
+def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> Html:
     """One failed kernel: its error, its diagnosis, and the kernel that was to mend it."""
     verdict = wording.VERDICT_NAME[a.verdict] if a.verdict else ""
     parts: list[Html] = []
@@ -130,7 +136,6 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, by_id: dict[str, AttemptR
         if diagnosis.candidate_id == a.candidate_id:
             told = texts.source(run.run_id, diagnosis.text_blob)
             parts += [element("p", element("b", "Diagnosis")), element("pre", wording_cut(told), class_="told")]
-    child = next((c for c in by_id.values() if c.parent_id == a.candidate_id), None)
     if child is None:
         parts.append(element("p", "Nothing was made of it.", class_="quiet"))
     else:

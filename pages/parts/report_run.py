@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from pages.parts import (
     pulse,
+    report_curve,
     report_depths,
-    report_figure,
     report_source,
     speed_of_light,
     texts,
     trust,
     wording,
 )
-from pages.parts.report_figure import Level, Series, Spot
-from pages.parts.report_html import Html, document, element, facts, folded, join, section, table
+from pages.parts.report_html import Html, document, element, facts, folded, section, table
 from storage import codec, folder, queries
 from storage.database import Database
 from storage.queries import AttemptRow, CommandRow, RunRow
@@ -43,6 +42,7 @@ def run_report(db: Database, run_id: str) -> str:
     if run is None:
         raise LookupError(f"there is no run {run_id} in the index")
     attempts = queries.attempts(db, run_id)
+    told = {depth.depth for depth in report_depths.chosen(queries.depths(db, run_id))}
     title = (
         f"{run.title.capitalize()}: {wording.speedup(run.best_speedup)} over eager PyTorch"
         if run.best_speedup
@@ -51,7 +51,7 @@ def run_report(db: Database, run_id: str) -> str:
     return document(
         title,
         *_head(db, run),
-        section("Speed-up by depth", _curve(db, run, attempts)),
+        section("Speed-up by depth", report_curve.draw(db, run, attempts, told)),
         _best(db, run, attempts),
         *report_depths.sections(db, run, attempts),
         _steering(queries.commands(db, run_id)),
@@ -108,35 +108,6 @@ def _figures(db: Database, run: RunRow) -> Html:
     ]  # fmt: skip
     items = [element("li", name, element("b", value), element("small", note)) for name, value, note in shown]
     return element("ul", *items, class_="figures")
-
-
-def _curve(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
-    depths = queries.depths(db, run.run_id)
-    steps = [
-        Spot(d.depth, d.best_speedup, f"depth {d.depth}: best so far {wording.speedup(d.best_speedup)}",
-             f"#depth-{d.depth}")
-        for d in depths
-        if d.best_speedup is not None
-    ]  # fmt: skip
-    points = [
-        Spot(a.depth, a.speedup, f"kernel {a.number}, depth {a.depth}: {wording.speedup(a.speedup, a.noise)} "
-             f"{wording.plus_minus(a.noise)}. {wording.cut(a.summary, 120)}", f"#depth-{a.depth}")
-        for a in attempts
-        if a.speedup is not None
-    ]  # fmt: skip
-    if not points:
-        return element("p", "No kernel has been correct and timed yet.", class_="quiet")
-    levels = [Level(1.0, "eager PyTorch")]
-    limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
-    baseline = next((a.baseline_latency_ms for a in reversed(attempts) if a.baseline_latency_ms), None)
-    if limit and baseline and limit.limit_ms:
-        levels.append(Level(baseline / limit.limit_ms, "hardware limit"))
-    if second and second.speedup:
-        levels.append(Level(second.speedup, second.name))
-    words = f"Speed-up by depth: {len(points)} correct kernels, best {wording.speedup(run.best_speedup)}"
-    series = Series("best so far (rings: every correct kernel)", "green", "solid", steps, points)
-    note = element("p", "Point at a mark to read it; a click leads to its depth.", class_="quiet")
-    return join([report_figure.draw(words, "depth (completed optimisation steps)", [series], levels), note])
 
 
 def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:

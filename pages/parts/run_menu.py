@@ -17,7 +17,9 @@ READ_ONLY = "this server is read-only: it shows runs and starts nothing"
 
 def draw(run: RunRow, state: RunState) -> None:
     """The menu; what is in it is made only while it is open."""
-    menu = st.popover("Share", icon=":material/ios_share:", key="run_menu", on_change="rerun", width="content")
+    menu = st.popover(
+        "Share", icon=":material/ios_share:", key=f"run_menu-{run.run_id}", on_change="rerun", width="content"
+    )
     if not menu.open:
         return
     with menu:

@@ -14,6 +14,7 @@ from tests.pages.test_compare import exposed_from
 from tests.samples import write_run
 
 pytestmark = pytest.mark.browser
+BEST = "gd => gd.data.filter(t => t.line && t.line.shape === 'hv').map(t => [t.x.length, t.line.dash])"
 
 
 def some_runs(server: Server, name: str) -> list[str]:

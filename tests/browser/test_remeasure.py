@@ -35,8 +35,8 @@ def test_a_real_pair_is_measured_again_and_the_page_follows_it_to_its_verdict(
     page.goto(f"{server.url}/compare?runs={run.run_id}")
     card = page.locator(f".st-key-remeasured-{name}")
     expect(card).to_contain_text(re.compile("starting|building and checking|waiting for the machine|measuring"))
-    expect(card).to_contain_text(re.compile(r"kernel 2 is .*× as fast as kernel 1; the runs had said 1\.20×", re.I),
-                                 timeout=SLOW_MS)  # fmt: skip
+    verdict = r"kernel 2 is \d\.\d+× as fast as kernel 1 in 1 round, .*; the runs had said 1\.20×"
+    expect(card).to_contain_text(re.compile(verdict, re.I), timeout=SLOW_MS)
     assert remeasurements.read(name).progress.state is RemeasureState.DONE
     card.get_by_text("Every round").click()
     expect(card.get_by_role("table", name="Rounds of this re-measurement").locator("tbody tr")).to_have_count(1)

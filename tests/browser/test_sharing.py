@@ -41,8 +41,10 @@ def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Serve
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible(timeout=SLOW_MS)
 
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop the run").click()
     replay = RunFolder(server.runs / page.url.partition("run=")[2])
-    page.get_by_role("button", name="Delete the replay").click()
+    page.get_by_role("button", name="Delete the replay").click(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("run=retold$"), timeout=SLOW_MS)
     expect(page.get_by_text("This is a replay")).to_have_count(0)
     assert not replay.path.exists()

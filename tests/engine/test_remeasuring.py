@@ -10,9 +10,10 @@ from engine import remeasuring, supervisor
 from engine.errors import EngineError
 from engine.remeasuring import Measuring
 from engine.tasks import Task
+from pages.parts.remeasure_words import verdict
 from storage import remeasurements
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
-from storage.remeasurements import RemeasureProgress, RemeasureState, Round
+from storage.remeasurements import KernelName, Ratio, RemeasureProgress, RemeasureState, Round
 from tests.samples import write_run
 
 
@@ -74,7 +75,7 @@ def test_no_difference_beyond_the_noise_is_told_as_none() -> None:
     rounds = tuple(Round(1.0 + d, 1.0, 1.0, 1.0) for d in (-0.02, -0.01, 0.0, 0.01, 0.02, 0.03))
     ratio = RemeasureProgress(RemeasureState.DONE, 0.0, rounds).ratio
     assert ratio is not None
-    assert (ratio.low, ratio.high) == (0.98, 1.03)
+    assert (ratio.low, ratio.high, ratio.is_sound) == (0.98, 1.03, True)
     assert not ratio.is_difference
 
 
@@ -106,3 +107,16 @@ def test_one_whose_process_is_gone_is_lost(home: Path) -> None:
     assert next(remeasurements.newest()).progress.state is RemeasureState.LOST
     with pytest.raises(FileNotFoundError):
         remeasurements.read("../runs/old")
+
+
+def test_too_few_rounds_are_told_as_such() -> None:
+    ratio = RemeasureProgress(RemeasureState.DONE, 0.0, (Round(1.2, 1.0, 1.0, 1.0),)).ratio
+    assert ratio is not None
+    first, second = KernelName("r", "c2", 2, 1.2, 0.01), KernelName("r", "c1", 1, 1.0, 0.01)
+    assert not ratio.is_sound
+    assert "too few to tell this from noise" in verdict(first, second, ratio)
+    sound = Ratio(1.12, 1.10, 1.14, 6)
+    assert verdict(first, second, sound) == (
+        "Kernel 2 is 1.12× (1.10 to 1.14×) as fast as kernel 1; the runs had said 1.20×."
+    )
+    assert verdict(first, second, Ratio(1.01, 0.98, 1.03, 6)).startswith("No difference beyond the noise")

@@ -91,6 +91,8 @@ def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(ho
     write_run(home / "runs", "long", depths=130)
     text = report.report_of([find_run("long")])
     assert "This run has 130 depths" in text
+    targets = {f"#{attributes['id']}" for _, attributes in tags_of(text) if "id" in attributes}
+    assert {attributes["href"] for tag, attributes in tags_of(text) if tag == "a"} <= targets
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         depths = queries.depths(db, "long")

@@ -1,0 +1,130 @@
+"""What this machine and its configuration offer a run: models, toolchains, prices, the doctor's report. Starts none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import daily
+from engine.daily import Ledger
+from engine.errors import EngineError, ModelError
+from engine.llm.environment import configured_model, is_configured
+from engine.llm.prices import FILE, read_prices
+from storage import read_only
+from storage.attendance import MANUAL
+from storage.folder import home
+from storage.models import ModelRole, for_role
+from storage.records import RunSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+FREE_MODELS = ("recorded", MANUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report; `remedy` says what to do and is empty when all is well."""
+
+    section: str
+    name: str
+    is_ok: bool
+    detail: str
+    remedy: str
+    is_required: bool
+
+
+def examine(limit_s: float = 240.0) -> list[Finding]:
+    """What this machine has and lacks, found out by a child: it raises walls and tries the profiler.
+
+    Raises:
+        EngineError: the doctor itself did not come to an end.
+    """
+    command = [sys.executable, "-m", "engine", "doctor", "--json"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
+        return [Finding(**one) for one in json.loads(done.stdout)]
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"the doctor did not come to an end within {limit_s:.0f} s") from error
+    except (ValueError, TypeError, OSError) as error:
+        said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
+        raise EngineError(f"the doctor failed: {' '.join(said) or 'it said nothing'}") from error
+
+
+def available_models() -> list[str]:
+    """Model names that a run can use here, the default first."""
+    return [configured_model(), "recorded", MANUAL] if is_configured() else ["recorded", MANUAL]
+
+
+def price_note(model: str) -> str:
+    """What is wrong with the price of a model, as a sentence; empty when its cost will be known."""
+    try:
+        price = read_prices(home() / FILE).get(model)
+    except ModelError as error:
+        return str(error)
+    if price is None or price.input is None or price.output is None:
+        return f"The price of {model} is not in {home() / FILE}: its cost will be unknown and no money budget can hold."
+    return ""
+
+
+def see_that_money_can_be_kept(settings: RunSettings) -> None:
+    """See that a run with a money budget asks no model whose price is unknown.
+
+    Raises:
+        ModelError: one of them is; the message says where to state its price.
+    """
+    if settings.budget.cost_usd is None or settings.model in FREE_MODELS:
+        return
+    asked = {for_role(settings.model_options, role).model or settings.model for role in ModelRole}
+    for model in sorted(asked):
+        if note := price_note(model):
+            raise ModelError(note)
+
+
+def spent_today() -> list[tuple[str, float, float]]:
+    """(words, used, allowed) of every limit that budget.toml sets for a day; none when it cannot be read."""
+    try:
+        return Ledger(home()).shares()
+    except (ModelError, OSError):
+        return []
+
+
+def day_limits() -> dict[str, float]:
+    """The limits of a day by name: calls, tokens, cost (US dollars). Empty when none are set.
+
+    Raises:
+        ModelError: budget.toml cannot be read.
+    """
+    return daily.read_limits(home() / daily.FILE)
+
+
+def set_day_limits(limits: Mapping[str, float]) -> None:
+    """Set the limits of a day for all runs under this home; a limit that is not named is none.
+
+    Raises:
+        EngineError: budget.toml holds something else than limits, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "set limits")
+    daily.write_limits(home() / daily.FILE, limits)
+
+
+def available_toolchains() -> dict[str, str]:
+    """Toolchain names with the reason why one is not available here (empty when it is)."""
+    return {
+        "cpu": "" if shutil.which("g++") else "g++ is not installed (on Debian: apt install g++)",
+        "cuda": _why_no_cuda(),
+    }
+
+
+def _why_no_cuda() -> str:
+    """Seen without asking the driver: the doctor looks closely."""
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        return "no NVIDIA GPU on this machine"
+    places = [shutil.which("nvcc"), *(f"{os.environ.get(name)}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH"))]
+    if not any(place and Path(place).exists() for place in (*places, "/usr/local/cuda/bin/nvcc")):
+        return "nvcc is not installed (the CUDA toolkit, or NVIDIA's pip packages)"
+    return ""

@@ -1,0 +1,115 @@
+"""Settings of runs that do not exist yet: from a task, a recording or the demo. Starts nothing and writes nothing."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine import tasks
+from engine.errors import ModelError
+from engine.llm.environment import configured_model, is_configured
+from engine.llm.recording import read_recording, shipped_recording
+from engine.offers import available_models
+from storage.attendance import MANUAL
+from storage.records import Budget, KernelClass, RunSettings, Switch
+
+DEMO_TASK = "square_matmul"
+REPLAY_SECONDS = 2.0
+RECORDED_DEPTHS: Mapping[str, Mapping[str, int]] = {
+    "cpu": {"square_matmul": 10, "swish": 8, "softmax": 6},
+    "cuda": {"square_matmul": 5, "swish": 5, "softmax": 7, "diagonal_matmul": 3},
+}
+
+
+def new_settings(
+    task: str,
+    *,
+    toolchain: str = "cpu",
+    model: str | None = None,
+    overrides: Mapping[str, int | float] | None = None,
+    **fields: Any,
+) -> RunSettings:
+    """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
+
+    Raises:
+        TaskError: no such task, or an override names nothing in it.
+        ModelError: the model cannot work on this task here.
+    """
+    chosen = tasks.find(task).task(toolchain, overrides)
+    model = model or available_models()[0]
+    recording = fields.pop("recording", None)
+    if model == "recorded":
+        recording = recording or _recording_for(chosen.name, toolchain)
+        overrides = _as_recorded(Path(recording), fields, overrides, chosen.sizes)
+        chosen = tasks.find(task).task(toolchain, overrides)
+        fields.setdefault("reply_seconds", REPLAY_SECONDS)
+        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
+        fields.setdefault("base_policy", "latest")
+        fields.setdefault("budget", Budget(depths=recorded_depths(chosen.name, toolchain) or Budget().depths))
+    created = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
+    return RunSettings(
+        run_id=f"{chosen.name[:60]}-{stamp}-{secrets.token_hex(2)}",
+        task_name=chosen.name,
+        task_source=chosen.source,
+        kernel_class=chosen.kernel_class or KernelClass.OTHER,
+        class_is_proposed=chosen.kernel_class is None,
+        sizes=chosen.sizes,
+        toolchain=toolchain,
+        model=model,
+        recording=recording,
+        policy=chosen.policy,
+        created_at=created,
+        **fields,
+    )
+
+
+def import_settings(
+    task: str, *, toolchain: str, model: str | None, overrides: Mapping[str, int | float] | None, depths: int
+) -> RunSettings:
+    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, an endpoint, or a person.
+
+    Raises:
+        TaskError: no such task.
+    """
+    model = model or (configured_model() if is_configured() else MANUAL)
+    return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, budget=Budget(depths=depths))
+
+
+def demo_settings() -> RunSettings:
+    """The run that a first start shows: square matmul, recorded replies, every kernel profiled for the watcher."""
+    return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
+
+
+def recorded_depths(task_name: str, toolchain: str) -> int | None:
+    """How many depths the shipped recording of a task goes, None when there is none."""
+    return RECORDED_DEPTHS.get(toolchain, {}).get(task_name)
+
+
+def _recording_for(task_name: str, toolchain: str) -> str:
+    path = shipped_recording(task_name, toolchain)
+    if path is None:
+        raise ModelError(
+            f"there is no {toolchain} recording for task {task_name!r}: set OPENAI_API_KEY (and OPENAI_BASE_URL) to "
+            "use a live model, or choose a task that comes with a recording"
+        )
+    return str(path)
+
+
+def _as_recorded(
+    path: Path, fields: dict[str, Any], overrides: Mapping[str, int | float] | None, known: Mapping[str, int | float]
+) -> dict[str, int | float]:
+    """Sizes and settings as the run was recorded, where none are given: so the same kernels lead to the same calls."""
+    recorded = read_recording(path).header.get("settings")
+    if not isinstance(recorded, dict):
+        return dict(overrides or {})
+    for name in ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth"):
+        if name in recorded:
+            fields.setdefault(name, recorded[name])
+    if isinstance(recorded.get("depths"), int):
+        fields.setdefault("budget", Budget(depths=recorded["depths"]))
+    sizes = recorded["sizes"] if isinstance(recorded.get("sizes"), dict) else {}
+    return dict(overrides or {n: v for n, v in sizes.items() if n in known and isinstance(v, (int, float))})
