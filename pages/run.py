@@ -44,29 +44,29 @@ def live() -> None:
     if elsewhere := selection.take(run_id):
         open_tab(elsewhere)
     state = pulse.state_of(run)
+    held = held_run() or run
     with freeze.view(run_id):
-        draw_standing(version)
+        draw_standing(held, version)
     with st.container():  # always there: what comes and goes in it must not move the curve to another place
         answer_desk.draw(run, state)
         leave_desk.draw(run, state)
     chosen = selection.current()
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")
     with left, freeze.view(run_id):
-        draw_course()
+        draw_course(held)
     with right:
-        draw_side(run, state, chosen)
+        draw_side(run, state, held, chosen)
 
 
-def held_run() -> tuple[RunRow, RunState]:
-    """The run as this page shows it: as it is, or as it was when the page was frozen."""
-    run = queries.run(index.current(), run_id)
-    assert run is not None  # what is in the index now was in it when the page was frozen
-    return run, pulse.state_of(run)
+def held_run() -> RunRow | None:
+    """The run as it was when this page was frozen; None while the page is live."""
+    held = freeze.held(run_id)
+    return queries.run(held.snapshot, run_id) if held else None
 
 
-def draw_standing(version: str) -> None:
+def draw_standing(run: RunRow, version: str) -> None:
     """Everything above the curve."""
-    run, state = held_run()
+    state = pulse.state_of(run)
     held = freeze.held(run_id)
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
@@ -76,26 +76,25 @@ def draw_standing(version: str) -> None:
     stream.draw(run, state, step)
 
 
-def draw_course() -> None:
+def draw_course(run: RunRow) -> None:
     """The curve, and the kernels it is made of."""
-    run, _ = held_run()
     curve_chart.draw(run)
     lineage_strip.draw(run)
     kernels_table.draw(run)
     error_groups.draw(run)
 
 
-def draw_side(run: RunRow, state: RunState, chosen: str) -> None:
+def draw_side(run: RunRow, state: RunState, held: RunRow, chosen: str) -> None:
     """The open kernel, if any, and the controls; those are never frozen."""
     with st.container(), freeze.view(run_id):
         if chosen:
             st.session_state[f"looked_at:{run_id}"] = chosen
-            kernel_panel.draw(run, chosen)
+            kernel_panel.draw(held, chosen)
     steering_panel.draw(run, state)
     spending.draw(run, state)
     command_list.draw(run)
     with freeze.view(run_id):
-        step_feed.draw(held_run()[0])
+        step_feed.draw(held)
 
 
 def open_tab(address: str) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import candidate_header, diff, explain, explain_step, index, selection, texts, wording
+from pages.parts import candidate_header, client, diff, explain, explain_step, index, selection, texts, wording
 from storage import queries
 from storage.queries import AttemptRow, CandidateRow, NeighbourRow, RunRow
 
 SHORT = 12  # changed lines that need no scrolling of their own
+
+_reveal = st.components.v2.component(
+    "tilewright_reveal", html='<span class="reveal"\n hidden></span>', js=client.read("reveal.js")
+)
 
 
 def draw(run: RunRow, candidate_id: str) -> None:
@@ -18,6 +22,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
         place = queries.neighbours(db, run.run_id, candidate_id)
         kernel = queries.candidate(db, run.run_id, candidate_id)
         _head(run, kernel, place)
+        _reveal(data={"id": candidate_id}, key="reveal", height=1)
         if kernel is None:
             st.info(f"This run has no kernel **{wording.plain(candidate_id)}** so far.", icon=":material/search_off:")
             return
