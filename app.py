@@ -21,6 +21,8 @@ from storage.database import DatabaseError
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Own the index while the server lives. Engines are not touched: they outlive it."""
+    # While many journals are read, a page would wait 5 ms for its turn at each of a thousand small things it does.
+    sys.setswitchinterval(0.0005)
     try:
         index.open_index()
     except DatabaseError as error:

@@ -82,7 +82,7 @@ def first_start(home: Path) -> None:
             newest = time.perf_counter() - began
         if fetch(server, "/api/runs?limit=1")["total"] == runs and not metric(server, "tilewright_ingest_lag_bytes"):
             break
-        time.sleep(0.2)
+        time.sleep(1.0)
     size = sum(path.stat().st_size for path in home.glob("runs/*/journal.jsonl")) / 1e6
     tell("first start: 50 runs in the list", newest)
     tell(f"first start: all {runs:,} journals read ({size:.0f} MB)", time.perf_counter() - began)

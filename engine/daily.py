@@ -16,9 +16,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,21 @@ def read_limits(path: Path) -> dict[str, float]:
     if not is_right:
         raise ModelError(f"{path}: [day] takes calls, tokens and cost, each a number")
     return dict(table)
+
+
+def write_limits(path: Path, limits: Mapping[str, float]) -> None:
+    """Set the limits of a day; the file is replaced as a whole, and its former self kept beside it.
+
+    Raises:
+        ModelError: the file cannot be read, so what people wrote there would be lost unseen.
+    """
+    read_limits(path)
+    if path.exists():
+        shutil.copy2(path, path.with_suffix(".toml.before"))
+    lines = [f"{name} = {limits[name]!r}" for name in _WORDS if name in limits]
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text("\n".join(["[day]", *lines]) + "\n", encoding="utf-8")
+    draft.replace(path)
 
 
 def _refusal(spent: Spent, expected: Spent, limits: dict[str, float]) -> str | None:

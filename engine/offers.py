@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine import daily
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
+from storage import read_only
 from storage.attendance import MANUAL
 from storage.folder import home
 from storage.models import ModelRole, for_role
@@ -88,6 +91,25 @@ def spent_today() -> list[tuple[str, float, float]]:
         return Ledger(home()).shares()
     except (ModelError, OSError):
         return []
+
+
+def day_limits() -> dict[str, float]:
+    """The limits of a day by name: calls, tokens, cost (US dollars). Empty when none are set.
+
+    Raises:
+        ModelError: budget.toml cannot be read.
+    """
+    return daily.read_limits(home() / daily.FILE)
+
+
+def set_day_limits(limits: Mapping[str, float]) -> None:
+    """Set the limits of a day for all runs under this home; a limit that is not named is none.
+
+    Raises:
+        EngineError: budget.toml holds something else than limits, or this server only shows runs.
+    """
+    read_only.guard(EngineError, "set limits")
+    daily.write_limits(home() / daily.FILE, limits)
 
 
 def available_toolchains() -> dict[str, str]:

@@ -28,3 +28,4 @@ page = st.navigation(
     position="top",
 )
 page.run()
+login.foot()

@@ -13,6 +13,7 @@ from pages.parts import (
     errors_tab,
     index,
     kernel_actions,
+    keys,
     missing,
     now,
     profile_tab,
@@ -71,6 +72,7 @@ def live() -> None:
         if tab.open:
             with tab:
                 fill(run_id, candidate)
+    st.caption(keys.TOLD.format(tabs=len(TABS)))
 
 
 live()

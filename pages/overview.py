@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, now, pulse, row_actions, runs_filter, runs_table, steer, steering_access
+from pages.parts import alert_list, index, now, pulse, row_actions, runs_filter, runs_table, steer, steering_access
 from storage import folder, queries
 
 PAGE_SIZE = 50
@@ -37,7 +37,7 @@ def live() -> None:
     opened = None
     with place:
         if shown:
-            opened = runs_table.draw(shown, states)
+            opened = runs_table.draw(shown, states, alert_list.of_runs(states))
         else:
             runs_filter.nothing_fits(everything)
     first = (number - 1) * PAGE_SIZE + 1

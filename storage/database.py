@@ -64,12 +64,16 @@ class Database:
     @contextlib.contextmanager
     def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor of the calling thread's own; it sees what is committed."""
-        with self._cursors:
-            cursor = self._connection.cursor()
+        cursor = self.open_cursor()
         try:
             yield cursor
         finally:
             cursor.close()
+
+    def open_cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor for the caller to close."""
+        with self._cursors:
+            return self._connection.cursor()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
@@ -98,6 +102,11 @@ class Database:
     def run_version(self, run_id: str) -> int:
         """The same for one run; 0 while nothing has changed since the index was opened."""
         return self._versions.get(run_id, 0)
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The versions of all runs that have changed since the index was opened."""
+        return self._versions
 
     def mark_changed(self, run_ids: Iterable[str]) -> None:
         """Tell readers that these runs have new rows."""

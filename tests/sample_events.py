@@ -54,7 +54,7 @@ class Script:
         if ending == "new":
             return
         self.emit(ev.EngineStarted(4242, False))
-        self.emit(ev.LimitMeasured(HardwareLimit("sample device", 40.0, 150.0, 12_582_912, 2_147_483_648)))
+        self.emit(ev.LimitMeasured(HardwareLimit("sample device", 40.0, 2400.0, 12_582_912, 2_147_483_648)))
         last = self.settings.budget.depths
         stop_at = last if ending == "finished" else max(1, last // 2)
         for depth in range(stop_at):

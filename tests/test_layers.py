@@ -1,6 +1,7 @@
 """Imports go down only, and the dashboard stays light."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,10 @@ def test_neither_dashboard_nor_engine_imports_torch_in_its_own_process() -> None
 
 def test_the_loop_can_be_read_in_one_sitting() -> None:
     assert len((ROOT / "engine/loop.py").read_text().splitlines()) < 200
+
+
+def test_each_component_of_the_pages_has_a_name_of_its_own() -> None:
+    text = "\n".join(path.read_text() for path in (ROOT / "pages").rglob("*.py"))
+    names = re.findall(r'v2\.component\(\s*"(\w+)"', text)
+    assert names
+    assert sorted(names) == sorted(set(names))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import candidate_actions, figures, index, keys, replay_mark, speed_of_light, why, wording
+from pages.parts import candidate_actions, figures, index, kernels, keys, replay_mark, speed_of_light, why, wording
 from pages.parts.figures import Figure
 from storage import queries
+from storage.proof import Standing
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
 from storage.records import HardwareLimit, Verdict
 from storage.relative import Relative
@@ -24,9 +25,9 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             query_params={"run": run.run_id},
             width="content",
         )
-        st.subheader(f"Kernel {candidate.number}", anchor=False, width="content")
+        st.title(f"Kernel {candidate.number}", anchor=False, width="content")
         replay_mark.badge(run)
-        _badges(candidate)
+        badges(candidate)
         _flags(run, candidate)
         st.caption(
             f"`{candidate.candidate_id}` · depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
@@ -61,7 +62,8 @@ def _elsewhere(told: ImportRow) -> str:
     return f"{wording.latency(told.latency_ms)}{against}"
 
 
-def _badges(candidate: CandidateRow) -> None:
+def badges(candidate: CandidateRow) -> None:
+    """Verdict and standing, each with its icon."""
     if candidate.verdict is None:
         st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
     else:
@@ -77,10 +79,11 @@ def _badges(candidate: CandidateRow) -> None:
 
 def _flags(run: RunRow, candidate: CandidateRow) -> None:
     """What a person should look at, and the way there."""
-    count = queries.standing_counts(index.current(), run.run_id).get(candidate.candidate_id)
-    if count and count.flagged:
+    proofs = queries.proofs(index.current(), run.run_id, candidate.candidate_id)
+    count = sum(proof.standing is Standing.FLAGGED for proof in proofs)
+    if count:
         st.button(
-            f":orange-badge[:material/flag: {count.flagged} flagged]", key="flagged", type="tertiary",
+            f":orange-badge[:material/flag: {count} flagged]", key="flagged", type="tertiary",
             help="a person should look at this: opens Trust", on_click=_open_trust, width="content",
         )  # fmt: skip
 
@@ -90,7 +93,7 @@ def _open_trust() -> None:
 
 
 def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
-    names = [a.candidate_id for a in queries.attempts(index.current(), run.run_id)]
+    names = [a.candidate_id for a in kernels.attempts(run.run_id)]
     at = names.index(candidate.candidate_id)
     for label, icon, side, other in (
         ("Previous", ":material/chevron_left:", "left", at - 1),
@@ -108,7 +111,7 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
 def _family(run: RunRow, candidate: CandidateRow) -> None:
     if not candidate.parent_id and not candidate.children:
         return
-    numbers = {a.candidate_id: a.number for a in queries.attempts(index.current(), run.run_id)}
+    numbers = {a.candidate_id: a.number for a in kernels.attempts(run.run_id)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         family = [("made from", candidate.parent_id), *(("led to", child) for child in candidate.children[:6])]
         for relation, other in family:

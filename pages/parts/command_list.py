@@ -51,18 +51,23 @@ def wide(run: RunRow, command: CommandRow, has_engine: bool, effects: Mapping[st
     return {
         "what": table.text(words(run, command)[:200], "strong"),
         "who": table.text(command.asked_by or "someone", note=wording.moment(command.asked_at)),
-        "read": table.text(*_later(command, command.acknowledged_at)),
-        "holds": table.text(holds, note=_later(command, command.effective_at)[2]),
+        "read": table.text(*_later(command, command.acknowledged_at, "read")),
+        "holds": table.text(holds, note=_later(command, command.effective_at, "in effect")[2]),
         "state": table.pill(stage(command, has_engine), *_LOOK[stage(command, has_engine)]),
         "effect": table.text(effects.get(command.command_id) or _not_yet(command, has_engine), note=command.note),
     }
 
 
-def _later(command: CommandRow, at: float | None) -> tuple[str, str, str]:
+def _later(command: CommandRow, at: float | None, what: str) -> tuple[str, str, str]:
     """Clock time, tone and how much later than the asking."""
     if at is None:
         return wording.NONE, "muted", ""
-    return wording.clock(at), "", f"after {wording.seconds(max(0.0, at - command.asked_at))}"
+    return wording.clock(at), "", f"{what} {_after(at - command.asked_at)}"
+
+
+def _after(seconds: float) -> str:
+    """A delay with no more digits than matter to a person."""
+    return f"after {wording.seconds(seconds)}" if seconds >= 0.1 else "at once"
 
 
 def _not_yet(command: CommandRow, has_engine: bool) -> str:

@@ -1,66 +1,86 @@
-"""The speed-up curve on the page: gathers its rows, draws it in place, tells which kernel was clicked."""
+"""The speed-up curve on the page: gathers its rows and draws it in place."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import curve, index, plot, wording
+from pages.parts import curve, index, phases, plot, selection, wording
 from storage import folder, queries
 from storage.codec import DecodeError
 from storage.queries import RunRow
+from storage.records import RunSettings
 
-HEIGHT = 440
-ALL_STEPS = 20_000
+# As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
+HEIGHT = "clamp(360px, calc(100vh - 405px), 1100px)"
 
 
-def draw(run: RunRow) -> str | None:
-    """Draw the curve; the id of the kernel clicked just now, if any."""
-    rows = gather(run)
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+def draw(run: RunRow) -> None:
+    """Draw the curve; a click on it is told through `selection`."""
+    rows = gather(run, selection.marked(run.run_id))
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="curve_head"
+    ):
         st.markdown("#### Speed-up by depth", width="content")
         scale = st.segmented_control(
             "Scale", ["log", "linear"], default="log", required=True, key="scale", label_visibility="collapsed"
         )
-    is_log = scale != "linear"
-    figure = curve.figure(rows, is_log, run.run_id)
-    return plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
+    figure = curve.figure(rows, scale != "linear", run.run_id)
+    plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
+    if shown := _left_out(rows):
+        st.caption(shown)
 
 
-def gather(run: RunRow) -> curve.CurveRows:
+def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
     """Everything the curve shows of one run."""
     db = index.current()
-    attempts = queries.attempts(db, run.run_id)
-    steps = queries.steps(db, run.run_id, limit=ALL_STEPS)
+    points = queries.points(db, run.run_id, selected_id)
     limit = queries.limit(db, run.run_id)
-    baseline = next((a.baseline_latency_ms for a in reversed(attempts) if a.baseline_latency_ms), None)
+    baseline = next((p.baseline_latency_ms for p in reversed(points) if p.baseline_latency_ms), None)
+    settings = _settings(run.run_id)
+    seen, switch = queries.exposures(db, run.run_id), queries.switches(db, run.run_id).expose
+    last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return curve.CurveRows(
-        attempts=attempts,
-        depths=queries.depths(db, run.run_id),
+        points=points,
+        failures=queries.failures(db, run.run_id, selected_id),
+        unapplied=queries.unapplied(db, run.run_id),
+        beam=queries.beam(db, run.run_id),
+        rises=queries.rises(db, run.run_id),
+        phases=phases.phases(seen, switch, settings.expose_from_depth if settings else None, last),
         steering=queries.steering_marks(db, run.run_id),
-        unapplied=[s for s in steps if s.outcome == "patch_failed"],
+        kernels=run.attempts,
         budget_depths=run.depths,
         limit_speedup=baseline / limit.limit_ms if baseline and limit and limit.limit_ms else None,
-        target_speedup=_target(run.run_id),
-        selected_id=st.session_state.get(f"looked_at:{run.run_id}", ""),
+        target_speedup=settings.budget.target_speedup if settings else None,
+        selected_id=selected_id,
         second=queries.baseline(db, run.run_id),
     )
 
 
 def name(run: RunRow, rows: curve.CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    timed = sum(a.speedup is not None for a in rows.attempts)
     best = f"best {wording.speedup(run.best_speedup)}" if run.best_speedup else "no correct kernel yet"
     second = (
         f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
     )
     return (
-        f"Speed-up by depth: {len(rows.attempts)} kernels, {timed} correct and timed, {best}{second}. "
+        f"Speed-up by depth: {rows.kernels:,} kernels, {run.passed:,} correct, {best}{second}. "
         "Every point is also a row of the kernels table."
     )
 
 
-def _target(run_id: str) -> float | None:
+def _left_out(rows: curve.CurveRows) -> str:
+    """That a long run's curve does not draw every kernel; empty where it does."""
+    marks = len(rows.points) + len(rows.failures)
+    if rows.kernels <= queries.FEW_POINTS:
+        return ""
+    return (
+        f"{rows.kernels:,} kernels drawn as {marks:,} marks: of each column of pixels the fastest and the slowest, and "
+        "each way to fail with its count. The table has them all."
+    )
+
+
+def _settings(run_id: str) -> RunSettings | None:
     try:
-        return folder.find_run(run_id).read_settings().budget.target_speedup
+        return folder.find_run(run_id).read_settings()
     except (FileNotFoundError, DecodeError):
         return None

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import diff, gone, index, line_pairs, texts, wording
-from storage import queries
+from pages.parts import diff, gone, kernels, line_pairs, texts, wording
 from storage.queries import AttemptRow, CandidateRow
+
+MOST_CHOICES = 400
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """Choose the other side, then show the diff."""
-    others = {a.candidate_id: a for a in queries.attempts(index.current(), run_id)}
+    others = near(candidate, kernels.attempts(run_id), st.query_params.get("against", ""))
     others.pop(candidate.candidate_id, None)
     if not others:
         st.caption(
@@ -26,12 +27,29 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     sides = [(label(other, candidate), old), (f"kernel {candidate.number}", new)]
     (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
     _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
+    if len(others) < len(kernels.attempts(run_id)) - 1:
+        st.caption(
+            f"The list has {len(others):,} of {len(kernels.attempts(run_id)):,} kernels, those nearest to this one."
+        )
     for text in (old, new):
         if text.is_gone:
             gone.draw(text, "source")
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
     diff.draw(old.text, new.text, (old_name, new_name), key=key)
+
+
+def near(candidate: CandidateRow, attempts: Sequence[AttemptRow], asked: str) -> dict[str, AttemptRow]:
+    """The kernels to choose from: of a long run those nearest to this one, its relations, the best and the one asked
+    for."""
+    if len(attempts) <= MOST_CHOICES:
+        return {a.candidate_id: a for a in attempts}
+    wanted = {candidate.parent_id, candidate.base_id, asked}
+    return {
+        a.candidate_id: a
+        for a in attempts
+        if abs(a.number - candidate.number) <= MOST_CHOICES // 2 or a.is_best or a.candidate_id in wanted
+    }
 
 
 def shortcuts(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> dict[str, str]:

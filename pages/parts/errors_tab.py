@@ -7,7 +7,7 @@ import re
 
 import streamlit as st
 
-from pages.parts import client, compiler_log, heat_words, index, mended, table, wording
+from pages.parts import client, compiler_log, heat_words, index, kernels, mended, table, wording
 from storage import queries
 from storage.queries import CandidateRow, CorrectnessErrorRow, EvaluationRow
 
@@ -35,7 +35,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     for error in errors:
         _mismatch(error, evaluation)
     compiler_log.draw(run_id, candidate, evaluation)
-    mended.draw(run_id, candidate, queries.attempts(db, run_id))
+    mended.draw(run_id, candidate, kernels.attempts(run_id))
 
 
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:

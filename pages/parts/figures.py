@@ -10,7 +10,7 @@ import streamlit as st
 from pages.parts import client
 
 _figures = st.components.v2.component(
-    "tilewright_figures",
+    "tilewright_figure_row",
     html='<dl class="row"></dl>',
     css=client.read("figures.css"),
     js=client.read("figures.js"),

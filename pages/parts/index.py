@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,7 @@ class Index:
 
 
 _opened: list[Index] = []
+_looked_at: ContextVar[Database | None] = ContextVar("looked_at", default=None)
 
 
 def open_index(home: Path | None = None) -> Index:
@@ -43,8 +47,18 @@ def close_index() -> None:
 
 
 def current() -> Database:
-    """The open database."""
-    return _opened[-1].database
+    """The open database, or the one that `looking_at` has put in its place."""
+    return _looked_at.get() or _opened[-1].database
+
+
+@contextlib.contextmanager
+def looking_at(db: Database | None) -> Iterator[None]:
+    """Everything drawn inside is drawn from this database; None changes nothing."""
+    token = _looked_at.set(db or _looked_at.get())
+    try:
+        yield
+    finally:
+        _looked_at.reset(token)
 
 
 def ingest() -> Ingest:

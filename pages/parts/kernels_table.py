@@ -1,15 +1,15 @@
-"""Every kernel of a run, newest first: what it is, what became of it."""
+"""A run's kernels, newest first and page by page: what each is, what became of it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, table, wording
+from pages.parts import index, selection, table, wording
 from storage import queries
-from storage.queries import AttemptRow, RunRow, StandingCount
+from storage.queries import AttemptRow, KernelFilter, RunRow, StandingCount
 from storage.records import Verdict
 
-SHORT = 12
+PAGE_SIZE = 20
 REASON_LENGTH = 110
 COLUMNS = [
     table.Column("number", "Kernel"),
@@ -23,31 +23,52 @@ COLUMNS = [
 
 
 def draw(run: RunRow) -> str | None:
-    """Draw the table; the id of the kernel opened just now, if any, with `#Trust` after it when its flags were."""
-    found = queries.attempts(index.current(), run.run_id)
-    st.markdown(f"#### Kernels :gray[{len(found):,}]")
-    if not found:
+    """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
+    st.markdown(f"#### Kernels :gray[{run.attempts:,}]")
+    if not run.attempts:
         st.caption("No kernel has been written yet. The first one appears here as soon as the model's reply is read.")
         return None
-    is_long = len(found) > SHORT
-    is_open = is_long and st.session_state.get("all_kernels", False)
-    shown = found[::-1] if is_open or not is_long else found[::-1][:SHORT]
-    numbers = {a.candidate_id: a.number for a in found}
-    flags = queries.standing_counts(index.current(), run.run_id)
-    rows = [
-        table.Row(a.candidate_id, cells(a, numbers.get(a.parent_id or ""), flags.get(a.candidate_id)), address(a))
-        for a in shown
-    ]
-    selected = st.session_state.get(f"looked_at:{run.run_id}", "")
+    wanted = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
+    db = index.current()
+    total = queries.count_kernels(db, run.run_id, wanted)
+    if not total:
+        st.caption(f"No kernel of {run.attempts:,} is like that.")
+        return None
+    number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
+    shown = queries.kernels(db, run.run_id, wanted, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
+    rows = [table.Row(k.candidate_id, cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
+    selected = selection.marked(run.run_id)
     opened = table.draw("Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected)
-    if is_long:
-        st.toggle(f"show all {len(found):,} (newest {len(shown)} shown)", key="all_kernels")
+    _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
 
 
+def _filter() -> KernelFilter:
+    """What the person wants to see of many kernels."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        verdict = st.selectbox(
+            "Verdict", list(Verdict), index=None, format_func=wording.VERDICT_NAME.__getitem__, key="kernels_verdict",
+            placeholder="any verdict", label_visibility="collapsed", width=190,
+        )  # fmt: skip
+        text = st.text_input(
+            "Find kernels", key="kernels_text", placeholder="number, change or message", label_visibility="collapsed",
+            width=280,
+        )  # fmt: skip
+    return KernelFilter(verdict, text)
+
+
+def _pages(run: RunRow, total: int, first: int, count: int) -> None:
+    if total > PAGE_SIZE:
+        st.pagination(-(-total // PAGE_SIZE), key="kernels_page")
+    of_all = f" that are like that, of {run.attempts:,}" if total < run.attempts else ""
+    if run.attempts > PAGE_SIZE:
+        st.caption(f"showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
+
+
 def address(a: AttemptRow) -> str:
-    """Deep link of a kernel."""
-    return f"candidate?run={a.run_id}&candidate={a.candidate_id}"
+    """Deep link of a kernel, beside its run's curve."""
+    return f"run?run={a.run_id}&candidate={a.candidate_id}"
 
 
 def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
@@ -56,7 +77,8 @@ def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dic
     badges += [table.pill("kept", "blue")] if a.is_accepted and not a.is_best else []
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if count and count.flagged:
-        opens, href = f"{a.candidate_id}#Trust", f"{address(a)}&tab=Trust"
+        opens = f"{a.candidate_id}#Trust"
+        href = f"candidate?run={a.run_id}&candidate={a.candidate_id}&tab=Trust"
         badges.append(table.badge(f"{count.flagged} flagged", "orange", "flagged", opens, href))
     return {
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),

@@ -1,8 +1,9 @@
-"""The handful of numbers that say how a run stands."""
+"""How a run stands, readable from across the room: state, best speed-up, headroom, and the handful of other numbers."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import streamlit as st
 
@@ -10,6 +11,8 @@ from pages.parts import client, index, speed_of_light, wording
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
+
+ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
 
 _figures = st.components.v2.component(
     "tilewright_figures",
@@ -20,47 +23,77 @@ _figures = st.components.v2.component(
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """Best speed-up first and large, the rest as a grid."""
+    """State and best speed-up first and large, then the headroom, then the rest."""
     judged = run.passed + run.failed
-    best = {
-        "label": "Best speed-up",
-        "value": wording.speedup(run.best_speedup, _noise(run)),
-        "second": _second(run),
-        "note": _best_note(run),
+    failed = wording.cut(run.last_error, 200) if run.last_error else ""
+    others = [
+        ("Kernels", wording.count(run.attempts), "", ""),
+        (
+            "Correct",
+            f"{round(100 * run.passed / judged)} %" if judged else wording.NONE,
+            f"{run.passed:,} of {judged:,}",
+            f"last failure: {failed}" if failed else "",
+        ),
+        ("Model calls", wording.count(run.model_calls), "", ""),
+        ("Tokens", wording.tokens(run.tokens), "", ""),
+        ("Cost", wording.cost(run.cost_usd), "", ""),
+    ]
+    items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
+    began = run.started_at or run.created_at
+    clock = {"since": began, "until": _until(run, state), "note": f"from {wording.moment(began)}"}
+    shown = {"state": _state(run, state), "best": _best(run), "headroom": headroom(run), "items": items, "clock": clock}
+    _figures(data=shown | {"server_now": time.time()}, key="figures")
+
+
+def _state(run: RunRow, state: RunState) -> dict[str, str]:
+    return {
+        "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
+        "note": f"depth {run.depth if run.depth is not None else 0} of {run.depths}",
+    }  # fmt: skip
+
+
+def _best(run: RunRow) -> dict[str, str]:
+    noise = noise_of(run)
+    measured = f"{wording.plus_minus(noise)} · {wording.latency(run.best_latency_ms)}"
+    return {
+        "label": "Best speed-up over eager PyTorch",
+        "value": wording.speedup(run.best_speedup, noise),
+        "note": "no correct kernel yet" if run.best_speedup is None else measured,
+        "second": _second(run, noise),
         "tone": "good" if run.best_low and run.best_low > 1 else "",
     }
-    others = [
-        ("Depth", f"{run.depth if run.depth is not None else 0} / {run.depths}", ""),
-        ("Kernels", wording.count(run.attempts), ""),
-        ("Correct", f"{round(100 * run.passed / judged)} %" if judged else wording.NONE, f"{run.passed} of {judged}"),
-        ("Model calls", wording.count(run.model_calls), ""),
-        ("Tokens", wording.tokens(run.tokens), ""),
-        ("Cost", wording.cost(run.cost_usd), ""),
-    ]
-    items = [best, *({"label": label, "value": value, "note": note} for label, value, note in others)]
-    clock = {"since": run.started_at or run.created_at, "until": _until(run, state)}
-    _figures(data={"items": items, "clock": clock, "server_now": time.time()}, key="figures")
 
 
-def _noise(run: RunRow) -> float | None:
+def headroom(run: RunRow) -> dict[str, Any]:
+    """How much of the hardware's limit the best kernel has reached, and what is left."""
+    limit = queries.limit(index.current(), run.run_id)
+    share = speed_of_light.share(limit, run.best_latency_ms)
+    label = "Hardware limit"
+    if limit is None:
+        return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
+    told = speed_of_light.sentence(limit, run.best_latency_ms)
+    if share is None:
+        note = f"no kernel takes less than {wording.latency(limit.limit_ms)}"
+        return {"label": label, "value": wording.NONE, "note": note, "share": None, "title": told}
+    left = f"up to {wording.significant(1 / share, 2)}× left" if share < 0.995 else "nothing left"
+    if share > ABOVE:
+        left = "faster than the limit as it was measured"
+    value = f"{speed_of_light.percent(limit, run.best_latency_ms)} of the limit"
+    return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": told}
+
+
+def noise_of(run: RunRow) -> float | None:
+    """Relative noise of the best speed-up: half its 95 % interval."""
     if run.best_speedup is None or run.best_low is None or run.best_high is None:
         return None
     return (run.best_high - run.best_low) / 2 / run.best_speedup
 
 
-def _second(run: RunRow) -> str:
+def _second(run: RunRow, noise: float | None) -> str:
     """The best kernel over the further baseline; empty where there is none."""
     baseline = queries.baseline(index.current(), run.run_id)
-    found = baseline.under(run.best_speedup, _noise(run)) if baseline else None
+    found = baseline.under(run.best_speedup, noise) if baseline else None
     return wording.over(found, baseline.name) if found and baseline else ""
-
-
-def _best_note(run: RunRow) -> str:
-    if run.best_speedup is None:
-        return "no correct kernel yet"
-    limit = queries.limit(index.current(), run.run_id)
-    reached = f" · {speed_of_light.percent(limit, run.best_latency_ms)} of the hardware limit" if limit else ""
-    return f"{wording.plus_minus(_noise(run))} · {wording.latency(run.best_latency_ms)}{reached}"
 
 
 def _until(run: RunRow, state: RunState) -> float | None:

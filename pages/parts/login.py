@@ -14,7 +14,6 @@ def pass_or_stop() -> None:
         return
     user = st.user.to_dict()
     if access.is_welcome(user):
-        _name_and_leave()
         return
     with st.container(border=True, horizontal_alignment="center"):
         st.title("Tilewright", anchor=False, text_alignment="center")
@@ -41,7 +40,9 @@ def _log_in() -> None:
         st.error(wording.plain(str(error)), icon=":material/error:")
 
 
-def _name_and_leave() -> None:
-    with st.sidebar:
-        st.caption(f":material/person: {wording.plain(access.person())}")
-        st.button("Log out", icon=":material/logout:", on_click=st.logout, key="log_out")
+def foot() -> None:
+    """Who looks, and the way out; nothing where no login is configured."""
+    if access.is_login_wanted():
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
+            st.caption(f":material/person: {wording.plain(access.person())}", width="content")
+            st.button("Log out", icon=":material/logout:", on_click=st.logout, type="tertiary", key="log_out")

@@ -10,16 +10,18 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.line_names import TEXT_PX, Place, Scale, places
+from pages.parts.phases import Phase
 from storage.queries import BaselineRow, SteeringMark
 from storage.records import CommandKind
 
 Shape = dict[str, Any]
+LANE_TOP, RIBBON = 0.12, 0.94  # the parts of the chart's height: failures below the one, phases above the other
 LANE: Shape = {
-    "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": 0.12, "layer": "below",
+    "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
-HEIGHT_PX = 284  # of the axis in a chart as high as the page draws it
+HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +64,36 @@ def reference_lines(
     return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
 
 
-def exposure_bands(depths: Sequence[int]) -> list[Shape]:
-    """Shaded where the model was shown a profile; neighbouring depths make one band, named once."""
-    bands: list[list[int]] = []
-    for depth in sorted(set(depths)):
-        if bands and depth == bands[-1][1] + 1:
-            bands[-1][1] = depth
-        else:
-            bands.append([depth, depth])
-    label = {
-        "text": "model sees profiles",
-        "textposition": "top left",
-        "font": {"size": 10, "color": "@violet-text-color"},
-    }
-    return [
-        {"type": "rect", "xref": "x", "x0": first - 0.7, "x1": last + 0.3, "yref": "paper", "y0": 0.12, "y1": 1,
-         "layer": "below", "fillcolor": "@violet-background-color/60", "line": {"width": 0}, "label": label}
-        for first, last in bands
-    ]  # fmt: skip
+def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
+    """A ribbon over the chart that names the phases, and a tint under the profile-guided ones.
+
+    Each name comes in several lengths: the browser, which knows how wide the chart is, takes the longest that fits.
+    """
+    shapes: list[Shape] = []
+    for i, phase in enumerate(phases):
+        tone = "violet" if phase.is_profile_guided else "blue"
+        x0, x1 = phase.first - 0.7 if phase.first else -0.75, phase.last + 0.3
+        goes_on = i > 0 and phases[i - 1].is_profile_guided is phase.is_profile_guided
+        label = {
+            "texts": [] if goes_on else _lengths(phase),
+            "textposition": "middle center",
+            "font": {"size": 11, "color": f"@{tone}-text-color"},
+        }
+        across = {"type": "rect", "xref": "x", "x0": x0, "x1": x1, "yref": "paper", "line": {"width": 0}}
+        faint = 45 if phase.is_planned else 100
+        shapes.append(across | {"y0": RIBBON, "y1": 1, "layer": "below", "label": label,
+                                "fillcolor": f"@{tone}-background-color/{faint}"})  # fmt: skip
+        if phase.is_profile_guided and not phase.is_planned:
+            shapes.append(across | {"y0": LANE_TOP, "y1": RIBBON, "layer": "below",
+                                    "fillcolor": "@violet-background-color/45"})  # fmt: skip
+    return shapes
+
+
+def _lengths(phase: Phase) -> list[str]:
+    """The phase's name, the longest first."""
+    short = "profile-guided" if phase.is_profile_guided else "structural"
+    planned = [f"{phase.name}, planned"] if phase.is_planned else []
+    return [*planned, phase.name, short, short.split("-")[0], ""]
 
 
 def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
@@ -92,7 +106,7 @@ def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Sha
     for depth, marks in by_depth.items():
         verbs = list(dict.fromkeys(wording.COMMAND_NAME[mark.kind] for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
-                       "yref": "paper", "y0": 0, "y1": 1,
+                       "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
         notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": 0.17, "text": f"⚑ {', '.join(verbs)}",
                       "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
@@ -119,9 +133,10 @@ def _note(line: Line, place: Place) -> Shape:
 
 
 def _edge_note(line: Line, top: float, number: int) -> Shape:
-    return {"xref": "paper", "x": 1, "yref": "paper", "y": 1, "yshift": number * TEXT_PX,
+    """Inside the chart, under the ribbon: over it stands the legend."""
+    return {"xref": "paper", "x": 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
             "text": f"{line.text} {'↑' if line.value > top else '↓'}", "showarrow": False, "xanchor": "right",
-            "yanchor": "bottom", "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+            "yanchor": "top", "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
 
 
 def in_log_units(notes: Sequence[Shape]) -> list[Shape]:

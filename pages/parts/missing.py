@@ -27,6 +27,7 @@ def run(run_id: str, version: str) -> None:
 
 def candidate(run_id: str, candidate_id: str) -> None:
     """The run is known, the kernel is not."""
+    st.title("Kernel", anchor=False)
     st.warning(
         f"This run has no kernel **{wording.plain(candidate_id) or 'without a name'}**.", icon=":material/search_off:"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -15,9 +15,14 @@ EVERY_MS = 500
 
 _now = st.components.v2.component(
     "tilewright_now",
-    html="""<div class="now" role="status" aria-label="What the engine is doing">
-    <span class="text"></span><span class="clock"></span><span class="detail"></span>
-    <ol class="pipeline" aria-label="Steps of the loop"></ol></div>""",
+    html="""<div class="now" role="group" aria-label="What the engine is doing">
+    <span class="text" role="status"></span><span class="clock"></span><span class="usual"></span>
+    <span class="detail"></span>
+    <ol class="pipeline" aria-label="Stages of this kernel"></ol>
+    <span class="tools"><button class="fresh" hidden></button>
+    <label>refresh <select class="pace" aria-label="Refresh every">
+    <option value="500">0.5 s</option><option value="2000">2 s</option><option value="10000">10 s</option>
+    </select></label></span></div>""",
     css=client.read("now.css"),
     js=client.read("now.js"),
 )
@@ -28,22 +33,46 @@ def watch(run_ids: Sequence[str], is_overview: bool, version: str) -> None:
     _mount(run_ids, is_overview, version, {})
 
 
-def draw(run: RunRow, state: RunState, step: StepRow | None, version: str) -> None:
-    """The bar above the curve; also watches."""
+def draw(
+    run: RunRow,
+    state: RunState,
+    step: StepRow | None,
+    version: str,
+    usual_s: float | None = None,
+    held_seq: int | None = None,
+    go_live: Callable[[], None] = lambda: None,
+) -> None:
+    """The bar above the curve; also watches.
+
+    `usual_s` is how long such a step has taken in this run. A page that is held, as of event `held_seq`, is not drawn
+    again: the bar counts what is new since, and offers to go live.
+    """
+    is_running = step is not None and state is RunState.RUNNING
     texts: dict[str, object] = {
         "text": _text(run, state, step),
         "detail": _detail(run, state, step),
         "tone": wording.STATE_TONE[state],
-        "active": str(step.kind) if step and state is RunState.RUNNING else "",
-        "since": step.started_at if step and state is RunState.RUNNING else None,
+        "active": str(step.kind) if step and is_running else "",
+        "since": step.started_at if step and is_running else None,
+        "usual_s": usual_s if is_running else None,
+        "held_seq": held_seq,
     }
-    _mount([run.run_id], False, version, texts)
+    _mount([run.run_id], False, version, texts, go_live)
 
 
-def _mount(run_ids: Sequence[str], is_overview: bool, version: str, texts: dict[str, object]) -> None:
-    shown = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None} | texts
+def _mount(
+    run_ids: Sequence[str],
+    is_overview: bool,
+    version: str,
+    texts: dict[str, object],
+    go_live: Callable[[], None] = lambda: None,
+) -> None:
+    shown = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None, "held_seq": None}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": version, "every_ms": EVERY_MS}
-    _now(data=shown | watched | {"server_now": time.time()}, key="now", on_pulse_change=lambda: None)
+    _now(
+        data=shown | texts | watched | {"server_now": time.time()}, key="now",
+        on_pulse_change=lambda: None, on_live_change=go_live,
+    )  # fmt: skip
 
 
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:

@@ -14,6 +14,7 @@ from pages.parts import (
     bars,
     gone,
     index,
+    kernels,
     launches_table,
     machine_use,
     metric_deltas,
@@ -45,7 +46,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     if profile is None or profile.failure:
         profile_wanted.draw(run_id, candidate, profile)
         return
-    attempts = queries.attempts(db, run_id)
+    attempts = kernels.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)

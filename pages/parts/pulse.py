@@ -12,6 +12,7 @@ from storage.queries import RunRow
 from storage.records import RunState
 
 STARTING_S = 20.0
+SILENT_S = 900.0
 
 
 def version(run_ids: Sequence[str], is_overview: bool) -> str:
@@ -22,8 +23,18 @@ def version(run_ids: Sequence[str], is_overview: bool) -> str:
 
 
 def engines(run_ids: Sequence[str]) -> str:
-    """One sign per run: has it an engine?"""
-    return "".join("+" if has_engine(name) else "-" for name in run_ids)
+    """One sign per run: has it an engine, and has that one been silent for long?"""
+    return "".join(_sign(name) for name in run_ids)
+
+
+def _sign(run_id: str) -> str:
+    if not has_engine(run_id):
+        return "-"
+    try:
+        silent_s = time.time() - RunFolder(runs_folder() / run_id).journal_file.stat().st_mtime
+    except OSError:
+        return "+"
+    return "!" if silent_s > SILENT_S else "+"
 
 
 def has_engine(run_id: str) -> bool:

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from pages.parts import api, pulse
-from storage import folder
+from pages.parts import api, index, pulse
+from storage import folder, queries
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
 _plotly = find_spec("plotly")
@@ -19,9 +19,16 @@ CHUNK = 64_000
 
 
 def get_pulse(request: Request) -> Response:
-    """The version of what a page shows; `runs` are ids separated by commas, empty for the overview."""
+    """The version of what a page shows; `runs` are ids separated by commas, empty for the overview.
+
+    With `since`, the number of an event, also how many of the first run's events came after it.
+    """
     runs = [name for name in request.query_params.get("runs", "").split(",") if name]
-    return JSONResponse({"version": pulse.version(runs, is_overview="overview" in request.query_params)})
+    answer: dict[str, object] = {"version": pulse.version(runs, is_overview="overview" in request.query_params)}
+    since = request.query_params.get("since", "")
+    if runs and since.isascii() and since.isdecimal() and len(since) < 19:
+        answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))
+    return JSONResponse(answer)
 
 
 def get_stream(request: Request) -> Response:

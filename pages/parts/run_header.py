@@ -6,27 +6,29 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, replay_mark, run_menu, steering_access, wording
+from pages.parts import alert_list, freeze, index, key_help, replay_mark, run_menu, steer, steering_access, wording
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """Title, state, what is run on what; a resume button where work was left."""
+    """Title, state, what is run on what; alerts, freeze and keys; a resume button where work was left."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-        st.subheader(run.title.capitalize(), anchor=False, width="content")
-        st.badge(str(state), icon=wording.STATE_ICON[state], color=wording.STATE_TONE[state])
+        st.title(run.title.capitalize(), anchor=False, width="content")
         replay_mark.badge(run)
         if run.is_demo:
             st.badge("demo", color="gray", help="recorded replies; everything else really happens")
+        _divergence(run)
         st.caption(
-            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)} · "
-            f"started {wording.moment(run.started_at or run.created_at)}",
-            width="content",
+            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)}", width="content"
         )
         problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
+        st.space("stretch")
+        alert_list.draw(run, state)
+        freeze.button(run.run_id)
+        key_help.draw()
         run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
@@ -34,7 +36,6 @@ def draw(run: RunRow, state: RunState) -> None:
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         _alert(run, state)
-        _divergence(run)
 
 
 def _alert(run: RunRow, state: RunState) -> None:
@@ -56,10 +57,8 @@ def _divergence(run: RunRow) -> None:
     found = queries.divergences(index.current(), run.run_id)
     if found:
         count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
-        st.info(
-            f"**This run has left its recording.** {wording.plain(found[-1].reason)}{count}",
-            icon=":material/alt_route:",
-        )
+        told = f"This run has left its recording. {wording.plain(found[-1].reason)}{count}"
+        st.badge("left its recording", icon=":material/alt_route:", color="blue", help=told)
 
 
 def _offer_resume(run: RunRow, state: RunState) -> str:
@@ -73,5 +72,5 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         return str(error)
-    st.toast("An engine took the run up again.", icon=":material/play_arrow:")
+    steer.say("An engine took the run up again.", ":material/play_arrow:")
     return ""

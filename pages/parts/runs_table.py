@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import row_actions, table, wording
+from pages.parts import alert_list, row_actions, table, wording
+from pages.parts.alerts import Alert
 from storage.queries import RunRow, StateCount
 from storage.records import RunState
 
@@ -24,9 +25,12 @@ COLUMNS = [
 TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 
 
-def draw(shown: Sequence[RunRow], states: Mapping[str, RunState]) -> str | None:
+def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], alerts: Mapping[str, Sequence[Alert]]) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button in its row asks for, if any."""
-    rows = [table.Row(run.run_id, _cells(run, states[run.run_id]), f"run?run={run.run_id}") for run in shown]
+    rows = [
+        table.Row(run.run_id, _cells(run, states[run.run_id], alerts.get(run.run_id, ())), f"run?run={run.run_id}")
+        for run in shown
+    ]
     return table.draw("Runs", COLUMNS, rows, key="runs", is_cards=True)
 
 
@@ -44,9 +48,10 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
     st.markdown("  ".join(parts))
 
 
-def _cells(run: RunRow, state: RunState) -> dict[str, table.Cell]:
+def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, table.Cell]:
+    badges = _kind(run) + alert_list.badge(alerts)
     return {
-        "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", _kind(run)),
+        "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
             run.state_reason, _why(run, state), row_actions.cells(run, state),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, steer, steering_access, wording
+from pages.parts import day_limits, index, limits_form, steer, steering_access, wording
 from storage import folder, queries
 from storage.queries import AllowanceRow, RunRow, SpendingRow
 from storage.records import CommandKind, RunState
@@ -37,6 +37,7 @@ def draw(run: RunRow, state: RunState) -> None:
             st.caption("What a replay tells of was spent by the run itself, and is not counted again.")
         elif steering_access.is_allowed():
             _other_limits(run, state, allowed)
+            day_limits.draw()
 
 
 def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
@@ -81,24 +82,9 @@ def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
     is_over = state.is_finished or state is RunState.LOST
     label = "Continue with more budget" if is_over else "Change the limits"
     with st.popover(label, icon=":material/add_card:", width="stretch"):
-        st.caption("What is left empty stays as it is. A number is the new limit of the whole run, not an addition.")
-        first, second = st.columns(2)
-        given = {
-            "depths": first.number_input("Depths", 1, value=None, placeholder=str(allowed.depths), key="more_depths"),
-            "calls": second.number_input("Model calls", 1, value=None, key="more_calls", placeholder=_now(allowed, 0)),
-            "tokens": first.number_input("Tokens", 1, value=None, key="more_tokens", placeholder=_now(allowed, 1)),
-            "cost": second.number_input("US dollars", 0.01, value=None, key="more_cost", placeholder=_now(allowed, 2)),
-            "minutes": first.number_input("Minutes", 1, value=None, key="more_minutes", placeholder=_now(allowed, 3)),
-        }
-        text = " ".join(f"{name}={value}" for name, value in given.items() if value is not None)
+        text = limits_form.draw(run, allowed)
         if st.button(label, key="more_budget", type="primary", disabled=not text):
             _set(run, text, is_over)
-
-
-def _now(allowed: AllowanceRow, number: int) -> str:
-    minutes = None if allowed.max_wall_s is None else allowed.max_wall_s / 60
-    value = (allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, minutes)[number]
-    return "no limit" if value is None else f"{value:g}"
 
 
 def _set(run: RunRow, text: str, is_over: bool) -> None:

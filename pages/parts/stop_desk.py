@@ -35,7 +35,7 @@ def draw(run: RunRow, state: RunState) -> None:
     if state.is_finished or state is RunState.LOST or not asked or asked[-1].refused_at is not None:
         return
     began = queries.engine_began(index.current(), run.run_id)
-    if began is None or asked[-1].asked_at >= began:
+    if began is None or (asked[-1].acknowledged_at or asked[-1].asked_at) >= began:
         _watch(run, asked[-1])
 
 

@@ -1,4 +1,4 @@
-"""The reply streaming in while the model writes."""
+"""The reply streaming in while the model writes: its last line at once, all of it on demand."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ WRITING = (StepKind.SYNTHESISE, StepKind.OPTIMISE, StepKind.DIAGNOSE, StepKind.R
 
 _stream = st.components.v2.component(
     "tilewright_stream",
-    html='<div class="stream"><div class="title"></div>\n'
-    '<pre tabindex="0" aria-label="Reply being written"></pre></div>',
+    html='<div class="stream"><span class="title"></span>\n<pre tabindex="0" aria-label="Reply being written"></pre>'
+    '<button aria-expanded="false">whole reply</button></div>',
     css=client.read("stream.css"),
     js=client.read("stream.js"),
 )
 
 
 def draw(run: RunRow, state: RunState, step: StepRow | None) -> None:
-    """A box that follows the reply; gone once the run is over."""
+    """A line that follows the reply and unfolds; gone once the run is over."""
     if state.is_finished or state is RunState.LOST:
         return
     is_writing = state is RunState.RUNNING and step is not None and step.kind in WRITING

@@ -1,4 +1,4 @@
-"""Everything that happened in a run as sentences, in one order: steps, depths, commands, states, failed calls."""
+"""Everything that happened in a run as sentences, in one order: steps, depths, commands, states, calls and the rest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from storage.database import Database
 from storage.queries import fetch
+from storage.queries.feed_news import NEWS
 from storage.queries.steps import steps
 
 
@@ -19,6 +20,15 @@ class FeedKind(StrEnum):
     STATE = "state"
     WARNING = "warning"
     CALL = "call"
+    BASELINE = "baseline"
+    LIMIT = "limit"
+    CLASS = "class"
+    BUDGET = "budget"
+    QUESTION = "question"
+    LEAVE = "leave"
+    REPLAY = "replay"
+    IMPORT = "import"
+    PATCH = "patch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,9 @@ WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq D
 
 _STATES = """
 SELECT seq, time AS at, 'state' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, state AS outcome,
-    'The run is ' || state || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END AS text
-FROM states WHERE run_id = $run AND NOT is_start AND seq > $after ORDER BY seq DESC LIMIT $limit
+    CASE WHEN is_start THEN 'The run was set up' ELSE 'The run is ' || state END
+    || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END AS text
+FROM states WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 
 _WARNINGS = """
@@ -89,6 +100,6 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
         FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, s.outcome, s.text)
         for s in steps(db, run_id, after_seq, limit)
     ]
-    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS):
+    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
         found += fetch.rows(db, FeedRow, sql, parameters)
     return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]

@@ -108,24 +108,33 @@ def metric_changes(db: Database, run_id: str, candidate_id: str) -> list[MetricC
     """All values of a candidate's last profile beside those of the nearest profiled kernel it descends from."""
     new = metrics(db, run_id, candidate_id)
     previous_id = profiled_ancestor(db, run_id, candidate_id) if new else None
-    old = metrics(db, run_id, previous_id) if previous_id else []
+    there = _by_place(metrics(db, run_id, previous_id) if previous_id else [])
+    here = _by_place(new)
     return [
         MetricChangeRow(
             n.launch, n.kernel, n.metric, n.unit, n.value, value, previous_id if value is not None else None
         )
         for n in new
-        for value in [_counterpart(n, new, old)]
+        for value in [_counterpart(n, here[n.launch, n.metric], there.get((n.launch, n.metric), {}))]
     ]
 
 
-def _counterpart(row: MetricRow, new: list[MetricRow], old: list[MetricRow]) -> float | None:
+_Place = tuple[int, str]
+
+
+def _by_place(rows: list[MetricRow]) -> dict[_Place, dict[str, float]]:
+    """Values by launch and metric, then by kernel."""
+    found: dict[_Place, dict[str, float]] = {}
+    for row in rows:
+        found.setdefault((row.launch, row.metric), {}).setdefault(row.kernel, row.value)
+    return found
+
+
+def _counterpart(row: MetricRow, here: Mapping[str, float], there: Mapping[str, float]) -> float | None:
     """The old value of the same kernel; of a renamed one only where a launch has a single kernel before and after."""
-    there = [o for o in old if (o.launch, o.metric) == (row.launch, row.metric)]
-    same = [o.value for o in there if o.kernel == row.kernel]
-    if same:
-        return same[0]
-    here = [n for n in new if (n.launch, n.metric) == (row.launch, row.metric)]
-    return there[0].value if len(there) == len(here) == 1 else None
+    if row.kernel in there:
+        return there[row.kernel]
+    return next(iter(there.values())) if len(there) == len(here) == 1 else None
 
 
 def asked_exposure(db: Database, run_id: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -49,9 +49,13 @@ def proofs(db: Database, run_id: str, candidate_id: str) -> list[StagedProof]:
     return standing(row.proof() for row in found)
 
 
-def standing_counts(db: Database, run_id: str) -> dict[str, StandingCount]:
-    """By candidate; those with nothing to look at are left out."""
-    found = fetch.rows(db, _Row, _ROWS.format(which="standing IN ('flagged', 'broken')"), [run_id])
+def standing_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, StandingCount]:
+    """By candidate, of all or of those named; those with nothing to look at are left out."""
+    which, parameters = "standing IN ('flagged', 'broken')", [run_id]
+    if candidate_ids is not None:
+        which += f" AND candidate_id IN ({', '.join('?' * len(candidate_ids)) or 'NULL'})"
+        parameters += candidate_ids
+    found = fetch.rows(db, _Row, _ROWS.format(which=which), parameters)
     return {name: _counted(name, rows) for name, rows in groupby(found, key=lambda row: row.candidate_id)}
 
 

@@ -76,6 +76,23 @@ def current_step(db: Database, run_id: str) -> StepRow | None:
     return found[0] if found else None
 
 
+def typical_seconds(db: Database, run_id: str, kind: StepKind) -> float | None:
+    """How long a finished step of this kind has taken in this run: the median; None before the first one ended."""
+    sql = "SELECT median(seconds) FROM steps WHERE run_id = ? AND phase = 'finished' AND kind = ?"
+    found = fetch.tuples(db, sql, [run_id, str(kind)])[0][0]
+    return None if found is None else float(found)
+
+
+def count_events(db: Database, run_id: str, after_seq: int) -> int:
+    """How many events a run has had after one."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM events WHERE run_id = ? AND seq > ?", [run_id, after_seq])[0][0])
+
+
+def last_seq(db: Database, run_id: str) -> int:
+    """The number of the newest event; 0 before the first."""
+    return int(fetch.tuples(db, "SELECT coalesce(max(seq), 0) FROM events WHERE run_id = ?", [run_id])[0][0])
+
+
 def _rows(db: Database, sql: str, parameters: dict[str, object]) -> list[StepRow]:
     return [_row(move) for move in fetch.rows(db, Move, sql, parameters)]
 

@@ -75,6 +75,8 @@ def zoom(page: Page, left: float, right: float) -> None:
     while not _is_within(axis_range(page, "xaxis"), left, right):
         assert time.monotonic() < deadline, "the drag did not zoom"
         page.wait_for_timeout(50)
+    # The next press must not count as the second of a double click, which would undo the zoom.
+    page.wait_for_function("began => performance.now() - began > 300", arg=page.evaluate("performance.now()"))
 
 
 def _is_within(shown: list[float], left: float, right: float) -> bool:

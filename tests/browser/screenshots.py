@@ -1,4 +1,4 @@
-"""Take a picture of every page, light and dark: `python -m tests.browser.screenshots docs/screenshots --home HOME`.
+"""Take a picture of every page, light and dark, wide and narrow: `python -m tests.browser.screenshots OUT --home HOME`.
 
 Shows the runs of HOME; without --home, synthetic ones.
 """
@@ -21,7 +21,8 @@ from storage.records import Verdict
 from tests import samples
 from tests.browser.conftest import Server, new_home, start_server, stop_server
 
-WIDTH = 1280
+# What the width adds to a picture's name: overview-light.png, overview-narrow-light.png.
+WIDTHS = {"": 1280, "-narrow": 390}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--run", help="the run to show; else the one with the most kernels")
+    parser.add_argument("--widths", nargs="+", choices=list(WIDTHS), default=list(WIDTHS), metavar="SUFFIX")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     home = options.home or sample_home()
@@ -50,8 +52,9 @@ def main() -> None:
             args = ["--no-sandbox", "--disable-dev-shm-usage"]
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
             for scheme in ("light", "dark"):
-                for shot in shots:
-                    take(browser, server, shot, scheme, options.out)
+                for width in options.widths:
+                    for shot in shots:
+                        take(browser, server, shot, scheme, options.out, width)
             browser.close()
     finally:
         stop_server(server)
@@ -78,6 +81,9 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     broken = next((a for a in reversed(attempts) if a.verdict is Verdict.COMPILE_ERROR), None)
     yield Shot("overview", "", run.title)
     yield Shot("run", f"run?run={run.run_id}", "Kernels", height=1250)
+    yield Shot("overview-filtered", "?find=nothing+of+this+name", "No run fits")
+    yield Shot("compare", "compare?runs=" + ",".join(r.run_id for r in runs[:3]), "Compare", height=1250)
+    yield Shot("models", "models", "Applied at once")
     yield Shot("new-run", "new_run", "Start the run", height=960)
     yield Shot("system", "system", "looked at", height=1400)
     yield kernel("diff", run.run_id, best, "Diff")
@@ -98,9 +104,9 @@ def kernel(name: str, run_id: str, found: AttemptRow, tab: str, height: int = 96
     return Shot(name, f"candidate?run={run_id}&candidate={found.candidate_id}", f"Kernel {found.number}", height, tab)
 
 
-def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path) -> None:
+def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path, width: str = "") -> None:
     context = browser.new_context(
-        viewport={"width": WIDTH, "height": shot.height},
+        viewport={"width": WIDTHS[width], "height": shot.height},
         reduced_motion="reduce",
         color_scheme="dark" if scheme == "dark" else "light",
     )
@@ -111,7 +117,7 @@ def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path) -
         page.get_by_role("tab", name=shot.tab).click()
         expect(page.get_by_role("tab", name=shot.tab)).to_have_attribute("aria-selected", "true")
     settle(page)
-    path = out / f"{shot.name}-{scheme}.png"
+    path = out / f"{shot.name}{width}-{scheme}.png"
     page.screenshot(path=path)
     print(path)
     context.close()

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from playwright.sync_api import Page, expect
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from tests import samples
+from tests.browser import provider
 from tests.browser.conftest import Server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
@@ -67,14 +69,20 @@ def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
     engine.die()
 
 
-def with_login(own_server: Callable[..., Server], tmp_path: Path, **more: str) -> Server:
-    """A server with a login configured; nobody can complete it, since no such provider exists."""
+def with_login(
+    own_server: Callable[..., Server], tmp_path: Path, address: str = "http://127.0.0.1:1", **more: str
+) -> Server:
+    """A server with a login configured; nobody can complete it unless a provider listens at the address."""
     settings = tmp_path / "user" / ".streamlit"
     settings.mkdir(parents=True)
-    (settings / "secrets.toml").write_text(
-        f'[auth]\nredirect_uri = "http://127.0.0.1:{{port}}/oauth2callback"\ncookie_secret = "{SECRET}"\n'
-        'client_id = "x"\nclient_secret = "y"\nserver_metadata_url = "http://127.0.0.1:1/.well-known/openid-configuration"\n'
-    )
+    fields = {
+        "redirect_uri": "http://127.0.0.1:{port}/oauth2callback",
+        "cookie_secret": SECRET,
+        "client_id": provider.CLIENT,
+        "client_secret": provider.SECRET,
+        "server_metadata_url": f"{address}/.well-known/openid-configuration",
+    }
+    (settings / "secrets.toml").write_text("[auth]\n" + "".join(f'{k} = "{v}"\n' for k, v in fields.items()))
     return own_server(HOME=str(tmp_path / "user"), **more)
 
 
@@ -132,3 +140,21 @@ def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
     page.goto(server.url)
     expect(page.locator('tr[data-id="guarded"]')).to_be_visible()
     assert page.request.get(f"{server.url}/api/runs").json()["total"] == 1
+
+
+@pytest.mark.skipif(find_spec("authlib") is None, reason="logging in needs streamlit[auth]")
+def test_a_person_logs_in_through_a_provider_and_out_again(
+    own_server: Callable[..., Server], page: Page, tmp_path: Path
+) -> None:
+    with provider.running() as address:
+        server = with_login(own_server, tmp_path, address)
+        samples.write_run(server.runs, "for-ada", depths=3)
+        page.goto(f"{server.url}/run?run=for-ada")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_text("ada@example.org")).to_be_visible()
+        page.goto(f"{server.url}/run?run=for-ada")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Square matmul")
+        assert page.request.get(f"{server.url}/api/runs/for-ada").status == 200
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+        assert page.request.get(f"{server.url}/api/runs/for-ada").status == 401

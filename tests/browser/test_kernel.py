@@ -60,17 +60,31 @@ def test_any_two_kernels_are_compared_hunk_by_hunk(page: Page, server: Server) -
     count = diff.locator("tr").count()
     fold.click()
     assert diff.locator("tr").count() > count
+
+
+def test_the_pair_stands_in_the_address_and_can_be_downloaded(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "pairs", depths=4)
+    page.goto(f"{server.url}/candidate?run=pairs&candidate=c005")
+    names = page.locator("table.diff th")
+    expect(names.first).to_contain_text("kernel 4 (parent)")
     page.get_by_role("button", name="Best").click()
-    expect(page).to_have_url(re.compile("against=c"))
+    expect(names.first).to_contain_text("kernel 6 (best)")
+    expect(page).to_have_url(re.compile("against=c006"))
     page.get_by_role("button", name="Swap sides").click()
+    expect(names.first).to_have_text("kernel 5")
     expect(page).to_have_url(re.compile("swap=1"))
-    expect(diff.locator("th").first).to_have_text("kernel 5")
     page.reload()
-    expect(diff.locator("th").first).to_have_text("kernel 5")
+    expect(names.first).to_have_text("kernel 5")
     page.get_by_role("button", name="Download").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Diff", exact=True).click()
-    assert Path(download.value.path()).read_text().startswith("--- kernel 5\n+++ kernel")
+    assert Path(download.value.path()).read_text().startswith("--- kernel 5\n+++ kernel 6 (best)\n@@")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="led to kernel 6").click()
+    expect(page.get_by_role("heading", name="Kernel 6")).to_be_visible()
+    expect(page).to_have_url(re.compile("candidate=c006"))
+    page.get_by_role("tab", name="Source").click()
+    expect(page).to_have_url(re.compile("candidate=c006.*tab=Source"))
 
 
 def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:

@@ -101,7 +101,8 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     branched = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (branched.base_id, branched.depth) == ("c002", 4)
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
-    assert branched.candidate_id in [str(point["id"]) for point in curve.points(page, "kept")]
+    expect(page.locator('tr[data-id="c006"]')).to_contain_text("correct", timeout=SLOW_MS)
+    until(lambda: "c006" in on_the_curve(page), "the kernel on the curve")
 
     page.get_by_text("Rules for the model").click()
     page.get_by_label("What", exact=True).fill("atomics")
@@ -131,6 +132,10 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     }
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
+
+
+def on_the_curve(page: Page) -> list[str]:
+    return [str(point["id"]) for name in ("kept", "best") for point in curve.points(page, name)]
 
 
 def edit_by_hand(page: Page) -> None:

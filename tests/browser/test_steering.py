@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from engine import supervisor
 from storage import commands
 from storage import events as ev
 from storage.attendance import Fallback
 from storage.blobs import Blobs
 from storage.choices import Submission
+from storage.folder import RunFolder
 from storage.records import Command, CommandKind, RunState, StepKind
 from tests import samples
 from tests.browser.conftest import Server
@@ -118,6 +122,43 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     assert asked == [(CommandKind.EXPOSE, "off"), (CommandKind.ROLL_BACK, "c001")]
 
 
+def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "forked", depths=4)
+    page.goto(f"{server.url}/candidate?run=forked&candidate=c001")
+    page.get_by_role("button", name="Try again from here").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("A new run begins with kernel 1.")).to_be_visible()
+    dialog.get_by_text("never show them", exact=True).click()
+    dialog.get_by_label("Hint for the next prompt").fill("try larger tiles")
+    dialog.get_by_label("Hint for the next prompt").press("Control+Enter")
+    dialog.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name="manual").click()
+    dialog.get_by_role("button", name="Start a new run from kernel 1").click()
+    page.wait_for_url(re.compile(r"run=square_matmul-|run=softmax-|run=swish-"))
+    made = RunFolder(server.runs / parse_qs(urlsplit(page.url).query)["run"][0])
+    settings, source = made.read_settings(), folder.read_settings()
+    assert settings.forked_from is not None
+    assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == ("forked", "c001")
+    assert settings.expose_from_depth == source.budget.depths + 1
+    assert [c.argument for c in commands.read_from(made.commands_file)[0]] == ["try larger tiles"]
+    supervisor.stop(made)
+
+
+def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "stuck", depths=4)
+    engine.play_until(finished_depth, times=2)
+    late = Command("late00000000", CommandKind.STOP, "", "grace", time.time() - 30)
+    engine.emit(ev.CommandAcknowledged(late, 9))
+    page.goto(f"{server.url}/run?run=stuck")
+    expect(page.get_by_text("Stop asked").first).to_be_visible()
+    page.get_by_role("button", name="End the engine now").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("SIGTERM")).to_be_visible()
+    engine.die()
+    dialog.get_by_role("button", name="End it").click()
+    expect(dialog.get_by_text("There was no engine to end")).to_be_visible()
+
+
 def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
     engine = begin(page, server, "bases", depths=4)
     dialog = press(page, "Base kernel")
@@ -145,7 +186,7 @@ def test_rules_are_set_listed_and_lifted(page: Page, server: Server) -> None:
     page.get_by_label("What", exact=True).fill("<b>atomics</b>")
     page.get_by_role("button", name="Set the rule").click()
     ban = follow(page, engine, CommandKind.BAN, "<b>atomics</b>")
-    expect(page.get_by_role("paragraph").filter(has_text="must not use <b>atomics</b>")).to_be_visible()
+    expect(page.locator(".st-key-rules").get_by_text("must not use <b>atomics</b>")).to_be_visible()
     page.get_by_role("button", name="Lift").click()
     follow(page, engine, CommandKind.LIFT, ban.command_id)
     expect(page.get_by_role("button", name="Lift")).to_have_count(0)

@@ -44,22 +44,18 @@ def test_a_new_run_appears_by_itself(page: Page, server: Server) -> None:
     expect(page.locator('tr[data-id="appears"]')).to_be_visible()
 
 
-def test_a_click_on_a_point_opens_its_kernel(page: Page, server: Server) -> None:
+def test_a_click_on_a_point_opens_its_kernel_beside_the_curve_and_its_page_from_there(
+    page: Page, server: Server
+) -> None:
     samples.write_run(server.runs, "clicked", depths=5)
     page.goto(f"{server.url}/run?run=clicked")
     name = curve.click_point(page, "kept", 1)
-    expect(page).to_have_url(re.compile(f"candidate={name}"))
+    expect(page).to_have_url(re.compile(f"run\\?run=clicked&candidate={name}"))
+    expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
+    page.get_by_role("link", name="Whole kernel").click()
     expect(page.get_by_text(name, exact=True)).to_be_visible()
     page.get_by_role("link", name="Square matmul").click()
     expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
-
-
-def test_a_failure_mark_opens_its_kernel(page: Page, server: Server) -> None:
-    samples.write_run(server.runs, "failures", depths=5)
-    page.goto(f"{server.url}/run?run=failures")
-    name = curve.click_point(page, "does not compile", 0)
-    expect(page).to_have_url(re.compile(f"candidate={name}"))
-    expect(page.get_by_text("does not compile").first).to_be_visible()
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:
@@ -90,6 +86,8 @@ def test_zoom_survives_a_visit_to_a_kernel(page: Page, server: Server) -> None:
     curve.zoom(page, 0.6, 3.4)
     before = curve.axis_range(page, "xaxis")
     curve.click_point(page, "kept", 1)
+    assert curve.axis_range(page, "xaxis") == before
+    page.get_by_role("link", name="Whole kernel").click()
     page.get_by_role("link", name="Square matmul").click()
     assert curve.axis_range(page, "xaxis") == before
 

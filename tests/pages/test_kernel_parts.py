@@ -18,6 +18,7 @@ from pages.parts import (
     errors_tab,
     heat_words,
     index,
+    kernels,
     line_pairs,
     machine_use,
     metric_deltas,
@@ -36,6 +37,7 @@ from storage import counters, queries
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict
 from tests import samples
+from tests.pages.conftest import Open
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "}", "", "int x;", "return y;"]), max_size=30).map("\n".join)
 
@@ -284,3 +286,44 @@ def test_parent_base_and_best_have_a_button_each_once(rows_of: Look) -> None:
     found = diff_tab.shortcuts(candidate, others)
     assert found["parent"] == candidate.parent_id
     assert len(set(found.values())) == len(found)
+
+
+def test_of_a_long_run_the_nearest_kernels_can_be_chosen_and_the_one_asked_for(rows_of: Look) -> None:
+    candidate, attempts = rows_of("c006")
+    long = [replace(attempts[0], number=n, candidate_id=f"k{n}", is_best=n == 900) for n in range(1, 1001)]
+    here = replace(candidate, number=500, candidate_id="k500", parent_id="k3", base_id=None)
+    found = diff_tab.near(here, long, "k77")
+    assert {"k3", "k77", "k900", "k300", "k700"} <= set(found)
+    assert len(found) == diff_tab.MOST_CHOICES + 4
+    assert len(diff_tab.near(candidate, attempts, "")) == len(attempts)
+
+
+def test_kernels_are_read_again_only_when_something_changed(rows_of: Look) -> None:
+    rows_of("c006")
+    assert kernels.attempts("r1") is kernels.attempts("r1")
+    assert [a.candidate_id for a in kernels.attempts("r1")] == [
+        a.candidate_id for a in queries.attempts(index.current(), "r1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "tab", "what"),
+    [
+        ("c006", "Diff", "source"), ("c006", "Source", "source"), ("c002", "Errors", "build log"),
+        ("c004", "Diagnosis and patch", "diagnosis"), ("c006", "Profile", "profiler's report"),
+        ("c006", "Prompts and replies", "prompt"), ("c006", "Prompts and replies", "reply"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_gone_is_named_with_its_file(
+    home: Path, open_page: Open, name: str, tab: str, what: str
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    for blob in folder.blobs.iterdir():
+        blob.unlink()
+    app = open_page("candidate", run="r1", candidate=name, tab=tab)
+    for opened in ("raw:c006", "log:c002"):
+        app.session_state[opened] = True
+    app.run()
+    assert not app.exception
+    said = [error.value for error in app.error]
+    assert any(f"The {what} is gone from the run folder" in text and str(folder.blobs) in text for text in said), said

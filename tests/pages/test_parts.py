@@ -103,11 +103,11 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
     opened.ingest.catch_up()
     run = queries.run(opened.database, "r1")
     assert run is not None
-    rows = curve_chart.gather(run)
+    rows, attempts = curve_chart.gather(run), queries.attempts(opened.database, "r1")
     drawn = curve.figure(rows, is_log=True, revision="r1")
     index.close_index()
     shown = [name for t in drawn["data"] if t.get("name") != "best" for name in t.get("customdata", [])]
-    judged = [a.candidate_id for a in rows.attempts if a.verdict is not None]
+    judged = [a.candidate_id for a in attempts if a.verdict is not None]
     assert sorted(shown) == sorted(judged)
     assert all(math.isfinite(x) for t in drawn["data"] for x in t["x"] if x is not None)
 
@@ -120,7 +120,7 @@ def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:
 
 def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
     _, notes = marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
-    assert [note["yshift"] for note in notes[1:]] == [0, TEXT_PX]
+    assert [note["yshift"] for note in notes[1:]] == [-2, -2 - TEXT_PX]
 
 
 def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:

@@ -93,4 +93,4 @@ def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> Non
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=6)
-    assert "has left its recording" in words(open_page("run", run="r1"))
+    assert "left its recording" in words(open_page("run", run="r1"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.daily import Ledger, Spent
+from engine.daily import Ledger, Spent, read_limits
 from pages.parts import prompt_shares, wording
 from storage import commands, liveness
 from storage.folder import RunFolder
@@ -120,3 +120,23 @@ def test_the_overview_says_what_all_runs_spent_of_the_limits_of_a_day(home: Path
     assert "Spent today by all runs: 0.25 of 20 US dollars of a day" in words(open_page())
     (home / "budget.toml").write_text("[day]\nhope = 1\n")
     assert not open_page().exception
+
+
+def test_a_limit_says_what_is_used_and_what_it_would_be(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
+    liveness.hold(folder)
+    app = open_page("run", run="r1")
+    app.number_input(key="more_tokens").set_value(3_000_000)
+    said = words(app.run()).replace("\\", "")
+    assert "used of 2.00 M" in said
+    assert "tokens 2.00 M → 3,000,000" in said
+
+
+def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    app = open_page("run", run="r1")
+    app.number_input(key="day_cost").set_value(7.5)
+    next(b for b in app.button if b.label == "Set the limits of a day").click().run()
+    assert not app.exception
+    assert read_limits(home / "budget.toml") == {"cost": 7.5}
+    assert "used today" in words(open_page("run", run="r1"))

@@ -10,13 +10,14 @@ from storage.database import Database
 OF_A_RUN = (
     "run", "attempts", "depths", "steps", "count_steps", "current_step", "feed", "commands", "switches",
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "budget_warnings", "problems",
-    "events", "version", "standing_counts", "baseline",
+    "events", "version", "standing_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
+    "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
     "open_question", "open_leave", "divergences",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",
     "diagnoses", "patches", "model_calls", "profiled_ancestor",
-    "proofs", "imported",
+    "proofs", "imported", "neighbours",
 )  # fmt: skip
 
 

@@ -1,26 +1,42 @@
-// Key figures as a definition list; the elapsed time ticks here.
+// Key figures as a definition list: state, best speed-up and headroom large, the rest small; the elapsed time ticks here.
 function span(seconds) {
   const s = Math.max(0, Math.floor(seconds)), pad = n => String(n).padStart(2, "0")
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
 }
 
-function figure(label, value, note, second) {
+function figure(className, item) {
   const box = document.createElement("div")
-  for (const [tag, className, text] of [["dt", "", label], ["dd", "value", value], ["dd", "note", note], ["dd", "second", second]]) {
-    if (!text) continue
+  box.className = className
+  if (item.title) box.title = item.title
+  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "second"]]) {
+    if (!item[name]) continue
     const node = document.createElement(tag)
-    node.className = className
-    node.textContent = text
+    node.className = name
+    node.textContent = item[name]
     box.append(node)
   }
   return box
 }
 
+function gauge(item) {
+  const box = figure("headroom", item)
+  if (item.share === null) return box
+  const track = document.createElement("dd"), fill = document.createElement("div")
+  track.className = "track"
+  fill.className = "fill"
+  fill.style.width = `${Math.round(100 * item.share)}%`
+  track.append(fill)
+  track.setAttribute("aria-hidden", "true")
+  box.querySelector(".value").after(track)
+  return box
+}
+
 export default function ({ data, parentElement }) {
   const list = parentElement.querySelector(".figures")
-  const elapsed = figure("Elapsed", "0:00", "")
-  list.replaceChildren(...data.items.map(item => figure(item.label, item.value, item.note, item.second)), elapsed)
-  list.firstElementChild.className = `first ${data.items[0].tone}`
+  const elapsed = figure("elapsed", { label: "Elapsed", value: "0:00", note: data.clock.note })
+  list.replaceChildren(
+    figure(`state ${data.state.tone}`, data.state), figure(`best ${data.best.tone}`, data.best),
+    gauge(data.headroom), ...data.items.map(item => figure("", item)), elapsed)
   const skew = data.server_now - Date.now() / 1000
   const tick = () => {
     const now = data.clock.until ?? Date.now() / 1000 + skew

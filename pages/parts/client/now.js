@@ -1,6 +1,10 @@
-// What the engine does this second: the pipeline with its active step lit, and a clock that ticks in the browser.
-// Also asks the server whether anything is new; only then does the page run again, so an idle page costs nothing.
-const STATIONS = ["synthesise", "optimise", "diagnose", "repair", "compile", "check", "time", "profile"]
+// What the engine does this second: the stages of the kernel in hand with the active one lit, and a clock that ticks in
+// the browser. Also asks the server whether anything is new; only then does the page run again, so an idle page costs
+// nothing. A page that is held still is not run again: it counts the events since.
+const STAGES = ["write", "compile", "check", "time", "profile"]
+const WRITING = ["synthesise", "optimise", "diagnose", "repair"]
+const IDLE_MS = 60_000, SLOWEST_MS = 5000  // without news for so long, asking gets slower, down to this
+const PACE = "tilewright:refresh"
 
 function clock(seconds) {
   const s = Math.max(0, Math.floor(seconds))
@@ -12,26 +16,54 @@ function drawPipeline(list, active) {
   list.hidden = !active
   if (list.dataset.active === active && list.childElementCount) return
   list.dataset.active = active
-  list.replaceChildren(...STATIONS.map(name => {
+  const at = WRITING.includes(active) ? 0 : STAGES.indexOf(active)
+  list.replaceChildren(...STAGES.map((name, i) => {
     const item = document.createElement("li")
-    item.textContent = name
-    if (name === active) { item.className = "active"; item.setAttribute("aria-current", "step") }
+    item.textContent = i === 0 && at === 0 ? active : name
+    if (i < at) { item.className = "done"; item.setAttribute("aria-label", `${name}: done`) }
+    if (i === at) { item.className = "active"; item.setAttribute("aria-current", "step") }
     return item
   }))
+}
+
+function tick(box) {
+  const { since, usual_s } = box.shown
+  const passed = since ? Date.now() / 1000 + box.skew - since : 0
+  box.querySelector(".clock").textContent = since ? clock(passed) : ""
+  const usual = box.querySelector(".usual")
+  usual.textContent = since && usual_s ? (passed > 2 * usual_s + 5 ? `longer than the usual ${clock(usual_s)}` : `of about ${clock(usual_s)}`) : ""
+  box.style.setProperty("--passed", since && usual_s ? `${Math.min(100, (100 * passed) / usual_s)}%` : "0%")
+}
+
+function pace() {
+  try { return Number(sessionStorage.getItem(PACE)) || 0 } catch { return 0 }
 }
 
 // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click.
 const isBusy = box => box.isAsking || document.hidden || document.querySelector('[role="dialog"]')
 
+function showFresh(box, count) {
+  const button = box.querySelector(".fresh")
+  button.hidden = box.shown.held_seq === null
+  button.textContent = `${count.toLocaleString("en")} new`
+  button.title = "events since this page was frozen; click to go live"
+}
+
 async function look(box) {
   if (isBusy(box)) return
   box.isAsking = true
   try {
-    const query = `runs=${encodeURIComponent(box.shown.runs)}${box.shown.overview ? "&overview" : ""}`
+    const { runs, overview, held_seq } = box.shown
+    const query = new URLSearchParams({ runs })
+    if (overview) query.set("overview", "")
+    if (held_seq !== null) query.set("since", held_seq)
     const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
-    const { version } = await answer.json()
+    const { version, fresh } = await answer.json()
+    if (!answer.ok) return
+    if (version !== box.seen) { box.seen = version; box.changedAt = Date.now() }
+    if (box.shown.held_seq !== null) return held_seq === box.shown.held_seq ? showFresh(box, fresh ?? 0) : undefined
     // The page runs again for this version only once in three seconds, however long it takes.
-    if (answer.ok && version !== box.shown.version && !(version === box.told && Date.now() < box.patience)) {
+    if (version !== box.shown.version && !(version === box.told && Date.now() < box.patience)) {
       box.told = version
       box.patience = Date.now() + 3000
       box.tell(version)
@@ -39,23 +71,43 @@ async function look(box) {
   } catch { /* the server is away for a moment; the page itself says so */ } finally { box.isAsking = false }
 }
 
+function wait(box) {
+  const every = Math.max(box.shown.every_ms, pace())
+  const idle = Date.now() - box.changedAt
+  return idle < IDLE_MS ? every : Math.min(Math.max(every, SLOWEST_MS), every * (idle / IDLE_MS))
+}
+
+function follow(box) {
+  clearTimeout(box.timer)
+  box.timer = setTimeout(() => { if (box.isConnected) look(box).finally(() => follow(box)) }, wait(box))
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const box = parentElement.querySelector(".now")
-  Object.assign(box, { shown: data, tell: version => setTriggerValue("pulse", version) })
-  const skew = data.server_now - Date.now() / 1000
+  const isFirst = !box.shown
+  Object.assign(box, {
+    shown: data, skew: data.server_now - Date.now() / 1000, tell: version => setTriggerValue("pulse", version),
+  })
+  box.changedAt ??= Date.now()
   box.hidden = !data.text
-  parentElement.querySelector(".text").textContent = data.text
-  parentElement.querySelector(".detail").textContent = data.detail
+  box.querySelector(".text").textContent = data.text
+  box.querySelector(".detail").textContent = data.detail
   box.dataset.tone = data.tone
-  drawPipeline(parentElement.querySelector(".pipeline"), data.active)
-  const tick = () => {
-    parentElement.querySelector(".clock").textContent =
-      data.since ? clock(Date.now() / 1000 + skew - data.since) : ""
-  }
-  tick()
+  drawPipeline(box.querySelector(".pipeline"), data.active)
+  if (isFirst || data.held_seq === null) showFresh(box, 0)
+  else box.querySelector(".fresh").hidden = false
+  box.querySelector(".fresh").onclick = () => setTriggerValue("live", Date.now())
+  const select = box.querySelector(".pace")
+  select.value = String(pace() || data.every_ms)
+  select.onchange = () => { sessionStorage.setItem(PACE, select.value); box.changedAt = Date.now(); follow(box) }
+  // A person who comes back, or touches the page, is not kept waiting by what an idle page has slowed down to.
+  document.onvisibilitychange = () => { box.changedAt = Date.now(); follow(box) }
+  document.onpointerdown = () => { if (Date.now() - box.changedAt > IDLE_MS) { box.changedAt = Date.now(); follow(box) } }
+  tick(box)
   // Trap: this function runs again with new data without the returned one having been called.
-  box.timers?.forEach(clearInterval)
-  box.timers = [setInterval(tick, 1000), setInterval(() => look(box), data.every_ms)]
-  return () => box.timers.forEach(clearInterval)
+  clearInterval(box.ticking)
+  box.ticking = setInterval(() => tick(box), 1000)
+  follow(box)
+  return () => { clearInterval(box.ticking); clearTimeout(box.timer) }
 }

@@ -39,6 +39,17 @@ function computed(value, probe) {
   return value
 }
 
+// A shape's label may come in several lengths, the longest first: the first that its shape has room for is drawn.
+function fitLabels(layout, width) {
+  for (const shape of layout.shapes || []) {
+    if (!shape.label?.texts) continue
+    const [low, high] = layout.xaxis.range
+    const room = ((width - layout.margin.l - layout.margin.r) * (shape.x1 - shape.x0)) / (high - low)
+    shape.label.text = shape.label.texts.find(text => 6.2 * text.length < room) ?? ""
+    delete shape.label.texts
+  }
+}
+
 function remembered(layout, key) {
   for (const [axis, range] of Object.entries(zoomOf.get(key) || {}))
     layout[axis] = { ...layout[axis], range, autorange: false }
@@ -48,7 +59,8 @@ function remembered(layout, key) {
 function remember(host, key, change) {
   const zoom = { ...zoomOf.get(key) }
   for (const axis of ["xaxis", "yaxis"]) {
-    if (change[`${axis}.autorange`]) delete zoom[axis]
+    // Trap: a double click puts an axis with a range of its own back to that range, and says so in another form.
+    if (change[`${axis}.autorange`] || `${axis}.range` in change) delete zoom[axis]
     else if (`${axis}.range[0]` in change) zoom[axis] = [change[`${axis}.range[0]`], change[`${axis}.range[1]`]]
   }
   zoomOf.set(key, zoom)
@@ -63,9 +75,10 @@ async function draw(host, data, current) {
   const isFirst = !host.dataset.drawn
   host.dataset.drawn = wanted
   const figure = computed(themed(data.figure, style), host.parentElement.querySelector(".probe"))
+  fitLabels(figure.layout, host.clientWidth)
   figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
-    displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
+    displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize", doubleClickDelay: 250,
     modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   })
   if (!isFirst) return
@@ -80,7 +93,7 @@ async function draw(host, data, current) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const host = parentElement.querySelector(".figure")
-  host.style.height = `${data.height}px`
+  host.style.height = typeof data.height === "number" ? `${data.height}px` : data.height
   host.setAttribute("aria-label", data.name)
   host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
   draw(host, data).catch(error => { host.textContent = `${data.name}: ${error.message}` })

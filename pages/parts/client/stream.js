@@ -21,7 +21,7 @@ async function read(box) {
 
 function append(box, { start, end, text }) {
   const body = box.querySelector("pre")
-  const follow = body.scrollHeight - body.scrollTop - body.clientHeight < 40
+  const follow = !box.classList.contains("open") || body.scrollHeight - body.scrollTop - body.clientHeight < 40
   if (start < box.read) body.textContent = ""
   box.read = end
   if (text) body.textContent = (body.textContent + text).slice(-KEEP)
@@ -36,6 +36,14 @@ export default function (component) {
     box.dataset.step = data.step
     box.read = 0
     box.querySelector("pre").textContent = ""
+  }
+  const button = box.querySelector("button")
+  button.onclick = () => {
+    const isOpen = box.classList.toggle("open")
+    button.setAttribute("aria-expanded", isOpen)
+    button.textContent = isOpen ? "fold" : "whole reply"
+    const body = box.querySelector("pre")
+    body.scrollTop = body.scrollHeight
   }
   box.shown = data  // Trap: a request begun with older data may still be on its way; it must see what holds now.
   show(box)

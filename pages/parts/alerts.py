@@ -1,0 +1,117 @@
+"""What in a run may need a person, each with what one can do about it. Pure: decides over the facts of the index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pages.parts import wording
+from pages.parts.pulse import SILENT_S
+from storage import relative
+from storage.queries import TroubleRow
+from storage.records import RunState
+
+PATIENCE = 3  # depths without gain, where the run sets no limit of its own
+OFTEN = 0.6  # share of the last kernels that failed
+ENOUGH = 5  # kernels judged before their share says anything
+
+
+class AlertKind(StrEnum):
+    """What an alert is about."""
+
+    HEARTBEAT = "heartbeat lost"
+    REPEATED = "same error again"
+    FAILING = "many failures"
+    REGRESSION = "regression"
+    STAGNATION = "stagnation"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """`text` says what was seen, `advice` what one can do. `seq` is the event it rests on: a later one is new."""
+
+    kind: AlertKind
+    seq: int
+    text: str
+    advice: str
+
+    @property
+    def alert_id(self) -> str:
+        """Names this alert for as long as what it rests on stays the newest of its kind."""
+        return f"{self.kind}:{self.seq}"
+
+
+def find(facts: TroubleRow, state: RunState, now: float) -> list[Alert]:
+    """Alerts of a run that is not over, the most pressing first. `now` in seconds since the epoch."""
+    if state in (RunState.FINISHED, RunState.STOPPED):
+        return []
+    looked_for = (_heartbeat(facts, state, now), _repeated(facts), _failing(facts), _regression(facts),
+                  _stagnation(facts), _budget(facts))  # fmt: skip
+    return [alert for alert in looked_for if alert]
+
+
+def _heartbeat(f: TroubleRow, state: RunState, now: float) -> Alert | None:
+    seq = int(f.last_event_at or 0)
+    if state is RunState.LOST:
+        text = "The engine ended without a last word."
+        return Alert(AlertKind.HEARTBEAT, seq, text, "Resume the run: it goes on at the step where it stopped.")
+    silent_s = now - f.last_event_at if f.last_event_at else 0.0
+    if state is not RunState.RUNNING or silent_s < SILENT_S:
+        return None
+    text = f"The engine lives, but nothing has happened for {wording.seconds(silent_s)}."
+    return Alert(AlertKind.HEARTBEAT, seq, text, "Look at engine.log in the run's folder; stop and resume the run.")
+
+
+def _repeated(f: TroubleRow) -> Alert | None:
+    if not f.is_repeated or f.last_verdict is None:
+        return None
+    verdict = wording.VERDICT_NAME[f.last_verdict]
+    text = f"The last two kernels failed in the same way: {verdict}. {_cut(f.last_message)}"
+    advice = "Send a hint that names the cause, answer the next call by hand, or roll back."
+    return Alert(AlertKind.REPEATED, f.last_seq or 0, text, advice)
+
+
+def _failing(f: TroubleRow) -> Alert | None:
+    if f.recent_judged < ENOUGH or f.recent_failed < OFTEN * f.recent_judged:
+        return None
+    last = f" Last: {_cut(f.last_message)}" if f.last_message else ""
+    text = f"{f.recent_failed} of the last {f.recent_judged} kernels failed.{last}"
+    advice = "Look at the errors by message; ask for smaller steps in a hint."
+    return Alert(AlertKind.FAILING, f.last_seq or 0, text, advice)
+
+
+def _regression(f: TroubleRow) -> Alert | None:
+    known = (f.newest_speedup, f.newest_noise, f.base_speedup, f.base_noise)
+    if None in known or f.newest_seq is None:
+        return None
+    newest, noise, base, base_noise = (value or 0.0 for value in known)
+    change = relative.over(newest, noise, base, base_noise)
+    if change.high >= 1:
+        return None
+    text = (
+        f"Depth {f.newest_depth} made it slower: kernel {f.newest_number} at {wording.speedup(newest, noise)}, "
+        f"its base, kernel {f.base_number}, at {wording.speedup(base, base_noise)}."
+    )
+    advice = f"Roll back to kernel {f.base_number}, or let the engine go on."
+    return Alert(AlertKind.REGRESSION, f.newest_seq, text, advice)
+
+
+def _stagnation(f: TroubleRow) -> Alert | None:
+    if f.since_gain < (f.patience or PATIENCE) or f.newest_seq is None:
+        return None
+    text = f"{f.since_gain} depths in a row without a gain beyond the noise."
+    advice = "Show the model a profile, give a hint, roll back to another branch, or stop."
+    return Alert(AlertKind.STAGNATION, f.newest_seq, text, advice)
+
+
+def _budget(f: TroubleRow) -> Alert | None:
+    if not f.budgets or f.budget_seq is None:
+        return None
+    names = " and ".join(name.replace("_", " ") for name in f.budgets)
+    return Alert(AlertKind.BUDGET, f.budget_seq, f"Four fifths of the budget are used: {names}.",
+                 "Raise the limit under Spending, or let the run end there.")  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return wording.cut(text, 140)

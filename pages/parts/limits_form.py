@@ -1,0 +1,58 @@
+"""Other limits for a run: what each is now, how much of it is used, what it would be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.parts import wording
+from storage.queries import AllowanceRow, RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit in the unit it is typed in; `used` and `now` as people read them."""
+
+    name: str
+    label: str
+    used: str
+    now: str
+    smallest: float = 1
+
+
+def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
+    """The limits that can be changed, in the order of the form."""
+    none = "no limit"
+    calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
+    return [
+        Limit("depths", "Depths", str(run.depth or 0), str(allowed.depths)),
+        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else none),
+        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else none),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else none, 0.01),
+        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else none),
+    ]
+
+
+def draw(run: RunRow, allowed: AllowanceRow) -> str:
+    """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
+    st.caption("What is left empty stays as it is. A number is the new limit of the whole run, not an addition.")
+    columns, given = st.columns(2), dict[Limit, float]()
+    for number, limit in enumerate(limits(run, allowed)):
+        with columns[number % 2]:
+            whole = limit.smallest == 1
+            value = st.number_input(
+                limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
+                placeholder=limit.now, help=f"the new limit; now {limit.now}",
+            )  # fmt: skip
+            st.caption(wording.plain(f"{limit.used} used of {limit.now}"))
+        if value is not None:
+            given[limit] = value
+    if given:
+        changes = ", ".join(f"{limit.label.lower()} {limit.now} → {_short(value)}" for limit, value in given.items())
+        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}. Nothing is lost.')}")
+    return " ".join(f"{limit.name}={value}" for limit, value in given.items())
+
+
+def _short(value: float) -> str:
+    return wording.count(int(value)) if value == int(value) else f"{value:g}"

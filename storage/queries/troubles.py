@@ -1,0 +1,91 @@
+"""What may need a person in a run: the facts behind its alerts, for many runs in one query. Judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+from storage.queries.failures import MESSAGE_CLASS
+from storage.records import Verdict
+
+RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TroubleRow:
+    """Facts of one run; None where there is nothing of the kind yet. Each `_seq` names the event a fact rests on.
+
+    newest_*: the last kernel that a depth accepted, base_*: the one that depth started from. `since_gain` counts the
+    depths finished since the best kernel changed, `patience` is what the run's own limit allows, None without one.
+    recent_*: the last kernels judged, at most RECENT. last_*: the last two of them, when both failed.
+    """
+
+    run_id: str
+    newest_id: str | None
+    newest_number: int | None
+    newest_depth: int | None
+    newest_seq: int | None
+    newest_speedup: float | None
+    newest_noise: float | None
+    base_number: int | None
+    base_speedup: float | None
+    base_noise: float | None
+    since_gain: int
+    patience: int | None
+    recent_judged: int
+    recent_failed: int
+    last_verdict: Verdict | None
+    last_message: str
+    last_seq: int | None
+    is_repeated: bool
+    budgets: list[str]
+    budget_seq: int | None
+    last_event_at: float | None
+
+
+_TROUBLES = f"""
+WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
+ ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
+ gained AS (SELECT run_id, max(seq) AS seq FROM ended WHERE is_best GROUP BY run_id),
+ stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g ON g.run_id = e.run_id AND e.seq > g.seq
+    GROUP BY e.run_id),
+ newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
+    arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),
+ numbers AS (SELECT run_id, candidate_id, row_number() OVER (PARTITION BY run_id ORDER BY seq) AS number
+    FROM candidates WHERE run_id IN (SELECT run_id FROM chosen)),
+ judged AS (SELECT run_id, verdict, message, seq, {MESSAGE_CLASS} AS class FROM verdicts
+    WHERE run_id IN (SELECT run_id FROM chosen) AND verdict IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY seq DESC) <= {RECENT}),
+ recent AS (SELECT run_id, count(*) AS judged, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
+    arg_max(verdict, seq, 2) AS verdicts, arg_max(class, seq, 2) AS classes, arg_max(message, seq) AS message,
+    max(seq) AS seq FROM judged GROUP BY run_id),
+ spent AS (SELECT run_id, list(DISTINCT budget ORDER BY budget) AS budgets, max(seq) AS seq FROM warnings w
+    WHERE run_id IN (SELECT run_id FROM chosen)
+    AND seq > coalesce((SELECT max(b.seq) FROM budgets b WHERE b.run_id = w.run_id), 0) GROUP BY run_id),
+ seen AS (SELECT run_id, max(time) AS at FROM events WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id)
+SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
+    t.speedup AS newest_speedup, t.noise AS newest_noise, b.number AS base_number, s.speedup AS base_speedup,
+    s.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, a.stagnation_depths AS patience,
+    coalesce(recent.judged, 0) AS recent_judged, coalesce(recent.failed, 0) AS recent_failed,
+    nullif(recent.verdicts[1], 'passed') AS last_verdict,
+    CASE WHEN recent.verdicts[1] <> 'passed' THEN coalesce(recent.message, '') ELSE '' END AS last_message,
+    recent.seq AS last_seq,
+    coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
+        AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
+    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, seen.at AS last_event_at
+FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
+LEFT JOIN spent USING (run_id) LEFT JOIN seen USING (run_id) LEFT JOIN allowances a USING (run_id)
+LEFT JOIN numbers n ON n.run_id = r.run_id AND n.candidate_id = w.id
+LEFT JOIN numbers b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
+LEFT JOIN timings t ON t.run_id = r.run_id AND t.candidate_id = w.id
+LEFT JOIN timings s ON s.run_id = r.run_id AND s.candidate_id = w.base_id
+"""
+
+
+def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
+    """Facts by run; runs that are not in the index are left out."""
+    if not run_ids:
+        return {}
+    return {row.run_id: row for row in fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})}

@@ -1,0 +1,197 @@
+"""The run page as a cockpit, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from storage import events as ev
+from storage.records import RunState
+from tests import samples
+from tests.browser import curve
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.play import PretendEngine, finished_depth, model_step
+
+pytestmark = pytest.mark.browser
+
+
+def panel(page: Page) -> Locator:
+    return page.locator(".st-key-kernel_panel")
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key as a person does who has just clicked into the page, beside everything."""
+    page.get_by_role("heading", name="Speed-up by depth").click()
+    page.keyboard.press(key)
+
+
+def test_the_curve_is_whole_on_the_first_screen_with_state_best_and_headroom(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "first-screen", depths=8)
+    engine.play_until(finished_depth, times=5)
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/run?run=first-screen")
+    box = curve.chart(page).bounding_box()
+    assert box
+    assert box["y"] + box["height"] <= 900
+    figures = page.get_by_label("Key figures")
+    expect(figures).to_contain_text("running")
+    expect(figures).to_contain_text(re.compile(r"\d+ % of the limit\s*up to [\d.]+× left"))
+    best = figures.locator(".best .value")
+    expect(best).to_contain_text("×")
+    assert best.evaluate("value => parseFloat(getComputedStyle(value).fontSize)") >= 40
+    expect(curve.chart(page).get_by_text("structural phase")).to_be_visible()
+    expect(curve.chart(page).get_by_text(re.compile("^profile"))).to_be_visible()
+    expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
+    expect(page.get_by_text("of about").or_(page.get_by_text("longer than the usual"))).to_be_visible()
+    legend = curve.chart(page).locator(".legend").bounding_box()
+    limit = curve.chart(page).get_by_text("hardware limit").bounding_box()
+    assert legend
+    assert limit
+    assert legend["y"] + legend["height"] <= limit["y"]
+
+
+def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "why", depths=8)
+    page.goto(f"{server.url}/run?run=why")
+    name = curve.click_point(page, "kept", -1)
+    expect(page).to_have_url(re.compile(rf"/run\?.*candidate={name}"))
+    shown = panel(page)
+    expect(shown.get_by_role("heading", name="Kernel 16")).to_be_visible()
+    expect(shown).to_contain_text(re.compile(r"Over its (parent|base), kernel \d+"))
+    expect(shown).to_contain_text(re.compile(r"the speed of kernel \d+: (faster|slower)"))
+    expect(shown).to_contain_text(re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · .+ to write · .+ to judge"))
+    changes = shown.get_by_role("table", name="Changes in the profile, largest first")
+    sizes = [float(text.split()[1]) for text in changes.locator("tbody td:last-child").all_inner_texts()]
+    assert len(sizes) >= 3
+    assert sizes == sorted(sizes, reverse=True)
+    expect(shown.locator("table.diff")).to_be_visible()
+    expect(curve.chart(page)).to_be_visible()
+    shown.get_by_role("link", name="Whole kernel").click()
+    expect(page).to_have_url(re.compile(rf"candidate\?.*candidate={name}"))
+
+
+def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "failed-beside", depths=3)
+    page.goto(f"{server.url}/run?run=failed-beside")
+    curve.click_point(page, "wrong result", 0)
+    expect(panel(page)).to_contain_text("First wrong index [0, 96]: expected 0.731, got 0")
+    expect(panel(page)).to_contain_text(re.compile("Diagnosis of kernel 2, which led here"))
+    expect(panel(page)).to_contain_text("2 edits, +2 −0 lines")
+
+
+def test_the_open_kernel_survives_a_reload_and_another_server(own_server: Callable[..., Server], page: Page) -> None:
+    server = own_server()
+    samples.write_run(server.runs, "kept-open", depths=4)
+    page.goto(f"{server.url}/run?run=kept-open&candidate=c004")
+    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    page.reload()
+    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    page.goto("about:blank")
+    stop_server(server)
+    again = start_server(server.home)
+    page.goto(f"{again.url}/run?run=kept-open&candidate=c004")
+    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    page.goto("about:blank")
+    stop_server(again)
+
+
+def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "keys", depths=5)
+    page.goto(f"{server.url}/run?run=keys&candidate=c003")
+    curve.chart(page)
+    heading = panel(page).get_by_role("heading", name=re.compile("Kernel"))
+    expect(heading).to_have_text("Kernel 3")
+    press(page, "j")
+    expect(heading).to_have_text("Kernel 4")
+    expect(page).to_have_url(re.compile("candidate=c004"))
+    press(page, "k")
+    expect(heading).to_have_text("Kernel 3")
+    press(page, "Escape")
+    expect(panel(page)).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("candidate="))
+    strip = page.get_by_role("group", name="Lineage")
+    strip.locator("[tabindex='0']").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(panel(page)).to_be_visible()
+    expect(strip.locator(".path.edge").first).to_be_attached()
+    expect(strip.locator("[aria-pressed=true]")).to_have_attribute("data-id", re.compile(r"c\d+"))
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
+
+
+def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "frozen", depths=6)
+    engine.play_until(finished_depth, times=2)
+    page.goto(f"{server.url}/run?run=frozen")
+    expect(page.locator('tr[data-id="c004"]')).to_be_visible()
+    page.get_by_role("button", name="Freeze").click()
+    expect(page.get_by_role("button", name="0 new")).to_be_visible()
+    for _ in range(12):
+        engine.emit(ev.StateChanged(RunState.RUNNING, "a beat"))
+    expect(page.get_by_role("button", name="12 new")).to_be_visible()
+    engine.play_until(finished_depth, times=1)
+    fresh = page.locator("button.fresh")
+    expect(fresh).not_to_have_text(re.compile("^(0|12) new$"))
+    page.locator('tr[data-id="c002"]').get_by_role("link", name="kernel 2").click()
+    expect(panel(page)).to_be_visible()  # drawn again by a click, it still shows what it was frozen with
+    expect(page.locator('tr[data-id="c005"]')).to_have_count(0)
+    fresh.click()
+    expect(page.locator('tr[data-id="c005"]')).to_be_visible()
+    expect(fresh).to_be_hidden()
+
+
+def test_the_refresh_interval_is_kept_for_the_browser_session(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "paced", depths=2)
+    page.goto(f"{server.url}/run?run=paced")
+    page.get_by_label("Refresh every").select_option("10 s")
+    page.reload()
+    expect(page.get_by_label("Refresh every")).to_have_value("10000")
+
+
+def test_alerts_are_counted_on_both_pages_and_can_be_dismissed(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "alarmed", depths=6)
+    engine.play_until(finished_depth, times=5)
+    engine.emit(ev.BudgetWarned("tokens", 1_600_000.0, 2_000_000.0))
+    page.goto(server.url)
+    expect(page.locator('tr[data-id="alarmed"]')).to_contain_text("2 alerts")
+    page.goto(f"{server.url}/run?run=alarmed")
+    page.get_by_role("button", name="2 alerts").click()
+    expect(page.get_by_text("Depth 4 made it slower")).to_be_visible()
+    expect(page.get_by_text("Roll back to kernel 6, or let the engine go on.")).to_be_visible()
+    expect(page.get_by_text("Four fifths of the budget are used: tokens.")).to_be_visible()
+    page.get_by_role("button", name="Dismiss").first.click()
+    expect(page.get_by_role("button", name="1 alert", exact=False)).to_be_visible()
+    expect(page.get_by_text("Depth 4 made it slower")).to_have_count(0)
+
+
+def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "long", depths=600, has_blobs=False)
+    page.goto(f"{server.url}/run?run=long")
+    expect(page.get_by_text(re.compile(r"1,1\d\d kernels drawn as \d+ marks"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"showing 1–20 of 1,1\d\d"))).to_be_visible()
+    expect(page.get_by_role("group", name="Lineage: ", exact=False)).to_have_attribute(
+        "aria-label", re.compile(r"showing the newest 200 of 1,1\d\d kernels")
+    )
+    errors = page.get_by_role("table", name="Failed kernels by message, most first")
+    expect(errors.locator("tbody tr").first).to_contain_text("wrong result")
+    page.get_by_label("Find kernels").fill("7")
+    page.get_by_label("Find kernels").press("Enter")
+    expect(page.get_by_text(re.compile(r"showing 1–1 of 1 that are like that, of 1,1\d\d"))).to_be_visible()
+    page.locator('tr[data-id="c007"]').get_by_role("link", name="kernel 7").click()
+    expect(panel(page).get_by_role("heading", name="Kernel 7")).to_be_visible()
+    assert [p["id"] for p in curve.points(page, "selected")] == [None]
+    expect(page.get_by_label("Find kernels")).to_have_value("7")
+
+
+def test_the_cockpit_fits_a_telephone(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "pocket", depths=5)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/run?run=pocket&candidate=c003")
+    curve.chart(page)
+    expect(panel(page).get_by_role("heading", name="Kernel 3")).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390

@@ -1,0 +1,118 @@
+"""Every page in every theme and width, over runs in every state: no error, no sideways scroll, a name on everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import samples
+from tests.browser.conftest import EXPECT_MS, Server, new_home, start_server, stop_server, watch
+from tests.browser.play import PretendEngine, finished_depth, model_step
+
+pytestmark = pytest.mark.browser
+
+CHECK = (Path(__file__).parent / "screen_check.js").read_text()
+LOOKS = [(scheme, width) for width in (1280, 390) for scheme in ("light", "dark")]
+# Address, and what is there when the page stands.
+PAGES = {
+    "overview": ("", 'tr[data-id="whole"]'),
+    "overview with nothing that fits": ("?find=no+such+run", "text=No run fits"),
+    "compare": ("compare?runs=whole,stopped", "h1"),
+    "models": ("models", "text=Applied at once"),
+    "new run": ("new_run", "text=Start the run"),
+    "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
+    "half a run": ("run?run=half", '[role="table"]'),
+    "running run": ("run?run=running", 'tr[data-id="c001"]'),
+    "lost run": ("run?run=lost", "text=The engine is gone"),
+    "run without anything yet": ("run?run=new", "text=lost"),
+    "no such run": ("run?run=nowhere", "text=There is no run"),
+    "kernel": ("candidate?run=whole&candidate=c004", "text=Kernel 4"),
+    "kernel that failed": ("candidate?run=whole&candidate=c002", "text=Kernel 2"),
+    "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
+}
+TABS = ["Source", "Errors", "Profile", "Prompts and replies", "Trust"]
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = new_home(tmp_path_factory.mktemp("screens") / "home")
+    now = time.time()
+    samples.write_run(home / "runs", "whole", depths=6, created_at=now)
+    samples.write_run(home / "runs", "stopped", seed=3, depths=5, ending="stopped", created_at=now)
+    samples.write_run(home / "runs", "lost", seed=1, depths=4, ending="running", created_at=now)
+    samples.write_run(home / "runs", "new", depths=4, ending="new", created_at=now)
+    half = samples.write_run(home / "runs", "half", depths=4, created_at=now).journal_file
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 3])
+    engine = PretendEngine(home / "runs", "running", depths=5)
+    engine.play_until(finished_depth, times=2)
+    engine.play_until(model_step)
+    server = start_server(home)
+    yield server
+    engine.die()
+    stop_server(server)
+
+
+@pytest.fixture(scope="module")
+def screen(browser: Browser) -> Iterator[Page]:
+    """One page for all of them: a context of its own for each would take longer than the looks."""
+    expect.set_options(timeout=EXPECT_MS)
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(EXPECT_MS)
+    yield page
+    context.close()
+
+
+def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> list[str]:
+    """Everything wrong with a page, in every theme and width; and with some of its tabs."""
+    errors = watch(page)
+    page.set_viewport_size({"width": LOOKS[0][1], "height": 900})
+    page.goto(address, wait_until="domcontentloaded")
+    expect(page.locator(sign).first).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    found = []
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.set_viewport_size({"width": width, "height": 900})
+        found += [f"{scheme} {width}: {problem}" for problem in settled(page)]
+    for tab in tabs or []:
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        found += [f"{tab} 390: {problem}" for problem in settled(page)]
+    return found + errors
+
+
+def settled(page: Page) -> list[str]:
+    """What is wrong once the page has settled: a chart takes a moment to follow a new width."""
+    deadline = time.monotonic() + 4
+    while (found := page.evaluate(CHECK)) and time.monotonic() < deadline:
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return list(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_sound_in_every_theme_and_width(full: Server, screen: Page, name: str) -> None:
+    address, sign = PAGES[name]
+    assert look(screen, f"{full.url}/{address}", sign, TABS if name == "kernel that failed" else None) == []
+
+
+def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], screen: Page) -> None:
+    server = own_server()
+    signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model has replied yet"}
+    signs["system"] = "text=looked at"
+    for address, sign in signs.items():
+        assert look(screen, f"{server.url}/{address}", sign) == [], address
+
+
+def test_the_check_finds_what_it_is_for(screen: Page) -> None:
+    screen.set_content("<div style='width: 5000px'>wide</div><button></button><img src='data:,'><h1>a</h1><h1>b</h1>")
+    found = " ".join(screen.evaluate(CHECK))
+    for problem in ("no name: <button>", "no name: <img", "2 headings of level 1", "px too wide"):
+        assert problem in found
+    screen.set_content("<h1>a</h1><button aria-label='go'></button>")
+    assert screen.evaluate(CHECK) == []

@@ -1,0 +1,107 @@
+"""A run that begins with a kernel of another one: taken over once, recorded as foreign, judged before it counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import forking, supervisor
+from engine.bench import Bench
+from engine.errors import EngineError
+from engine.history import History
+from engine.importing.forked import take_over_kernel
+from engine.moves import Step
+from engine.strategies.cutegen import CuteGen
+from storage import commands, liveness
+from storage import events as ev
+from storage.folder import RunFolder, runs_folder
+from storage.journal import Journal
+from storage.records import Budget, CommandKind, KernelClass, Origin, RunSettings, RunState, StepKind, Verdict
+from tests.engine.benches import bench_with_tools
+from tests.engine.test_steering import events_of
+from tests.engine.test_steering_course import three_depths
+from tests.engine.test_supervisor import events_of as told_in
+from tests.engine.test_supervisor import start, until
+
+
+def parent_run(home: Path) -> RunFolder:
+    bench = three_depths(home)
+    bench.journal.close()
+    return bench.folder
+
+
+def open_fork(home: Path, settings: RunSettings, source: RunFolder) -> Bench:
+    folder = forking.lay_out(settings, source)
+    if not folder.settings_file.exists():
+        folder.write_settings(settings)
+    bench = bench_with_tools(home)
+    bench.folder, bench.journal, bench.blobs = folder, Journal(folder.journal_file), type(bench.blobs)(folder.blobs)
+    bench.history = History.of(settings, bench.journal.entries)
+    return bench
+
+
+def test_a_fork_keeps_what_is_not_changed_and_names_where_it_came_from(home: Path) -> None:
+    source = parent_run(home)
+    made = forking.fork_settings(source, "c002", budget=Budget(depths=3), kernel_class=KernelClass.LOSS)
+    was = source.read_settings()
+    assert made.forked_from is not None
+    assert (made.forked_from.run_id, made.forked_from.candidate_id, made.forked_from.number) == ("run", "c002", 2)
+    assert made.forked_from.latency_ms == 1.0
+    assert (made.budget, made.kernel_class, made.model) == (Budget(depths=3), KernelClass.LOSS, was.model)
+    assert (made.task_source, made.sizes, made.policy) == (was.task_source, was.sizes, was.policy)
+    assert made.run_id != was.run_id
+    with pytest.raises(EngineError, match="no kernel c999"):
+        forking.fork_settings(source, "c999")
+
+
+@pytest.mark.parametrize("lines_lost", range(4))
+def test_the_kernel_taken_over_is_journaled_once_and_judged_first(home: Path, lines_lost: int) -> None:
+    source = parent_run(home)
+    settings = forking.fork_settings(source, "c002")
+    bench = open_fork(home, settings, source)
+    take_over_kernel(bench)
+    bench.journal.close()
+    lines = bench.folder.journal_file.read_text().splitlines(keepends=True)
+    bench.folder.journal_file.write_text("".join(lines[: len(lines) - lines_lost]))
+    bench = open_fork(home, settings, source)
+    take_over_kernel(bench)
+    (made,) = bench.history.attempts.values()
+    assert (made.created.origin, made.created.depth, made.timed) == (Origin.IMPORTED, 0, None)
+    assert bench.source(made) == Path(source.blobs / settings.forked_from.source_blob).read_text()  # type: ignore[union-attr]
+    assert len(events_of(bench, ev.Imported)) == 1
+    assert (bench.history.best_id, bench.history.line) == (None, [])
+    assert CuteGen().next_move(bench.history) == Step(StepKind.COMPILE, 0, "c001")
+
+
+def test_a_run_that_is_no_fork_takes_nothing_over(home: Path) -> None:
+    bench = bench_with_tools(home)
+    take_over_kernel(bench)
+    assert bench.journal.entries == []
+
+
+def test_a_fork_that_cannot_keep_its_money_budget_is_not_started(home: Path) -> None:
+    source = parent_run(home)
+    with pytest.raises(EngineError, match="price"):
+        supervisor.fork(source, "c002", model="dear", budget=replace(Budget(), cost_usd=1.0))
+    assert [folder.name for folder in runs_folder().glob("*")] == [] or not any(runs_folder().glob("*/engine.json"))
+
+
+def test_a_real_engine_judges_the_kernel_it_took_over_and_goes_on_with_the_hint(home: Path) -> None:
+    first = start(home, depths=0)
+    until(lambda: told_in(first, ev.RunEnded), "the end of the first run")
+    made = supervisor.fork(first, "c002", "mind the tail", "ada", budget=Budget(depths=1))
+    until(lambda: told_in(made, ev.RunEnded), "the end of the fork")
+    until(lambda: not liveness.is_held(made), "the engine to be gone")
+    (taken,) = told_in(made, ev.Imported)
+    assert isinstance(taken, ev.Imported)
+    assert taken.file == f"c002 of run {first.run_id}"
+    checked = [e for e in told_in(made, ev.Checked) if isinstance(e, ev.Checked)]
+    assert (checked[0].candidate_id, checked[0].result.verdict) == ("c001", Verdict.PASSED)
+    assert [c.asked_by for c in commands.read_from(made.commands_file)[0] if c.kind is CommandKind.HINT] == ["ada"]
+    depths = [d for d in told_in(made, ev.DepthFinished) if isinstance(d, ev.DepthFinished)]
+    assert [d.base_id for d in depths] == [None, "c001"]
+    ended = told_in(made, ev.RunEnded)[-1]
+    assert isinstance(ended, ev.RunEnded)
+    assert ended.state is RunState.FINISHED

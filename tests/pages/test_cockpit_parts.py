@@ -1,0 +1,142 @@
+"""The pure parts of the cockpit: alerts, phases, lanes of the lineage, the explanation of a step."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pages.parts import alerts, explain, index, lanes
+from pages.parts.alerts import AlertKind
+from pages.parts.phases import Phase, phases
+from storage import queries
+from storage.queries import CostRow, ExposureRow, FamilyRow, MetricChangeRow, TroubleRow
+from storage.records import Origin, RunState, Switch, Verdict
+from tests import samples
+
+NOW = 2e9
+CALM = TroubleRow(
+    "r1", "c009", 9, 4, 400, 2.0, 0.01, 8, 1.9, 0.01, 0, None, 10, 2, None, "", 399, False, [], None, NOW - 5.0
+)
+
+
+def kinds(state: RunState = RunState.RUNNING, **changed: object) -> list[AlertKind]:
+    return [alert.kind for alert in alerts.find(dataclasses.replace(CALM, **changed), state, NOW)]  # type: ignore[arg-type]
+
+
+def test_a_run_that_goes_well_raises_no_alert() -> None:
+    assert kinds() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({"newest_speedup": 1.5}, AlertKind.REGRESSION),
+        ({"since_gain": 3}, AlertKind.STAGNATION),
+        ({"is_repeated": True, "last_verdict": Verdict.INCORRECT, "last_message": "3 wrong"}, AlertKind.REPEATED),
+        ({"budgets": ["tokens"], "budget_seq": 7}, AlertKind.BUDGET),
+        ({"last_event_at": NOW - 1000.0}, AlertKind.HEARTBEAT),
+        ({"recent_failed": 7, "last_message": "no such header"}, AlertKind.FAILING),
+    ],
+)
+def test_each_trouble_is_an_alert_of_its_own_that_says_what_to_do(changed: dict[str, object], kind: AlertKind) -> None:
+    facts = dataclasses.replace(CALM, **changed)  # type: ignore[arg-type]
+    found = alerts.find(facts, RunState.RUNNING, NOW)
+    assert [alert.kind for alert in found] == [kind]
+    assert found[0].advice.endswith(".")
+    assert alerts.find(facts, RunState.FINISHED, NOW) == []
+
+
+def test_a_loss_within_the_noise_is_no_regression() -> None:
+    assert kinds(newest_speedup=1.89) == []
+    assert kinds(newest_speedup=1.8, newest_noise=0.1) == []
+
+
+def test_the_runs_own_patience_counts_before_ours() -> None:
+    assert kinds(since_gain=3, patience=5) == []
+    assert kinds(since_gain=5, patience=5) == [AlertKind.STAGNATION]
+
+
+def test_a_lost_engine_is_an_alert_and_a_paused_one_may_be_silent() -> None:
+    assert kinds(RunState.LOST) == [AlertKind.HEARTBEAT]
+    assert kinds(RunState.PAUSED, last_event_at=NOW - 1e5) == []
+
+
+def test_an_alert_is_new_when_what_it_rests_on_is() -> None:
+    first, second = (
+        alerts.find(dataclasses.replace(CALM, newest_speedup=1.5, newest_seq=seq), RunState.RUNNING, NOW)[0]
+        for seq in (400, 500)
+    )
+    assert first.alert_id != second.alert_id
+
+
+def test_the_same_failure_twice_is_seen_in_a_real_journal(home: Path) -> None:
+    samples.write_run(home / "runs", "r1", depths=16, ending="running")
+    opened = index.open_index()
+    opened.ingest.catch_up()
+    facts = queries.troubles(opened.database, ["r1"])["r1"]
+    attempts = queries.attempts(opened.database, "r1")
+    index.close_index()
+    last = [a.verdict for a in attempts][-2:]
+    assert facts.is_repeated is (last[0] is last[1] and last[1] is not Verdict.PASSED)
+    assert facts.recent_failed == sum(a.verdict is not Verdict.PASSED for a in attempts[-10:])
+
+
+def test_phases_are_named_by_what_the_model_saw() -> None:
+    seen = [ExposureRow(0, 2, False), ExposureRow(3, 5, True)]
+    found = phases(seen, Switch.AUTO, None, last=10)
+    assert [(p.first, p.last, p.name) for p in found] == [(0, 2, "structural phase"), (3, 5, "profile-guided phase")]
+
+
+def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
+    assert phases([], Switch.ON, None, 4) == [Phase(0, 4, True, True)]
+    assert phases([ExposureRow(0, 1, False)], Switch.OFF, 3, 4) == [Phase(0, 1, False), Phase(2, 4, False, True)]
+    assert phases([ExposureRow(0, 1, False)], Switch.AUTO, 3, 4) == [
+        Phase(0, 1, False), Phase(2, 2, False, True), Phase(3, 4, True, True)
+    ]  # fmt: skip
+    assert phases([ExposureRow(0, 4, True)], Switch.ON, 0, 4) == [Phase(0, 4, True)]
+
+
+def node(name: str, parent: str | None, is_best: bool = False) -> FamilyRow:
+    return FamilyRow(name, int(name), parent, parent, 0, 0, 0, Origin.REPAIR, None, None, False, is_best, "")
+
+
+def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() -> None:
+    rows = [
+        node("1", None),
+        node("2", "1"),
+        node("3", "2"),
+        node("4", "1"),
+        node("5", "4", is_best=True),
+        node("6", "5"),
+    ]
+    placed = {n.row.candidate_id: n for n in lanes.place(rows)}
+    assert [name for name, n in placed.items() if n.is_on_path] == ["1", "4", "5"]
+    assert [name for name, n in placed.items() if n.lane == 0] == ["1", "4", "5"]
+    assert placed["2"].lane == placed["3"].lane == 1
+    assert placed["6"].lane > 0
+
+
+def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
+    placed = lanes.place([node("7", "1"), node("8", "8", is_best=True), node("9", "7")])
+    assert [n.parent for n in placed] == [None, 1, 0]
+    assert lanes.place([]) == []
+
+
+def change(metric: str, value: float, previous: float | None) -> MetricChangeRow:
+    return MetricChangeRow(-1, "", metric, "ms", value, previous, "c001" if previous is not None else None)
+
+
+def test_changes_of_a_profile_come_largest_first_whichever_way_they_go() -> None:
+    rows = [change("a", 2.0, 1.0), change("b", 1.0, 4.0), change("c", 1.001, 1.0), change("d", 5.0, None),
+            change("e", 3.0, 0.0)]  # fmt: skip
+    found = explain.changes(rows)
+    assert [c.metric for c in found] == ["e", "b", "a"]
+    assert [c.percent for c in found] == [None, pytest.approx(-75.0), pytest.approx(100.0)]
+
+
+def test_a_cost_that_is_not_known_is_not_free() -> None:
+    assert explain.cost(CostRow(1, None, None, 2.0, 61.0)) == (
+        "1 model call · unknown tokens · unknown · 2.0 s to write · 1 min 01 s to judge"
+    )
