@@ -57,6 +57,11 @@ def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(
     page.get_by_role("option", name=re.compile(names[1])).click()
     expect(page).to_have_url(re.compile(f"runs={names[0]}(,|%2C){names[1]}"))
     page.keyboard.press("Escape")
+    # What follows is drawn anew for two runs: a click on what is about to be replaced would be lost.
+    expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
+    drawn = page.get_by_role("img", name=re.compile("grouped by when profiles were shown"))
+    expect(drawn.locator(".main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     page.get_by_text("What differs in their sources").click()
     expect(page.locator("table.diff").first).to_be_visible()
     page.reload()
