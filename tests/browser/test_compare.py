@@ -19,9 +19,9 @@ BEST = "gd => gd.data.filter(t => t.line && t.line.shape === 'hv').map(t => [t.x
 
 def some_runs(server: Server, name: str) -> list[str]:
     """Two runs of one task, one of which showed profiles early and one late."""
-    for part, seed, depth in (("early", 0, 1), ("late", 3, 5)):
+    for part, depths, depth in (("early", 8, 1), ("late", 6, 5)):
         # Made elsewhere and moved in whole: the server reads a journal as soon as it is there.
-        folder = write_run(server.home / "drafts", f"{name}-{part}", seed=seed, created_at=1.75e9 + seed)
+        folder = write_run(server.home / "drafts", f"{name}-{part}", seed=0, depths=depths, created_at=1.75e9 + depths)
         exposed_from(folder, depth)
         folder.path.rename(server.runs / folder.run_id)
     return [f"{name}-early", f"{name}-late"]
