@@ -131,9 +131,11 @@ def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     """Every correct and timed kernel of these runs, in the order they were timed."""
     sql = f"""
     WITH {_SPENT},
-    found AS (SELECT a.run_id, a.candidate_id, a.number, a.depth, a.speedup, a.noise, a.summary, t.seq FROM attempts a
-        JOIN timings t ON t.run_id = a.run_id AND t.candidate_id = a.candidate_id
-        WHERE a.run_id IN {_CHOSEN} AND a.speedup IS NOT NULL)
+    numbered AS (SELECT run_id, candidate_id, depth, summary,
+        row_number() OVER (PARTITION BY run_id ORDER BY seq) AS number FROM candidates WHERE run_id IN {_CHOSEN}),
+    found AS (SELECT n.run_id, n.candidate_id, n.number, n.depth, t.speedup, t.noise, n.summary, t.seq FROM numbered n
+        JOIN timings t ON t.run_id = n.run_id AND t.candidate_id = n.candidate_id
+        WHERE t.run_id IN {_CHOSEN} AND t.speedup IS NOT NULL)
     SELECT found.* EXCLUDE (seq), {_SO_FAR.format(calls="")}
     FROM found ASOF LEFT JOIN total ON total.run_id = found.run_id AND found.seq >= total.seq
     ORDER BY found.run_id, found.seq"""
