@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import streamlit as st
+
 from pages.parts import steer, steering_access, stop_desk, table
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState
@@ -38,5 +40,5 @@ def take(opened: str, shown: Sequence[RunRow]) -> bool:
         stop_desk.confirm(run)
     elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
         steer.send(run.run_id, CommandKind(kind))
-        steer.give_word_back()
+        st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True

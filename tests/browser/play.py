@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,15 @@ class PretendEngine:
         """Commands that have been sent since the last look."""
         found, self._offset = commands.read_from(self.folder.commands_file, self._offset)
         return found
+
+    def next_command(self, patience_s: float = 20.0) -> Command:
+        """The one command sent since the last look; a click takes a moment to become one."""
+        deadline = time.monotonic() + patience_s
+        while not (found := self.asked()):
+            assert time.monotonic() < deadline, "no command was sent"
+            time.sleep(0.02)
+        (command,) = found
+        return command
 
     def write(self, text: str) -> None:
         """Go on with the reply that is being written."""

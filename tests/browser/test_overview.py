@@ -92,7 +92,7 @@ def test_a_running_run_is_steered_from_its_row_and_news_disturb_nothing(page: Pa
     expect(row).to_contain_text("running")
     row.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Asked: pause")).to_be_visible()
-    assert [command.kind for command in engine.asked()] == [CommandKind.PAUSE]
+    assert engine.next_command().kind is CommandKind.PAUSE
     row.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("dialog")).to_contain_text("the run can be resumed")
     page.get_by_role("button", name="Keep running").click()

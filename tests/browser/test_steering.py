@@ -43,7 +43,7 @@ def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str =
     """The command arrives as asked, and the page shows each of its moments."""
     newest = steering_rows(page).nth(1)
     expect(newest).to_contain_text("asked")
-    (command,) = engine.asked()
+    command = engine.next_command()
     assert (command.kind, command.argument) == (kind, argument)
     engine.emit(ev.CommandAcknowledged(command, 30))
     expect(newest).to_contain_text("acknowledged")
@@ -179,7 +179,7 @@ def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) ->
     expect(dialog.get_by_text("The depth being worked on goes on to its end")).to_be_visible()
     dialog.get_by_role("button", name="Pin kernel").click()
     expect(steering_rows(page).nth(1)).to_contain_text("pin")
-    (pinned,) = engine.asked()
+    pinned = engine.next_command()
     engine.emit(ev.CommandAcknowledged(pinned, 30))
     engine.emit(ev.CommandEffective(pinned.command_id, 30, ""))
     expect(page.get_by_text("pinned: every depth starts from")).to_be_visible()
@@ -212,7 +212,7 @@ def test_another_model_is_asked_from_now_on_or_for_one_step(page: Page, server: 
     dialog.get_by_role("button", name="Do step").click()
     newest = steering_rows(page).nth(1)
     expect(newest).to_contain_text("do a step again")
-    (command,) = engine.asked()
+    command = engine.next_command()
     assert command.kind is CommandKind.RETRY
     assert "step=" in command.argument
 
@@ -223,7 +223,7 @@ def test_the_class_is_changed_after_a_look_at_what_follows(page: Page, server: S
     expect(dialog.get_by_text("From the next step on")).to_be_visible()
     dialog.get_by_role("button", name="Change the class").click()
     expect(steering_rows(page).nth(1)).to_contain_text("kernel class")
-    (command,) = engine.asked()
+    command = engine.next_command()
     assert command.kind is CommandKind.SET_CLASS
 
 
@@ -237,7 +237,7 @@ def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) ->
     expect(page.locator("table.diff td.add").filter(has_text="# mine <b>&").first).to_be_visible()
     page.get_by_role("button", name="Hand it in").click()
     expect(steering_rows(page).nth(1)).to_contain_text("kernel by hand")
-    (command,) = engine.asked()
+    command = engine.next_command()
     given = Submission.parse(command.argument)
     assert Blobs(engine.folder.blobs).get(given.blob) == source + "# mine <b>&\n"
 
@@ -292,7 +292,7 @@ def test_a_refused_command_says_why(page: Page, server: Server) -> None:
     engine = begin(page, server, "refuses")
     page.get_by_role("button", name="Pause").click()
     expect(steering_rows(page).nth(1)).to_contain_text("asked")
-    (command,) = engine.asked()
+    command = engine.next_command()
     engine.emit(ev.CommandAcknowledged(command, 30))
     engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
     expect(steering_rows(page).nth(1)).to_contain_text("refused")
