@@ -72,7 +72,7 @@ def draw_standing(run: RunRow, version: str) -> None:
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
     key_figures.draw(run, state)
-    now.draw(run, state, step, version, usual_s, held.last_seq if held else None, lambda: freeze.switch(run_id))
+    now.draw(run, state, step, version, usual_s, held, lambda: freeze.switch(run_id))
     stream.draw(run, state, step)
 
 

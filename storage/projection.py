@@ -285,7 +285,9 @@ def _fields(record: Any) -> dict[str, Any]:
 
 def _fork(settings: RunSettings) -> dict[str, Any]:
     fork = settings.forked_from
-    return {"forked_run": fork.run_id, "forked_candidate": fork.candidate_id} if fork else {}
+    if fork is None:
+        return {}
+    return {"forked_run": fork.run_id, "forked_candidate": fork.candidate_id, "forked_number": fork.number}
 
 
 @functools.cache

@@ -12,7 +12,7 @@ CREATE TABLE runs (
     max_regenerations BIGINT, expose_from_depth BIGINT, collect VARCHAR, precision VARCHAR, recording VARCHAR,
     depths BIGINT, max_model_calls BIGINT, max_tokens BIGINT, max_cost_usd DOUBLE, max_wall_s DOUBLE,
     target_speedup DOUBLE, stagnation_depths BIGINT, created_at DOUBLE, is_demo BOOLEAN,
-    forked_run VARCHAR, forked_candidate VARCHAR, replay_of VARCHAR
+    forked_run VARCHAR, forked_candidate VARCHAR, forked_number BIGINT, replay_of VARCHAR
 );
 
 CREATE TABLE events (run_id VARCHAR, seq BIGINT, time DOUBLE, kind VARCHAR, json VARCHAR);

@@ -49,8 +49,9 @@ def _imported(run: RunRow, candidate: CandidateRow) -> None:
     if told is None:
         return
     parts = [f"status {told.status}" if told.status else "", _elsewhere(told)]
+    taken = "Taken over" if run.forked_run else "Imported"
     st.caption(
-        f":material/move_to_inbox: Imported from {wording.plain(told.file)}; recorded there, not measured here: "
+        f":material/move_to_inbox: {taken} from {wording.plain(told.file)}; recorded there, not measured here: "
         + (wording.plain(", ".join(part for part in parts if part)) or "nothing")
     )
 

@@ -39,7 +39,7 @@ def cells(run: Compared) -> dict[str, table.Cell]:
         "second": second(run),
         "depth": f"{wording.NONE if known.last_depth is None else known.last_depth} / {row.depths}",
         "correct": wording.share(row.passed, row.passed + row.failed),
-        "tokens": _known(wording.tokens(known.tokens), f"{wording.count(row.model_calls)} calls"),
+        "tokens": _known(wording.tokens(known.tokens), wording.counted(row.model_calls, "call")),
         "cost": _known(wording.cost(known.cost_usd)),
         "time": wording.seconds(known.engine_s),
         "exposed": exposure(known),

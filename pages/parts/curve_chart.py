@@ -63,7 +63,7 @@ def name(run: RunRow, rows: curve.CurveRows) -> str:
         f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
     )
     return (
-        f"Speed-up by depth: {rows.kernels:,} kernels, {run.passed:,} correct, {best}{second}. "
+        f"Speed-up by depth: {wording.counted(rows.kernels, 'kernel')}, {run.passed:,} correct, {best}{second}. "
         "Every point is also a row of the kernels table."
     )
 

@@ -81,7 +81,7 @@ def _value(value: float | None) -> str:
 
 def cost(found: CostRow) -> str:
     """What the kernel has cost, on one line."""
-    calls = f"{found.calls} model {'call' if found.calls == 1 else 'calls'}"
+    calls = wording.counted(found.calls, "model call")
     spent = f"{wording.tokens(found.tokens)} tokens · {wording.cost(found.cost_usd)}"
     return (
         f"{calls} · {spent} · {wording.seconds(found.writing_s)} to write · {wording.seconds(found.judging_s)} to judge"

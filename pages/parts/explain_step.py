@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import explain, index, table, texts, wording
+from pages.parts import explain, index, prose, table, texts, wording
 from storage import queries
 from storage.queries import CandidateRow, PatchRow, RunRow
 from storage.records import Verdict
@@ -47,7 +47,7 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
     chosen = (before or found)[-1]
     whose = f"of kernel {kernel.parent_number}, which led here" if before else "of this kernel"
     st.markdown(f"##### Diagnosis :gray[{whose}]")
-    text = texts.source(run.run_id, chosen.text_blob)
+    text = prose.unmarked(texts.source(run.run_id, chosen.text_blob))
     with st.container(height=150 if len(text) > LONG else "content"):
         st.text(text)
 

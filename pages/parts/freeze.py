@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -14,10 +15,11 @@ from storage.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What a held page is drawn from, and the last event in it."""
+    """What a held page is drawn from, the last event in it, and when it was frozen (seconds since the epoch)."""
 
     snapshot: Snapshot
     last_seq: int
+    at: float
 
 
 def held(run_id: str) -> Frozen | None:
@@ -39,7 +41,7 @@ def switch(run_id: str) -> None:
         found.snapshot.close()
         return
     snapshot = Snapshot(index.current())
-    st.session_state[_key(run_id)] = Frozen(snapshot, queries.last_seq(snapshot, run_id))
+    st.session_state[_key(run_id)] = Frozen(snapshot, queries.last_seq(snapshot, run_id), time.time())
 
 
 def button(run_id: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.parts import client, wording
+from pages.parts.freeze import Frozen
 from storage.queries import RunRow, StepRow
 from storage.records import RunState
 
@@ -39,13 +40,13 @@ def draw(
     step: StepRow | None,
     version: str,
     usual_s: float | None = None,
-    held_seq: int | None = None,
+    held: Frozen | None = None,
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
     """The bar above the curve; also watches.
 
-    `usual_s` is how long such a step has taken in this run. A page that is held, as of event `held_seq`, is not drawn
-    again: the bar counts what is new since, and offers to go live.
+    `usual_s` is how long such a step has taken in this run. A page that is held is not drawn again: its clock
+    stands, and the bar counts what is new since and offers to go live.
     """
     is_running = step is not None and state is RunState.RUNNING
     texts: dict[str, object] = {
@@ -55,7 +56,11 @@ def draw(
         "active": str(step.kind) if step and is_running else "",
         "since": step.started_at if step and is_running else None,
         "usual_s": usual_s if is_running else None,
-        "held_seq": held_seq,
+    }
+    texts |= {
+        "held_seq": held.last_seq if held else None,
+        "held_at": held.at if held else None,
+        "frozen": f"frozen at {wording.clock(held.at)}" if held else "",
     }
     _mount([run.run_id], False, version, texts, go_live)
 
@@ -67,7 +72,8 @@ def _mount(
     texts: dict[str, object],
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
-    shown = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None, "held_seq": None}
+    shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
+    shown |= {"held_seq": None, "held_at": None, "frozen": ""}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": version, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",

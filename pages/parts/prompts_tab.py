@@ -27,7 +27,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     found = {c.seq: _hits(run_id, c, word or "") for c in calls} if (word or "").strip() else None
     if found is not None:
         count, where = sum(len(hits) for hits in found.values()), sum(bool(hits) for hits in found.values())
-        st.caption(f"{count} {'place' if count == 1 else 'places'} in {where} of {len(calls)} calls")
+        st.caption(f"{wording.counted(count, 'place')} in {where} of {wording.counted(len(calls), 'call')}")
     made = [c for c in calls if c.made_id == candidate.candidate_id]
     for number, call in enumerate(calls, 1):
         if found is None or found[call.seq]:

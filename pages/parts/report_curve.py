@@ -21,7 +21,9 @@ def draw(db: Database, run: RunRow, attempts: Sequence[AttemptRow], told: Collec
         return element("p", "No kernel has been correct and timed yet.", class_="quiet")
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
     rings = [_ring(a, told) for a in shown]
-    words = f"Speed-up by depth: {len(timed)} correct kernels, best {wording.speedup(run.best_speedup)}"
+    words = (
+        f"Speed-up by depth: {wording.counted(len(timed), 'correct kernel')}, best {wording.speedup(run.best_speedup)}"
+    )
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"

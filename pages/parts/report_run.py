@@ -174,7 +174,7 @@ def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"
     limits = [
         f"{budget.depths} depths",
-        f"{budget.model_calls:,} calls" if budget.model_calls is not None else "",
+        wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",
         f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
         wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
         wording.seconds(budget.wall_s) if budget.wall_s is not None else "",

@@ -6,7 +6,18 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import alert_list, freeze, index, key_help, replay_mark, run_menu, steer, steering_access, wording
+from pages.parts import (
+    alert_list,
+    fork_mark,
+    freeze,
+    index,
+    key_help,
+    replay_mark,
+    run_menu,
+    steer,
+    steering_access,
+    wording,
+)
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -20,6 +31,7 @@ def draw(run: RunRow, state: RunState) -> None:
         replay_mark.badge(run)
         if run.is_demo:
             st.badge("demo", color="gray", help="recorded replies; everything else really happens")
+        fork_mark.draw(run)
         _divergence(run)
         st.caption(
             f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)}", width="content"

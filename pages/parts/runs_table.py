@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import alert_list, row_actions, table, wording
+from pages.parts import alert_list, fork_mark, row_actions, table, wording
 from pages.parts.alerts import Alert
 from storage.queries import RunRow, StateCount
 from storage.records import RunState
@@ -70,7 +70,7 @@ def _kind(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
     kinds = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
     kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
-    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so]
+    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + fork_mark.cells(run)
 
 
 def _progress(run: RunRow) -> float:

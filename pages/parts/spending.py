@@ -62,7 +62,7 @@ def line(row: SpendingRow) -> str:
     """The calls of one role in one line."""
     read = f"{wording.tokens(row.input_tokens)} tokens in ({wording.tokens(row.cached_tokens)} from cache)"
     written = f"{wording.tokens(row.output_tokens)} out ({wording.tokens(row.reasoning_tokens)} reasoning)"
-    calls = f"{wording.count(row.calls)} {'call' if row.calls == 1 else 'calls'}"
+    calls = wording.counted(row.calls, "call")
     guessed = f" · {wording.count(row.estimated)} estimated" if row.estimated else ""
     cost = wording.plain(wording.cost(row.cost_usd))
     return f"**{wording.plain(row.role)}** · {cost} · {calls} · {read}, {written}{guessed} · {wording.plain(row.model)}"
@@ -75,7 +75,7 @@ def _unknown(rows: list[SpendingRow]) -> None:
         names = ", ".join(map(wording.plain, unpriced))
         st.caption(f"The cost of {names} is unknown: state its price in prices.toml under {folder.home()}.")
     if uncounted:
-        st.caption(f"The endpoint did not count the tokens of {wording.count(uncounted)} calls.")
+        st.caption(f"The endpoint did not count the tokens of {wording.counted(uncounted, 'call')}.")
 
 
 def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:

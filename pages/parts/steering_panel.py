@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.parts import (
     attendance_panel,
+    auto_words,
     base_dialog,
     class_dialog,
     index,
@@ -19,7 +20,7 @@ from pages.parts import (
     try_again,
     wording,
 )
-from storage import queries
+from storage import exposure, queries
 from storage.queries import OrdersRow, RunRow
 from storage.records import CommandKind, RunState, Switch
 
@@ -108,7 +109,8 @@ def _switches(run: RunRow) -> None:
     for kind, label, value, help_text in rows:
         key = f"{kind}:{run.run_id}"
         last = f"{key}:in_force"
-        if st.session_state.get(last) != value:  # somebody, perhaps elsewhere, has changed it
+        # Somebody, perhaps elsewhere, has changed it; or the page was left, with which a widget's value is forgotten.
+        if key not in st.session_state or st.session_state.get(last) != value:
             st.session_state[last] = value
             # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
             if st.session_state.get(key) != value:
@@ -117,6 +119,9 @@ def _switches(run: RunRow) -> None:
             label, [s.value for s in Switch], key=key, required=True, help=help_text, width="stretch",
             on_change=_send_switch, args=(run.run_id, kind, key),
         )  # fmt: skip
+    if (scale := queries.asked_depths(index.current(), run.run_id)) is not None:
+        asked = queries.asked_exposure(index.current(), run.run_id)
+        st.caption(auto_words.auto(exposure.first_depth(run.kernel_class, scale, asked), run.depths))
 
 
 def _hint(run: RunRow) -> None:

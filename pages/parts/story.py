@@ -70,7 +70,7 @@ def _origin(facts: Facts) -> str:
         return f"{name} was {wording.ORIGIN_NAME[one.origin]}{what}."
     if one.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
         failed = wording.VERDICT_NAME[parent.verdict] if parent.verdict else ""
-        return f"{name} is to mend kernel {parent.number} ({failed}){what}{lines}."
+        return f"{name} was written to mend kernel {parent.number} ({failed}){what}{lines}."
     return f"{name} is kernel {parent.number} with one change{what}{lines}."
 
 

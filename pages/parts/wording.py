@@ -215,6 +215,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(value: int, name: str) -> str:
+    """How many of something: "1 kernel", "1,204 kernels"."""
+    return f"{count(value)} {name}" if value == 1 else f"{count(value)} {name}s"
+
+
 def tokens(value: int | None) -> str:
     """Token counts: exact below ten thousand; what nobody counted is not zero."""
     if value is None:

@@ -100,6 +100,7 @@ from storage.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.queries.profiles import MetricRow as MetricRow
 from storage.queries.profiles import ProfileRow as ProfileRow
 from storage.queries.profiles import advice as advice
+from storage.queries.profiles import asked_depths as asked_depths
 from storage.queries.profiles import asked_exposure as asked_exposure
 from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics

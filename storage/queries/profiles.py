@@ -143,6 +143,12 @@ def asked_exposure(db: Database, run_id: str) -> int | None:
     return found[0][0] if found else None
 
 
+def asked_depths(db: Database, run_id: str) -> int | None:
+    """How many depths the run was started with, to which the class's first depth is scaled; None for no such run."""
+    found = fetch.tuples(db, "SELECT depths FROM runs WHERE run_id = ?", [run_id])
+    return found[0][0] if found else None
+
+
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
     """The nearest kernel on the chain of parents that has a profile."""
     parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))

@@ -20,6 +20,8 @@ class RunRow:
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
+    `forked_run` names the run whose kernel `forked_number` (counted from 1) this one began with; such a run is not
+    imported.
     """
 
     run_id: str
@@ -55,6 +57,8 @@ class RunRow:
     replay_of: str | None
     has_recorded_replies: bool
     is_imported: bool
+    forked_run: str | None
+    forked_number: int | None
 
 
 _RUNS = """
@@ -104,7 +108,8 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
     CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo, r.replay_of,
-    r.recording IS NOT NULL AS has_recorded_replies, brought.run_id IS NOT NULL AS is_imported
+    r.recording IS NOT NULL AS has_recorded_replies,
+    brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from storage import events as ev
-from storage.records import RunState
+from storage.records import RunState, StepKind
 from tests import samples
 from tests.browser import curve
 from tests.browser.conftest import Server, start_server, stop_server
@@ -134,6 +134,7 @@ def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, se
     expect(page.locator('tr[data-id="c004"]')).to_be_visible()
     page.get_by_role("button", name="Freeze").click()
     expect(page.get_by_role("button", name="0 new")).to_be_visible()
+    expect(page.locator(".now").get_by_text(re.compile(r"^frozen at \d\d:\d\d:\d\d$"))).to_be_visible()
     for _ in range(12):
         engine.emit(ev.StateChanged(RunState.RUNNING, "a beat"))
     expect(page.get_by_role("button", name="12 new")).to_be_visible()
@@ -146,6 +147,37 @@ def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, se
     fresh.click()
     expect(page.locator('tr[data-id="c005"]')).to_be_visible()
     expect(fresh).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_bar_keeps_its_height_from_stage_to_stage(page: Page, server: Server, width: int) -> None:
+    engine = PretendEngine(server.runs, f"stages-{width}", depths=6)
+    engine.play_until(finished_depth, times=2)
+    page.set_viewport_size({"width": width, "height": 900})
+    heights = set()
+    for number, kind in enumerate((StepKind.OPTIMISE, StepKind.COMPILE, StepKind.CHECK, StepKind.DIAGNOSE), 900):
+        engine.emit(ev.StepStarted(number, kind, 3, "c004"))
+        if number == 900:
+            page.goto(f"{server.url}/run?run=stages-{width}")
+        stages = page.get_by_role("list", name="Stages of this kernel")
+        lit = {"compile": "compile", "check": "check"}.get(kind, kind)
+        expect(stages.locator("[aria-current=step]")).to_have_text(lit)
+        lines = stages.locator("li").evaluate_all("items => items.map(item => item.getClientRects()[0].height)")
+        assert max(lines) < 30  # one line each
+        heights.add(page.locator(".now").evaluate("bar => bar.getBoundingClientRect().height"))
+    assert len(heights) == 1
+
+
+def test_a_page_with_an_open_popover_goes_on(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "popover", depths=6)
+    engine.play_until(finished_depth, times=2)
+    page.goto(f"{server.url}/run?run=popover")
+    expect(page.locator('tr[data-id="c004"]')).to_be_visible()
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
+    engine.play_until(finished_depth)
+    expect(page.locator('tr[data-id="c005"]')).to_be_attached()
+    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
 
 
 def test_the_refresh_interval_is_kept_for_the_browser_session(page: Page, server: Server) -> None:

@@ -26,21 +26,26 @@ function drawPipeline(list, active) {
   }))
 }
 
+// The clock of a page that is held stands at the moment it was frozen.
 function tick(box) {
-  const { since, usual_s } = box.shown
-  const passed = since ? Date.now() / 1000 + box.skew - since : 0
+  const { since, usual_s, held_at, frozen } = box.shown
+  const passed = since ? (held_at ?? Date.now() / 1000 + box.skew) - since : 0
   box.querySelector(".clock").textContent = since ? clock(passed) : ""
-  const usual = box.querySelector(".usual")
-  usual.textContent = since && usual_s ? (passed > 2 * usual_s + 5 ? `longer than the usual ${clock(usual_s)}` : `of about ${clock(usual_s)}`) : ""
+  box.querySelector(".usual").textContent = frozen || (since && usual_s ? against(passed, usual_s) : "")
   box.style.setProperty("--passed", since && usual_s ? `${Math.min(100, (100 * passed) / usual_s)}%` : "0%")
+}
+
+function against(passed, usual_s) {
+  return passed > 2 * usual_s + 5 ? `longer than the usual ${clock(usual_s)}` : `of about ${clock(usual_s)}`
 }
 
 function pace() {
   try { return Number(sessionStorage.getItem(PACE)) || 0 } catch { return 0 }
 }
 
-// Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click.
-const isBusy = box => box.isAsking || document.hidden || document.querySelector('[role="dialog"]')
+// Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click. A popover has the
+// role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
+const isBusy = box => box.isAsking || document.hidden || document.querySelector('[data-testid="stDialog"]')
 
 function showFresh(box, count) {
   const button = box.querySelector(".fresh")
@@ -91,7 +96,9 @@ export default function (component) {
   })
   box.changedAt ??= Date.now()
   box.hidden = !data.text
-  box.querySelector(".text").textContent = data.text
+  box.querySelector(".text").textContent = box.querySelector(".text").title = data.text
+  box.classList.toggle("working", Boolean(data.active))
+  box.classList.toggle("frozen", Boolean(data.frozen))
   box.querySelector(".detail").textContent = data.detail
   box.dataset.tone = data.tone
   drawPipeline(box.querySelector(".pipeline"), data.active)
@@ -107,7 +114,7 @@ export default function (component) {
   tick(box)
   // Trap: this function runs again with new data without the returned one having been called.
   clearInterval(box.ticking)
-  box.ticking = setInterval(() => tick(box), 1000)
+  if (!data.frozen) box.ticking = setInterval(() => tick(box), 1000)
   follow(box)
   return () => { clearInterval(box.ticking); clearTimeout(box.timer) }
 }

@@ -1,0 +1,46 @@
+"""A forked run says where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pages.parts import fork_mark, index, runs_table
+from storage import events as ev
+from storage import queries
+from storage.forks import Fork
+from storage.journal import Journal
+from storage.records import RunState
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+def write_fork(home: Path, run_id: str, of: str) -> None:
+    folder = samples.write_run(home / "runs", run_id, depths=2)
+    settings = replace(folder.read_settings(), forked_from=Fork(of, "c006", 6, "0" * 64))
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    journal = Journal(folder.journal_file)
+    journal.append(ev.Imported("c001", f"c006 of run {of}", "passed", 1.0, 2.0))
+    journal.close()
+
+
+def test_a_fork_names_its_kernel_and_run_and_is_not_called_imported(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "first", depths=4)
+    write_fork(home, "second", "first")
+    app = open_page("run", run="second")
+    assert not app.exception
+    run = queries.run(index.current(), "second")
+    assert run is not None
+    assert not run.is_imported
+    assert fork_mark.words(run) == "forked from kernel 6 of first"
+    badges = str(runs_table._cells(run, RunState.FINISHED, ())["run"])
+    assert "forked from kernel 6 of first" in badges
+    assert "run?run=first" in badges
+    links = [str(link.proto.label) for link in app.get("page_link")]
+    assert "forked from kernel 6 of first" in links
+
+
+def test_a_fork_of_a_run_that_has_gone_has_no_link(home: Path, open_page: Open) -> None:
+    write_fork(home, "second", "first")
+    assert "forked from kernel 6 of first, which is not here" in words(open_page("run", run="second"))
