@@ -18,7 +18,7 @@ from tests.storage.questions import ask_everything
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_event_a_record_allows_is_indexed(db: Database, root: Path, kind: type, data: st.DataObject) -> None:
     if not (root / "any").exists():
