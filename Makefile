@@ -9,7 +9,7 @@ run: .venv/ready
 	$(BIN)/streamlit run app.py --server.port=$(PORT)
 
 test: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not gpu and not alone" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not gpu and not alone" -n 3 --dist worksteal
 	$(BIN)/python -m pytest -m "not gpu and alone"
 
 check: .venv/ready-dev

@@ -51,7 +51,7 @@ def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -
     assert lines == run.journal_file.read_text().splitlines()
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(1, 40_000), min_size=1, max_size=6))
 def test_a_journal_that_arrives_in_any_pieces_gives_the_same_rows(tmp_path: Path, cuts: list[int]) -> None:
     """Pieces end anywhere in a line; the index is closed and opened again between them."""
