@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-EXPECT_MS = 20_000
+EXPECT_MS = 45_000
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
