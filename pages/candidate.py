@@ -28,7 +28,7 @@ from storage.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
-address.confirm(f"{run_id}/{candidate_id}")
+address.confirm("kernel", f"{run_id}/{candidate_id}")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,

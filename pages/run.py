@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import (
+    address,
     answer_desk,
     command_list,
     curve_chart,
@@ -104,4 +105,5 @@ def open_tab(address: str) -> None:
     st.switch_page("candidate.py", query_params={"run": run_id, "candidate": chosen, "tab": tab})
 
 
+address.confirm("run", run_id)
 live()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-LAST = "address"
 
-
-def confirm(subject: str) -> None:
+def confirm(page: str, subject: str) -> None:
     """Tell the browser the parameters that this run of the page was asked for. `subject` is what they lead to; it is
     told only when the page showed something else before, since each word of it is a step of the browser's history."""
-    last = st.session_state.get(LAST)
-    st.session_state[LAST] = subject
+    key = f"address:{page}"
+    last = st.session_state.get(key)
+    st.session_state[key] = subject
     if last not in (None, subject):
         st.query_params.from_dict(st.query_params.to_dict())
