@@ -16,6 +16,7 @@ from tests import samples
 from tests.browser import curve
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
+from tests.pages.test_fork_mark import write_fork
 
 pytestmark = pytest.mark.browser
 
@@ -231,3 +232,15 @@ def test_the_cockpit_fits_a_telephone(page: Page, server: Server) -> None:
     curve.click_point(page, "kept", 1)
     expect(panel(page).get_by_role("heading", name=re.compile("Kernel"))).to_be_in_viewport()
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+def test_a_fork_leads_to_the_run_it_came_from_and_the_address_follows(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "came-from", depths=4)
+    write_fork(server.home, "came-to", "came-from")
+    page.goto(f"{server.url}/run?run=came-to")
+    page.get_by_role("link", name="forked from kernel 6").first.click()
+    expect(page).to_have_url(re.compile("run=came-from$"))
+    expect(page.get_by_role("link", name="forked from kernel 6")).to_have_count(0)
+    press(page, "f")
+    expect(page.get_by_role("button", name="Go live")).to_be_visible()
+    expect(page).to_have_url(re.compile("run=came-from$"))
