@@ -24,10 +24,13 @@ ALONE = (
     "engine/test_live_run.py",
 )
 TEXT_ONLY = "engine/evaluation/screening"
+# Those that take longest begin first: a long one at the end would leave the other worker without work.
+LONG = ("browser/test_real_engine.py", "browser/test_manual.py", "engine/test_forking.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must run alone."""
+    """Mark what must run alone, and put what takes long in front."""
+    items.sort(key=lambda item: not item.path.relative_to(ROOT).as_posix().startswith(LONG))
     for item in items:
         place = item.path.relative_to(ROOT).as_posix()
         if place.startswith(ALONE) and not place.startswith(TEXT_ONLY):
