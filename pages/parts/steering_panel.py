@@ -66,7 +66,10 @@ def _buttons(run: RunRow, state: RunState) -> None:
             _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
         else:
             _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
-    if right.button("Stop", icon=":material/stop:", key="stop", width="stretch"):
+    right.button(
+        "Stop", icon=":material/stop:", key="stop", width="stretch", on_click=stop_desk.ask, args=(run.run_id,)
+    )
+    if stop_desk.is_asked(run.run_id):
         stop_desk.confirm(run)
 
 

@@ -15,17 +15,40 @@ from storage.records import CommandKind, RunState
 GRACE_S = 10.0
 
 
-@st.dialog("Stop this run?", icon=":material/stop:")
+OPEN = "stop_is_asked"
+
+
+def ask(run_id: str) -> None:
+    """Have the question put."""
+    st.session_state[OPEN] = run_id
+
+
+def is_asked(run_id: str) -> bool:
+    """Trap: a page drawn again without its open dialog forgets it, and its clicks are lost; so it is put each time."""
+    return st.session_state.get(OPEN) == run_id
+
+
+def _forget() -> None:
+    st.session_state.pop(OPEN, None)
+
+
+def _stop(run_id: str) -> None:
+    _forget()
+    steer.send(run_id, CommandKind.STOP)
+
+
+@st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=_forget)
 def confirm(run: RunRow) -> None:
     """Stopping ends the engine, so it asks once more."""
     st.markdown(
         "The engine drops the step in flight and ends. Everything done so far stays, and the run can be resumed."
     )
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Keep running", key="stop_no"):
+        if st.button("Keep running", key="stop_no", on_click=_forget):
             st.rerun()
-        if st.button("Stop the run", type="primary", icon=":material/stop:", key="stop_yes"):
-            steer.send(run.run_id, CommandKind.STOP)
+        if st.button(
+            "Stop the run", type="primary", icon=":material/stop:", key="stop_yes", on_click=_stop, args=(run.run_id,)
+        ):
             st.rerun()
 
 
