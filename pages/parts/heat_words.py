@@ -25,12 +25,6 @@ def sentence(heat: Heat) -> str:
     return f"{told}: {', '.join(named)}." if named and (whole_rows or whole_columns or len(named) > 1) else f"{told}."
 
 
-def wrong_where(heat: Heat) -> tuple[float, float]:
-    """The least and the largest share of wrong elements among blocks that have any; 0 and 0 without one."""
-    shares = [share for row in heat for share in row if share > 0]
-    return (min(shares), max(shares)) if shares else (0.0, 0.0)
-
-
 def _span(what: str, found: Sequence[int], total: int) -> str:
     if not found:
         return ""
