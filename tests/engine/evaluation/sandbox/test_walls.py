@@ -47,16 +47,15 @@ def folder() -> Iterator[Path]:
 
 def behind(walls: Walls, folder: Path, body: Callable[[], Any], limits: Limits | None = None) -> Any:
     """What `body` returns when it runs behind the walls, or how it died."""
-    before = processes.descendants(os.getpid())
     with tempfile.TemporaryFile() as output:
         room = Room(folder / "room", bytes_writable=(limits or Limits()).scratch)
         wanted = Wanted(walls, room, limits or Limits(), folder / "scratch", output.fileno())
         child = start(wanted, lambda: tell(body()))
-        finish(child)
+        seen = finish(child)
         output.seek(0)
         text = output.read().decode()
     assert list((folder / "room").iterdir()) == []
-    assert processes.descendants(os.getpid()) == before
+    assert seen.isdisjoint(processes.descendants(os.getpid()))
     return json.loads(text) if child.status == 0 else {"status": child.status, "text": text}
 
 
@@ -64,9 +63,12 @@ def tell(found: object) -> None:
     os.write(1, json.dumps(found).encode())
 
 
-def finish(child: Enclosed) -> None:
+def finish(child: Enclosed) -> set[int]:
+    """Every process of the child that was seen until its end."""
+    seen = {child.pid}
     while not child.is_over():
-        os.sched_yield()
+        seen.update(child.members())
+    return seen
 
 
 def outcome(act: Callable[[], object]) -> str:
