@@ -9,8 +9,7 @@ run: .venv/ready
 	$(BIN)/streamlit run app.py --server.port=$(PORT)
 
 test: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not gpu and not alone" -n 2 --dist worksteal
-	$(BIN)/python -m pytest -m "not gpu and alone"
+	$(BIN)/python -m pytest -m "not gpu" -n 2 --dist worksteal
 
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .

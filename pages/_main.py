@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import login
+from pages.parts import dialogs, login
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -27,5 +27,6 @@ page = st.navigation(
     ],
     position="top",
 )
+dialogs.enter(f"{page.url_path} {st.query_params.get('run', '')}")
 page.run()
 login.foot()

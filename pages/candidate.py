@@ -9,6 +9,7 @@ import streamlit as st
 from pages.parts import (
     address,
     candidate_header,
+    dialogs,
     diff_tab,
     errors_tab,
     index,
@@ -49,6 +50,7 @@ def _address_tab() -> None:
 @st.fragment
 def live() -> None:
     """The page; drawn again when something about the run has changed. Only the open tab is filled."""
+    dialogs.sweep()
     db = index.current()
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(db, run_id)

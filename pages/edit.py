@@ -25,7 +25,7 @@ def page() -> None:
         "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
     )  # fmt: skip
-    st.subheader("Edit a kernel by hand", anchor=False)
+    st.title("Edit a kernel by hand", anchor=False)
     steer.give_word_back()
     found = queries.attempts(index.current(), run_id)[::-1]
     if not steering_access.is_allowed():

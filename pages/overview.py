@@ -5,7 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import alert_list, index, now, pulse, row_actions, runs_filter, runs_table, steer, steering_access
+from pages.parts import (
+    alert_list,
+    dialogs,
+    index,
+    now,
+    pulse,
+    row_actions,
+    runs_filter,
+    runs_table,
+    steer,
+    steering_access,
+)
 from storage import folder, queries
 
 PAGE_SIZE = 50
@@ -14,6 +25,7 @@ PAGE_SIZE = 50
 @st.fragment
 def live() -> None:
     """The table; drawn again only when something in it has changed."""
+    dialogs.sweep()
     db = index.current()
     version = pulse.version([], is_overview=True)
     everything = queries.count_runs(db)
@@ -46,6 +58,7 @@ def live() -> None:
         st.caption(f":material/today: Spent today by all runs: {today}")
     if opened and not row_actions.take(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
+    row_actions.draw_question()
 
 
 def showing(first: int, count: int, total: int, everything: int) -> str:

@@ -9,6 +9,7 @@ from pages.parts import (
     answer_desk,
     command_list,
     curve_chart,
+    dialogs,
     error_groups,
     freeze,
     index,
@@ -37,6 +38,7 @@ run_id = st.query_params.get("run", "")
 @st.fragment
 def live() -> None:
     """The whole cockpit; drawn again only when something about this run has changed, or a person has done something."""
+    dialogs.sweep()
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(index.current(), run_id)
     if run is None:

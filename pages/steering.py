@@ -33,7 +33,7 @@ def live() -> None:
         "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
     )  # fmt: skip
-    st.subheader("Steering", anchor=False)
+    st.title("Steering", anchor=False)
     asked = queries.commands(db, run_id)[::-1]
     if not asked:
         st.caption("Nobody has steered this run yet. What people ask of it is listed here, with what became of it.")

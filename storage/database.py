@@ -13,6 +13,8 @@ from types import TracebackType
 
 import duckdb
 
+from storage.memory import Memory
+
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
 
@@ -37,7 +39,7 @@ class DatabaseBusyError(DatabaseError):
 
 
 class Database:
-    """One open index. `set_aside` is where an unusable file was moved when this one was made in its place."""
+    """One open index. `memory` keeps what was read; `set_aside` is where an unusable file was moved to make room."""
 
     def __init__(self, path: Path, set_aside: Path | None, connection: duckdb.DuckDBPyConnection) -> None:
         self.path = path
@@ -49,6 +51,7 @@ class Database:
         self._versions: dict[str, int] = {}
         self._version = 0
         self._changed = threading.Condition()
+        self.memory = Memory(SCHEMA)
 
     def __enter__(self) -> Database:
         return self
@@ -80,8 +83,10 @@ class Database:
         """All that is written inside is committed together, or not at all. For the one writing thread."""
         self._writer.execute("BEGIN")
         try:
-            yield Writer(self._writer, self._columns)
+            writer = Writer(self._writer, self._columns)
+            yield writer
             self._writer.execute("COMMIT")
+            self.memory.wrote(writer.tables)
         except BaseException:
             with contextlib.suppress(duckdb.Error):
                 self._writer.execute("ROLLBACK")
@@ -122,17 +127,19 @@ class Database:
 
 
 class Writer:
-    """Adds rows to tables inside one transaction."""
+    """Adds rows to tables inside one transaction. `tables` are those that it has written to."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, columns: Mapping[str, tuple[str, ...]]) -> None:
         self._connection = connection
         self._columns = columns
+        self.tables: set[str] = set()
 
     def add(self, rows: Iterable[Table]) -> None:
         """Append rows; a column that a row leaves out is NULL."""
         batches: dict[str, list[tuple[object, ...]]] = {}
         for table, row in rows:
             batches.setdefault(table, []).append(tuple(map(row.get, self._columns[table])))
+        self.tables |= batches.keys()
         for table, batch in batches.items():
             appender = self._connection.appender(table)
             try:
@@ -143,6 +150,7 @@ class Writer:
 
     def remove_run(self, run_id: str) -> None:
         """Delete every row of a run."""
+        self.tables |= self._columns.keys()
         for table in self._columns:
             self._connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import duckdb
 
-from storage.database import Database
+from storage.database import SCHEMA, Database
+from storage.memory import Memory
 
 
 class Snapshot(Database):
@@ -24,6 +25,7 @@ class Snapshot(Database):
         self._cursor.execute("SELECT count(*) FROM runs").fetchall()  # Trap: the moment is that of the first query
         self.path, self.set_aside = live.path, live.set_aside
         self._versions, self._version = dict(live.versions), live.version
+        self.memory = Memory(SCHEMA)
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -12,29 +12,37 @@ os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 
 
 ROOT = Path(__file__).resolve().parent
-# Kernels are built and timed here, so these tests want the processors for themselves; all others run side by side.
-ALONE = (
-    "cheats",
-    "engine/evaluation",
-    "engine/toolchains",
-    "engine/profiling",
+# With two workers the first half of the tests goes to one of them and the second to the other. Browser tests keep the
+# processors busy, tests that judge kernels wait most of the time: side by side they take half as long as in turn. Those
+# of a kind that take longest begin first: a long one at the end would leave the other worker without work.
+BROWSER = ("browser/test_real_engine.py", "browser/test_manual.py", "browser/")
+JUDGING = (
+    "engine/test_forking.py",
     "engine/test_cli.py",
     "engine/test_loop.py",
     "engine/test_supervisor.py",
     "engine/test_live_run.py",
+    "engine/toolchains",
+    "engine/profiling",
+    "engine/evaluation",
+    "cheats",
 )
 TEXT_ONLY = "engine/evaluation/screening"
-# Those that take longest begin first: a long one at the end would leave the other worker without work.
-LONG = ("browser/test_real_engine.py", "browser/test_manual.py", "engine/test_forking.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must run alone, and put what takes long in front."""
-    items.sort(key=lambda item: not item.path.relative_to(ROOT).as_posix().startswith(LONG))
-    for item in items:
-        place = item.path.relative_to(ROOT).as_posix()
-        if place.startswith(ALONE) and not place.startswith(TEXT_ONLY):
-            item.add_marker(pytest.mark.alone)
+    """Browser tests first, tests that judge kernels last."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    place = item.path.relative_to(ROOT).as_posix()
+    for rank, start in enumerate(BROWSER):
+        if place.startswith(start):
+            return rank
+    if place.startswith(TEXT_ONLY):
+        return len(BROWSER)
+    return len(BROWSER) + 1 + next((rank + 1 for rank, start in enumerate(JUDGING) if place.startswith(start)), 0)
 
 
 @pytest.fixture(scope="session")

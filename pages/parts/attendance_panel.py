@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import leave_desk, steer, wording
+from pages.parts import dialogs, leave_desk, steer, wording
 from storage import folder
 from storage.attendance import MANUAL, Ask, AskFirst, Fallback
 from storage.queries import RunRow
@@ -48,7 +48,7 @@ def _send(run_id: str) -> None:
     steer.send(run_id, CommandKind.ASK_FIRST, str(rule))
 
 
-@st.dialog("Save this run as a recording", icon=":material/save:")
+@st.dialog("Save this run as a recording", icon=":material/save:", on_dismiss=dialogs.close)
 def save_recording(run: RunRow) -> None:
     """A download of the replies, which replay without a key."""
     try:

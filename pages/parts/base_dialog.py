@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import kernel_choice, steer
+from pages.parts import dialogs, kernel_choice, steer
 from storage.queries import AttemptRow, OrdersRow, RunRow
 from storage.records import CommandKind
 
 ONCE, ALWAYS = "the next depth", "every depth until unpinned"
 
 
-@st.dialog("Base kernel", width="large", icon=":material/keep:")
-def dialog(run: RunRow, orders: OrdersRow, wanted: str = "") -> None:
+@st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
+def dialog(run: RunRow, wanted: str = "") -> None:
     """Choose it, see what follows, confirm."""
-    found = kernel_choice.targets(run)
+    found = dialogs.hold("targets", lambda: kernel_choice.targets(run))
     if not found:
         st.info("There is no finished depth with a correct kernel to start from yet.", icon=":material/hourglass_top:")
         return
     chosen = kernel_choice.draw("Kernel to start from", found, "base_from", wanted)
     how = st.segmented_control("It holds for", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
     st.info(preview(chosen, how == ALWAYS), icon=":material/visibility:")
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Cancel", key="base_no"):
-            st.rerun()
-        verb = "Pin" if how == ALWAYS else "Start next from"
-        if st.button(f"{verb} kernel {chosen.number}", type="primary", icon=":material/keep:", key="base_yes"):
-            kind = CommandKind.PIN if how == ALWAYS else CommandKind.SET_BASE
-            steer.send(run.run_id, kind, chosen.candidate_id)
-            st.rerun()
+    verb, kind = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
+    label = f"{verb} kernel {chosen.number}"
+    dialogs.buttons("base", label, ":material/keep:", steer.send, run.run_id, kind, chosen.candidate_id)
 
 
 def preview(chosen: AttemptRow, is_pin: bool) -> str:

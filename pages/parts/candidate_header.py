@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import candidate_actions, figures, index, kernels, keys, replay_mark, speed_of_light, why, wording
+from pages.parts import figures, index, kernels, keys, replay_mark, speed_of_light, why, wording
 from pages.parts.figures import Figure
 from storage import queries
 from storage.proof import Standing
@@ -34,7 +34,6 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             width="content",
         )
         st.space("stretch")
-        candidate_actions.draw(run, candidate)
         _neighbours(run, candidate)
     why.draw(run.run_id, candidate)
     _imported(run, candidate)

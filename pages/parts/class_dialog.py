@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import steer, wording
+from pages.parts import dialogs, steer, wording
 from storage.queries import RunRow
 from storage.records import CommandKind, KernelClass
 
 
-@st.dialog("Kernel class", icon=":material/category:")
+@st.dialog("Kernel class", icon=":material/category:", on_dismiss=dialogs.close)
 def dialog(run: RunRow) -> None:
     """Choose it, see what follows, confirm."""
     st.markdown(f"Now: **{wording.CLASS_NAME[run.kernel_class]}**")
@@ -20,9 +20,6 @@ def dialog(run: RunRow) -> None:
         "shown from the depth that suits this class. Nothing is lost: no kernel is written or judged again.",
         icon=":material/visibility:",
     )
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Cancel", key="class_no"):
-            st.rerun()
-        if st.button("Change the class", type="primary", icon=":material/category:", key="class_yes"):
-            steer.send(run.run_id, CommandKind.SET_CLASS, chosen)
-            st.rerun()
+    dialogs.buttons(
+        "class", "Change the class", ":material/category:", steer.send, run.run_id, CommandKind.SET_CLASS, chosen
+    )

@@ -50,7 +50,6 @@ def figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
         _without_noise(rows, traces.kernels("correct, not kept", [p for p in rows.points if not p.is_accepted],
                                             "circle-open", "@blue-color", size)),
         traces.kernels("best", best, "star", "@green-color", size=17),
-        traces.best_label(best),
         *traces.selection(rows.points, rows.failures, rows.selected_id),
         *traces.failures(rows.failures, rows.unapplied),
         *traces.spacers(values),
@@ -79,6 +78,7 @@ def tick_step(last: int) -> int:
 def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = last_depth(rows)
     shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, values, is_log, rows.second)
+    notes = [*notes, *marks.best_labels(p for p in rows.points if p.is_best)]
     flags, flag_notes = marks.steering_flags(rows.steering)
     small = {"size": 12}
     return {

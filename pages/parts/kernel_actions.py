@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import base_dialog, index, pulse, steer, steering_access, try_again
-from storage import queries
+from pages.parts import base_dialog, dialogs, pulse, steer, steering_access, try_again
+from pages.parts.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
 from storage.records import RunState, Verdict
 
@@ -17,15 +17,21 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         return
     state = pulse.state_of(run)
     with st.container(horizontal=True, key="kernel_actions"):
-        if st.button("Try again from here", icon=":material/undo:", key="kernel_try"):
-            try_again.dialog(run, state, candidate.candidate_id)
+        _opens(Dialog.TRY_AGAIN, "Try again from here", ":material/undo:", run, candidate)
         is_live = not (state.is_finished or state is RunState.LOST)
-        if (
-            is_live
-            and candidate.verdict is Verdict.PASSED
-            and st.button("Make it the base", icon=":material/keep:", key="kernel_base")
-        ):
-            base_dialog.dialog(run, queries.orders(index.current(), run.run_id), candidate.candidate_id)
+        if is_live and candidate.verdict is Verdict.PASSED:
+            _opens(Dialog.BASE, "Make it the base", ":material/keep:", run, candidate)
         if st.button("Edit by hand", icon=":material/edit:", key="kernel_edit"):
             target = {"run": run.run_id, "candidate": candidate.candidate_id}
             st.switch_page("edit.py", query_params=target)
+    if found := dialogs.opened(Dialog.TRY_AGAIN, run.run_id):
+        try_again.dialog(run, state, found.wanted)
+    if is_live and (found := dialogs.opened(Dialog.BASE, run.run_id)):
+        base_dialog.dialog(run, found.wanted)
+
+
+def _opens(dialog: Dialog, label: str, icon: str, run: RunRow, candidate: CandidateRow) -> None:
+    st.button(
+        label, icon=icon, key=f"kernel_{dialog}", on_click=dialogs.ask,
+        args=(dialog, run.run_id, candidate.candidate_id),
+    )  # fmt: skip

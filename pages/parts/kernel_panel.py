@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import candidate_header, client, diff, explain, explain_step, index, selection, texts, wording
+from pages.parts import (
+    candidate_header,
+    client,
+    diff,
+    explain,
+    explain_step,
+    index,
+    kernels,
+    selection,
+    story,
+    texts,
+    wording,
+)
 from storage import queries
 from storage.queries import AttemptRow, CandidateRow, NeighbourRow, RunRow
+from storage.records import Verdict
 
 SHORT = 12  # changed lines that need no scrolling of their own
 
@@ -30,6 +43,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
         base = queries.candidate(db, run.run_id, kernel.base_id) if kernel.base_id else None
         _outcome(kernel, parent, base)
         explain_step.draw(run, kernel)
+        _mended(run, kernel)
         _diff(run, kernel, parent)
 
 
@@ -53,6 +67,17 @@ def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) 
     if kernel:
         with st.container(horizontal=True, gap="small"):
             candidate_header.badges(kernel)
+            if flagged := queries.standing_counts(index.current(), run.run_id, [kernel.candidate_id]):
+                _flagged(run, kernel, flagged[kernel.candidate_id].flagged)
+
+
+def _flagged(run: RunRow, kernel: CandidateRow, count: int) -> None:
+    if count:
+        target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Trust"}
+        st.page_link(
+            "candidate.py", label=f":orange-badge[:material/flag: {count} flagged]", query_params=target,
+            help="a person should look at this: opens Trust", width="content",
+        )  # fmt: skip
 
 
 def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None) -> None:
@@ -73,6 +98,17 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
         right.caption(f"{explain.verdict_on(change, other)} ({wording.plus_minus(change.noise)})")
 
 
+def _mended(run: RunRow, kernel: CandidateRow) -> None:
+    """The way from a failed kernel to the one that mended it."""
+    if kernel.verdict in (None, Verdict.PASSED):
+        return
+    if found := story.mended_by(kernel, kernels.attempts(run.run_id)):
+        st.button(
+            f"Mended by kernel {found.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
+            on_click=selection.choose, args=(run.run_id, found.candidate_id),
+        )  # fmt: skip
+
+
 def _diff(run: RunRow, kernel: CandidateRow, parent: AttemptRow | None) -> None:
     """What was edited, folded to the changed lines, and the way to everything else."""
     if parent:
@@ -84,6 +120,12 @@ def _diff(run: RunRow, kernel: CandidateRow, parent: AttemptRow | None) -> None:
             diff.draw(old, new, names, key=f"panel_diff:{kernel.candidate_id}", is_compact=True)
     else:
         st.caption("Written from nothing: there is no parent to compare it with.")
+    if kernel.base_id not in (None, kernel.parent_id):
+        target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Diff", "against": str(kernel.base_id)}
+        st.page_link(
+            "candidate.py", label="The whole change against its base", icon=":material/difference:",
+            query_params=target, width="content",
+        )  # fmt: skip
     st.page_link(
         "candidate.py", label="Whole kernel: source, profile, prompts, trust", icon=":material/open_in_full:",
         query_params={"run": run.run_id, "candidate": kernel.candidate_id}, width="content",

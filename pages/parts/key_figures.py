@@ -55,10 +55,11 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
 def _best(run: RunRow) -> dict[str, str]:
     noise = noise_of(run)
     measured = f"{wording.plus_minus(noise)} · {wording.latency(run.best_latency_ms)}"
+    nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
     return {
         "label": "Best speed-up over eager PyTorch",
         "value": wording.speedup(run.best_speedup, noise),
-        "note": "no correct kernel yet" if run.best_speedup is None else measured,
+        "note": nothing if run.best_speedup is None else measured,
         "second": _second(run, noise),
         "tone": "good" if run.best_low and run.best_low > 1 else "",
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import wording
 from pages.parts.line_names import TEXT_PX, Place, Scale, places
 from pages.parts.phases import Phase
-from storage.queries import BaselineRow, SteeringMark
+from storage.queries import BaselineRow, PointRow, SteeringMark
 from storage.records import CommandKind
 
 Shape = dict[str, Any]
@@ -20,6 +20,7 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
+UNDER = "@background-color/75"  # behind a word, so that it is read over lines and points
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 
@@ -62,6 +63,16 @@ def reference_lines(
     names = places([line.value for line in near], scale)
     notes = [_note(line, place) for line, place in zip(near, names, strict=True)]
     return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
+
+
+def best_labels(best: Iterable[PointRow]) -> list[Shape]:
+    """The number that everybody looks for, over its point."""
+    return [
+        {"xref": "x", "x": p.x, "yref": "y", "y": p.speedup, "text": f"<b>{wording.speedup(p.speedup, p.noise)}</b>",
+         "showarrow": False, "xanchor": "center", "yanchor": "bottom", "yshift": 11, "borderpad": 0, "bgcolor": UNDER,
+         "font": {"size": 15, "color": "@green-text-color"}}
+        for p in best if p.speedup
+    ]  # fmt: skip
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
@@ -128,7 +139,7 @@ def _line(line: Line) -> Shape:
 def _note(line: Line, place: Place) -> Shape:
     return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
             "showarrow": False, "xanchor": "left" if place.is_left else "right",
-            "yanchor": "bottom" if place.is_above else "top",
+            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0, "bgcolor": UNDER,
             "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, model_choice, steer, wording
+from pages.parts import dialogs, index, model_choice, steer, wording
 from storage import queries
 from storage.attendance import MANUAL, WRITING
 from storage.choices import Retry
@@ -16,7 +16,7 @@ NEXT, AGAIN = "all next calls", "one step, done again"
 STEPS = 60
 
 
-@st.dialog("Model", width="large", icon=":material/smart_toy:")
+@st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
 def dialog(run: RunRow, orders: OrdersRow) -> None:
     """Choose the model, see what follows, confirm."""
     now = orders.model or run.model
@@ -36,13 +36,9 @@ def dialog(run: RunRow, orders: OrdersRow) -> None:
         st.info("The model has not been asked yet, so there is no step to do again.", icon=":material/hourglass_top:")
         return
     st.info(preview(model, step), icon=":material/visibility:")
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Cancel", key="model_no"):
-            st.rerun()
-        label = f"Do step {step.step} again" if step else "Change the model"
-        if st.button(label, type="primary", icon=":material/smart_toy:", key="model_yes"):
-            steer.send(run.run_id, CommandKind.RETRY if step else CommandKind.SET_MODEL, text)
-            st.rerun()
+    label = f"Do step {step.step} again" if step else "Change the model"
+    kind = CommandKind.RETRY if step else CommandKind.SET_MODEL
+    dialogs.buttons("model", label, ":material/smart_toy:", steer.send, run.run_id, kind, text)
 
 
 def preview(model: str, step: StepRow | None) -> str:
@@ -58,7 +54,8 @@ def preview(model: str, step: StepRow | None) -> str:
 
 
 def _step(run: RunRow) -> StepRow | None:
-    found = [s for s in queries.steps(index.current(), run.run_id, limit=4 * STEPS) if s.kind in WRITING][:STEPS]
+    steps = dialogs.hold("steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS))
+    found = [s for s in steps if s.kind in WRITING][:STEPS]
     if not found:
         return None
     return st.selectbox(

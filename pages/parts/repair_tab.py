@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import gone, index, texts, wording
+from pages.parts import gone, index, prose, texts, wording
 from storage import queries
 from storage.queries import CandidateRow, DiagnosisRow, PatchRow
 from storage.records import Verdict
@@ -39,7 +39,7 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
         if text.is_gone:
             gone.draw(text, "diagnosis")
         else:
-            st.text(text.text)
+            st.text(prose.unmarked(text.text))
 
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:

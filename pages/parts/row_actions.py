@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import steer, steering_access, stop_desk, table
+from pages.parts import dialogs, index, steer, steering_access, stop_desk, table
+from pages.parts.dialogs import Dialog
+from storage import queries
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState
 
@@ -37,8 +39,15 @@ def take(opened: str, shown: Sequence[RunRow]) -> bool:
     kind, _, run_id = opened.removeprefix(SIGN).partition(":")
     run = next((one for one in shown if one.run_id == run_id), None)
     if run and kind == CommandKind.STOP:
-        stop_desk.confirm(run)
+        dialogs.ask(Dialog.STOP, run.run_id)
     elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
         steer.send(run.run_id, CommandKind(kind))
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True
+
+
+def draw_question() -> None:
+    """The question before a stop, while it is open."""
+    asked = dialogs.opened(Dialog.STOP)
+    if asked and (run := queries.run(index.current(), asked.run_id)):
+        stop_desk.confirm(run)

@@ -6,7 +6,8 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import attendance_panel, index, steering_access, wording
+from pages.parts import attendance_panel, dialogs, index, steering_access, wording
+from pages.parts.dialogs import Dialog
 from pages.parts.report_run import file_name, run_report
 from storage.queries import RunRow
 from storage.records import RunState
@@ -20,6 +21,8 @@ def draw(run: RunRow, state: RunState) -> None:
     menu = st.popover(
         "Share", icon=":material/ios_share:", key=f"run_menu-{run.run_id}", on_change="rerun", width="content"
     )
+    if dialogs.opened(Dialog.RECORDING, run.run_id):
+        attendance_panel.save_recording(run)
     if not menu.open:
         return
     with menu:
@@ -72,11 +75,11 @@ def _recording(run: RunRow) -> None:
     """The replies as a file; what it reads may be long, so a read-only server does not offer it."""
     why = "" if run.model_calls else "no reply has come in yet"
     why = why if steering_access.is_allowed() else READ_ONLY
-    if st.button(
+    st.button(
         "Save as recording", icon=":material/save:", key="save_recording", type="tertiary", disabled=bool(why),
-        help=why or "the replies of this run, to be replayed without a key",
-    ):  # fmt: skip
-        attendance_panel.save_recording(run)
+        help=why or "the replies of this run, to be replayed without a key", on_click=dialogs.ask,
+        args=(Dialog.RECORDING, run.run_id),
+    )  # fmt: skip
 
 
 def _address(run: RunRow) -> str:

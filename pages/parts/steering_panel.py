@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import streamlit as st
@@ -11,6 +12,7 @@ from pages.parts import (
     auto_words,
     base_dialog,
     class_dialog,
+    dialogs,
     index,
     model_dialog,
     rules_panel,
@@ -20,6 +22,7 @@ from pages.parts import (
     try_again,
     wording,
 )
+from pages.parts.dialogs import Dialog
 from storage import exposure, queries
 from storage.queries import OrdersRow, RunRow
 from storage.records import CommandKind, RunState, Switch
@@ -38,14 +41,16 @@ def draw(run: RunRow, state: RunState) -> None:
         if state.is_finished or state is RunState.LOST:
             over = "The run is finished." if state is RunState.FINISHED else "Resume it to steer it."
             st.caption(f"No engine works on this run. {over}")
-            _go_on(run, state)
+            _go_on(run)
+            _open_dialog(run, state, None)
             return
         orders = queries.orders(index.current(), run.run_id)
         _buttons(run, state)
+        _open_dialog(run, state, orders)
         with st.container():  # always there: what comes and goes in it must not move what follows
             stop_desk.draw(run, state)
-        _go_on(run, state)
-        _others(run, orders)
+        _go_on(run)
+        _others(run)
         with st.container():
             base_dialog.in_force(run, orders)
             if orders.model:
@@ -66,11 +71,8 @@ def _buttons(run: RunRow, state: RunState) -> None:
             _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
         else:
             _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
-    right.button(
-        "Stop", icon=":material/stop:", key="stop", width="stretch", on_click=stop_desk.ask, args=(run.run_id,)
-    )
-    if stop_desk.is_asked(run.run_id):
-        stop_desk.confirm(run)
+    with right:
+        _opens(run, Dialog.STOP, "Stop", ":material/stop:")
 
 
 def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
@@ -80,27 +82,49 @@ def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal
     )  # fmt: skip
 
 
-def _go_on(run: RunRow, state: RunState) -> None:
+def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None = None, key: str | None = None) -> None:
+    """A button for a dialog; `key` is the key of the keyboard that presses it."""
+    st.button(
+        label, icon=icon, key=f"opens_{dialog}", width="stretch", help=hint, shortcut=key, on_click=dialogs.ask,
+        args=(dialog, run.run_id),
+    )  # fmt: skip
+
+
+def _open_dialog(run: RunRow, state: RunState, orders: OrdersRow | None) -> None:
+    """The dialog that is open, if any; without orders no engine works on the run, and there are few."""
+    draw_one: dict[Dialog, Callable[[], object]] = {
+        Dialog.TRY_AGAIN: lambda: try_again.dialog(run, state),
+        Dialog.END: lambda: stop_desk.end(run),
+    }
+    if orders is not None:
+        draw_one |= {
+            Dialog.STOP: lambda: stop_desk.confirm(run),
+            Dialog.BASE: lambda: base_dialog.dialog(run),
+            Dialog.MODEL: lambda: model_dialog.dialog(run, orders),
+            Dialog.CLASS: lambda: class_dialog.dialog(run),
+            Dialog.HINT: lambda: hint_dialog(run),
+        }
+    for dialog, draw in draw_one.items():
+        if dialogs.opened(dialog, run.run_id):
+            draw()
+
+
+def _go_on(run: RunRow) -> None:
     """What can be done with the kernels of a run whether or not an engine works on it."""
-    if st.button(
-        "Go back or fork", icon=":material/undo:", key="try_again", width="stretch",
-        help="go on from an earlier kernel, in this run or as a new one, with or without profiling",
-    ):  # fmt: skip
-        try_again.dialog(run, state)
+    told = "go on from an earlier kernel, in this run or as a new one, with or without profiling"
+    _opens(run, Dialog.TRY_AGAIN, "Go back or fork", ":material/undo:", told)
     if st.button("Edit a kernel by hand", icon=":material/edit:", key="edit_by_hand", width="stretch"):
         st.switch_page("edit.py", query_params={"run": run.run_id})
 
 
-def _others(run: RunRow, orders: OrdersRow) -> None:
+def _others(run: RunRow) -> None:
     left, right = st.columns(2)
-    if left.button("Base kernel", icon=":material/keep:", key="base", width="stretch", help="set it once, or pin it"):
-        base_dialog.dialog(run, orders)
-    if right.button("Model", icon=":material/smart_toy:", key="model", width="stretch", help="another one, or a retry"):
-        model_dialog.dialog(run, orders)
-    if left.button("Class", icon=":material/category:", key="class", width="stretch", help="the kernel class"):
-        class_dialog.dialog(run)
-    if right.button("Hint", icon=":material/lightbulb:", key="hint_dialog", width="stretch", shortcut="h"):
-        hint_dialog(run)
+    with left:
+        _opens(run, Dialog.BASE, "Base kernel", ":material/keep:", "set it once, or pin it")
+        _opens(run, Dialog.CLASS, "Class", ":material/category:", "the kernel class")
+    with right:
+        _opens(run, Dialog.MODEL, "Model", ":material/smart_toy:", "another one, or a retry")
+        _opens(run, Dialog.HINT, "Hint", ":material/lightbulb:", key="h")
 
 
 def _switches(run: RunRow) -> None:
@@ -133,7 +157,7 @@ def _hint(run: RunRow) -> None:
             "Hint for the next prompt", key="hint", height=68, max_chars=2000,
             placeholder="e.g. keep the tile of B in registers",
         )  # fmt: skip
-        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=_send_hint, args=(run.run_id,))
+        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=_send_hint, args=(run.run_id, "hint"))
     waiting = queries.switches(index.current(), run.run_id).pending_hints
     if waiting:
         st.caption(f":material/schedule: waits for the next prompt: {wording.plain(waiting[-1][:120])}")
@@ -143,17 +167,15 @@ def _send_switch(run_id: str, kind: CommandKind, key: str) -> None:
     steer.send(run_id, kind, str(st.session_state[key]))
 
 
-def _send_hint(run_id: str) -> None:
-    text = str(st.session_state.hint).strip()
+def _send_hint(run_id: str, key: str) -> None:
+    text = str(st.session_state[key]).strip()
     if text:
         steer.send(run_id, CommandKind.HINT, text)
 
 
-@st.dialog("Hint for the next prompt", icon=":material/lightbulb:")
+@st.dialog("Hint for the next prompt", icon=":material/lightbulb:", on_dismiss=dialogs.close)
 def hint_dialog(run: RunRow) -> None:
     """The box of the panel under a key of the keyboard."""
-    text = st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
+    st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
     st.caption("The next prompt that asks for a kernel carries it, once. The reply coming in does not know it.")
-    if st.button("Send the hint", type="primary", icon=":material/lightbulb:", key="hint_yes") and text.strip():
-        steer.send(run.run_id, CommandKind.HINT, text.strip())
-        st.rerun()
+    dialogs.buttons("hint", "Send the hint", ":material/lightbulb:", _send_hint, run.run_id, "hint_text")

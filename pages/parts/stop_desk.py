@@ -7,7 +7,8 @@ import time
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, pulse, steer, wording
+from pages.parts import dialogs, index, pulse, steer, wording
+from pages.parts.dialogs import Dialog
 from storage import folder, queries
 from storage.queries import CommandRow, RunRow
 from storage.records import CommandKind, RunState
@@ -15,41 +16,15 @@ from storage.records import CommandKind, RunState
 GRACE_S = 10.0
 
 
-OPEN = "stop_is_asked"
-
-
-def ask(run_id: str) -> None:
-    """Have the question put."""
-    st.session_state[OPEN] = run_id
-
-
-def is_asked(run_id: str) -> bool:
-    """Trap: a page drawn again without its open dialog forgets it, and its clicks are lost; so it is put each time."""
-    return st.session_state.get(OPEN) == run_id
-
-
-def _forget() -> None:
-    st.session_state.pop(OPEN, None)
-
-
-def _stop(run_id: str) -> None:
-    _forget()
-    steer.send(run_id, CommandKind.STOP)
-
-
-@st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=_forget)
+@st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=dialogs.close)
 def confirm(run: RunRow) -> None:
     """Stopping ends the engine, so it asks once more."""
     st.markdown(
         "The engine drops the step in flight and ends. Everything done so far stays, and the run can be resumed."
     )
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Keep running", key="stop_no", on_click=_forget):
-            st.rerun()
-        if st.button(
-            "Stop the run", type="primary", icon=":material/stop:", key="stop_yes", on_click=_stop, args=(run.run_id,)
-        ):
-            st.rerun()
+    dialogs.buttons(
+        "stop", "Stop the run", ":material/stop:", steer.send, run.run_id, CommandKind.STOP, cancel="Keep running"
+    )
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -74,20 +49,27 @@ def _watch(run: RunRow, stop: CommandRow) -> None:
         f":material/hourglass_top: Stop asked {wording.seconds(waited)} ago by {wording.plain(stop.asked_by)}, "
         f"{reached}. The step in flight is ending."
     )
-    if waited >= GRACE_S and st.button("End the engine now", icon=":material/dangerous:", key="end", width="stretch"):
-        end(run)
+    if waited >= GRACE_S and st.button(
+        "End the engine now", icon=":material/dangerous:", key="end", width="stretch",
+        on_click=dialogs.ask, args=(Dialog.END, run.run_id),
+    ):  # fmt: skip
+        st.rerun()
 
 
-@st.dialog("End the engine now?", icon=":material/dangerous:")
+@st.dialog("End the engine now?", icon=":material/dangerous:", on_dismiss=dialogs.close)
 def end(run: RunRow) -> None:
     """Signals instead of words: first SIGTERM, then SIGKILL, to the engine and all it started."""
     st.markdown(
         "The engine has not stopped by itself. It is told to end at once (SIGTERM); if it has not after 5 seconds "
         "it is ended by force (SIGKILL). The step in flight is done again when the run is resumed; all else stays."
     )
-    if not st.button("End it", type="primary", icon=":material/dangerous:", key="end_yes"):
+    st.button("End it", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
+    if not dialogs.take_confirmed():
         return
     with st.status("Ending the engine") as status:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
         word = "The engine has ended" if is_ended else "There was no engine to end"
         status.update(label=word, state="complete")
+    dialogs.close()
+    steer.say(word, ":material/dangerous:")
+    st.rerun()

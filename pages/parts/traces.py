@@ -87,16 +87,6 @@ def best_so_far(rises: Sequence[RiseRow]) -> Trace:
     }  # fmt: skip
 
 
-def best_label(best: Sequence[PointRow]) -> Trace:
-    """The number that everybody looks for, beside its point."""
-    return UNHOVERED | {
-        "type": "scatter", "mode": "text", "cliponaxis": False,
-        "x": [p.x for p in best], "y": [p.speedup for p in best],
-        "text": [f"<b>{wording.speedup(p.speedup, p.noise)}</b><br> " for p in best],
-        "textposition": "top center", "textfont": {"size": 15, "color": "@green-text-color"},
-    }  # fmt: skip
-
-
 def selection(points: Sequence[PointRow], failures: Sequence[FailureRow], selected_id: str) -> list[Trace]:
     """A ring around the kernel that is open or was looked at last."""
     ring = UNHOVERED | {

@@ -2,62 +2,90 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, diff, fork_form, index, kernel_choice, steer, texts, wording
+from pages.parts import access, dialogs, diff, fork_form, index, kernel_choice, steer, texts, wording
 from storage import folder, queries
 from storage.queries import AttemptRow, RunRow
 from storage.records import CommandKind, RunState, Switch
 
+HEEDLESS = " Recorded replies are the same whatever a prompt says: for an answer to it choose another model."
 HERE, ANEW = "in this run", "as a new run"
-PROFILES = {"as it is": None, "show them": Switch.ON, "never show them": Switch.OFF}
 
 
-@st.dialog("Try again from here", width="large", icon=":material/undo:")
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """What becomes of profiles; None leaves a switch as it is. `told` ends the sentence of what will happen."""
+
+    shown: Switch | None = None
+    taken: Switch | None = None
+    told: str = ""
+
+
+PROFILES = {
+    "as it is": Profiles(),
+    "show them": Profiles(Switch.ON, told=" with its profile shown to the model"),
+    "never show them": Profiles(Switch.OFF, told=" without showing the model a profile"),
+    "take none": Profiles(Switch.OFF, Switch.OFF, " and no kernel is profiled any more"),
+}
+
+
+@st.dialog("Try again from here", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
     over = state.is_finished or state is RunState.LOST
-    found = kernel_choice.targets(run)
-    if over or (wanted and wanted not in {a.candidate_id for a in found}):
-        found = queries.attempts(index.current(), run.run_id)[::-1] if over or not found else found
+    found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
     if not found:
         st.info("There is no finished depth with a correct kernel to go back to yet.", icon=":material/hourglass_top:")
         return
     ways = [ANEW] if over else [HERE, ANEW]
     chosen = kernel_choice.draw("Kernel to go on from", found, "try_from", wanted)
+    if wanted and wanted not in {one.candidate_id for one in found}:
+        st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: only from a correct, timed kernel.")
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
-    profiles = st.segmented_control(
+    name = st.segmented_control(
         "Profiles for the model", list(PROFILES), default="as it is", key="try_profiles", required=True,
         help="a profile tells the model what its kernel waits for; without one it works from the source alone",
     )  # fmt: skip
+    profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
-    shown = PROFILES[str(profiles)]
-    fields = fork_form.draw(run, shown) if way == ANEW else {}
-    st.info(preview(run, chosen, way == ANEW, shown), icon=":material/visibility:")
     if way == HERE:
+        st.info(preview(chosen, False, profiles), icon=":material/visibility:")
+        label = f"Go back to kernel {chosen.number}"
+        dialogs.buttons("try", label, ":material/undo:", _go_back, run, chosen, profiles, hint.strip())
         _change(run, chosen)
-    _confirm(run, chosen, way == ANEW, shown, hint.strip(), fields)
+        return
+    fields = fork_form.draw(run, profiles.shown)
+    if profiles.taken is not None:
+        fields["collect"] = profiles.taken
+    heedless = HEEDLESS if fields["model"] == "recorded" else ""
+    st.info(preview(chosen, True, profiles) + heedless, icon=":material/visibility:")
+    _fork(run, chosen, hint.strip(), fields)
 
 
-def preview(run: RunRow, chosen: AttemptRow, is_new: bool, shown: Switch | None) -> str:
+def _targets(run: RunRow, over: bool, wanted: str) -> list[AttemptRow]:
+    """Kernels of finished depths. Every one where no engine works, or where there is none yet but one is wanted."""
+    found = [] if over else kernel_choice.targets(run)
+    if found or not (over or wanted):
+        return found
+    return queries.attempts(index.current(), run.run_id)[::-1]
+
+
+def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles) -> str:
     """What will happen, and what is lost."""
-    told = {
-        None: "",
-        Switch.ON: " with its profile shown to the model",
-        Switch.OFF: " without showing the model a profile",
-    }
     if is_new:
         return (
             f"A new run begins with kernel {chosen.number}. It is built, checked and timed again before it counts; "
-            f"then depth 1 starts from it{told[shown]}. This run is not touched."
+            f"then depth 1 starts from it{profiles.told}. This run is not touched."
         )
     return (
         f"After the step in flight, the depth being worked on is given up and the next depth starts from kernel "
-        f"{chosen.number}{told[shown]}. Nothing is lost: every kernel stays in the run."
+        f"{chosen.number}{profiles.told}. Nothing is lost: every kernel stays in the run."
     )
 
 
@@ -73,18 +101,15 @@ def _change(run: RunRow, chosen: AttemptRow) -> None:
         diff.draw(old, new, names, key="try_diff")
 
 
-def _confirm(
-    run: RunRow, chosen: AttemptRow, is_new: bool, shown: Switch | None, hint: str, fields: dict[str, Any]
-) -> None:
-    act = "Start a new run from" if is_new else "Go back to"
+def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any]) -> None:
+    """Stays open while an engine starts, and where none does, so that nothing that was set is lost."""
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Cancel", key="try_no"):
+        if st.button("Cancel", key="try_no", on_click=dialogs.close):
             st.rerun()
-        if not st.button(f"{act} kernel {chosen.number}", type="primary", icon=":material/undo:", key="try_yes"):
-            return
-    if not is_new:
-        _go_back(run, chosen, shown, hint)
-        st.rerun()
+        label = f"Start a new run from kernel {chosen.number}"
+        st.button(label, type="primary", icon=":material/undo:", key="try_yes", on_click=dialogs.confirm)
+    if not dialogs.take_confirmed():
+        return
     try:
         with st.spinner("Starting an engine"):
             made = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
@@ -94,9 +119,11 @@ def _confirm(
     st.switch_page("run.py", query_params={"run": made.run_id})
 
 
-def _go_back(run: RunRow, chosen: AttemptRow, shown: Switch | None, hint: str) -> None:
-    if shown is not None:
-        steer.send(run.run_id, CommandKind.EXPOSE, shown)
+def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> None:
+    if profiles.taken is not None:
+        steer.send(run.run_id, CommandKind.COLLECT, profiles.taken)
+    if profiles.shown is not None:
+        steer.send(run.run_id, CommandKind.EXPOSE, profiles.shown)
     if hint:
         steer.send(run.run_id, CommandKind.HINT, hint)
     steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)

@@ -10,12 +10,18 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from storage.database import Database
+from storage.memory import frozen
 
 T = TypeVar("T")
 
 
 def rows(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[T]:
     """Run a query whose columns carry the names of the record's fields."""
+    key = (kind, sql, frozen(parameters))
+    return db.memory.rows(sql, key, lambda: _rows(db, kind, sql, parameters))
+
+
+def _rows(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Mapping[str, object]) -> list[T]:
     with db.reader() as cursor:
         cursor.execute(sql, parameters)
         names = [column[0] for column in cursor.description or ()]
@@ -35,6 +41,10 @@ def one(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Ma
 
 def tuples(db: Database, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
     """Plain rows."""
+    return db.memory.rows(sql, (tuple, sql, frozen(parameters)), lambda: _tuples(db, sql, parameters))
+
+
+def _tuples(db: Database, sql: str, parameters: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
     with db.reader() as cursor:
         return cursor.execute(sql, parameters).fetchall()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.database import Database
 from storage.queries import fetch
@@ -66,8 +66,6 @@ WITH chosen AS ({chosen}),
  latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
     min(time) FILTER (WHERE is_start) AS started_at, max(time) FILTER (WHERE is_final) AS ended_at
     FROM states WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- seen AS (SELECT run_id, max(time) AS last_event_at FROM events
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  reached AS (SELECT run_id, max(depth) AS depth FROM steps
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
@@ -100,7 +98,7 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
     reached.depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
     best.speedup_high AS best_high, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
-    coalesce(curves.curve, []) AS curve, seen.last_event_at, r.created_at, latest.started_at,
+    coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
     CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
     coalesce(paid.tokens, 0)::BIGINT AS tokens,
     CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
@@ -111,7 +109,7 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     r.recording IS NOT NULL AS has_recorded_replies,
     brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
-LEFT JOIN seen USING (run_id) LEFT JOIN reached USING (run_id)
+LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN curves USING (run_id)
 LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
@@ -122,13 +120,13 @@ ORDER BY r.created_at DESC, r.run_id DESC
 def overview(db: Database, limit: int = 200, offset: int = 0) -> list[RunRow]:
     """Runs, newest first."""
     chosen = "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC LIMIT ? OFFSET ?"
-    return fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), [limit, offset])
+    return _rows(db, chosen, [limit, offset])
 
 
 def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
     """These runs, in this order; one that has gone is left out."""
     chosen = "SELECT * FROM runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
-    found = {row.run_id: row for row in fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), [list(run_ids)])}
+    found = {row.run_id: row for row in _rows(db, chosen, [list(run_ids)])}
     return [found[name] for name in run_ids if name in found]
 
 
@@ -139,7 +137,20 @@ def count_runs(db: Database) -> int:
 
 def run(db: Database, run_id: str) -> RunRow | None:
     """One run, or None when it is not (yet) in the index."""
-    return fetch.one(db, RunRow, _RUNS.format(chosen="SELECT * FROM runs WHERE run_id = ?"), [run_id])
+    found = _rows(db, "SELECT * FROM runs WHERE run_id = ?", [run_id])
+    return found[0] if found else None
+
+
+def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
+    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
+    last = last_events(db, [row.run_id for row in found])
+    return [replace(row, last_event_at=last.get(row.run_id)) for row in found]
+
+
+def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
+    """When each run's newest event was. By itself, since every event changes it, and nothing else of a run so often."""
+    sql = "SELECT run_id, max(time) FROM events WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id"
+    return dict(fetch.tuples(db, sql, [list(run_ids)]))
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.database import Database
 from storage.queries import fetch
 from storage.queries.failures import MESSAGE_CLASS
+from storage.queries.runs import last_events
 from storage.records import Verdict
 
 RECENT = 10
@@ -63,8 +64,7 @@ WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], ru
     max(seq) AS seq FROM judged GROUP BY run_id),
  spent AS (SELECT run_id, list(DISTINCT budget ORDER BY budget) AS budgets, max(seq) AS seq FROM warnings w
     WHERE run_id IN (SELECT run_id FROM chosen)
-    AND seq > coalesce((SELECT max(b.seq) FROM budgets b WHERE b.run_id = w.run_id), 0) GROUP BY run_id),
- seen AS (SELECT run_id, max(time) AS at FROM events WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id)
+    AND seq > coalesce((SELECT max(b.seq) FROM budgets b WHERE b.run_id = w.run_id), 0) GROUP BY run_id)
 SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
     t.speedup AS newest_speedup, t.noise AS newest_noise, b.number AS base_number, s.speedup AS base_speedup,
     s.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, a.stagnation_depths AS patience,
@@ -74,9 +74,9 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
     recent.seq AS last_seq,
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
-    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, seen.at AS last_event_at
+    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, NULL AS last_event_at
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
-LEFT JOIN spent USING (run_id) LEFT JOIN seen USING (run_id) LEFT JOIN allowances a USING (run_id)
+LEFT JOIN spent USING (run_id) LEFT JOIN allowances a USING (run_id)
 LEFT JOIN numbers n ON n.run_id = r.run_id AND n.candidate_id = w.id
 LEFT JOIN numbers b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
 LEFT JOIN timings t ON t.run_id = r.run_id AND t.candidate_id = w.id
@@ -88,4 +88,6 @@ def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
     """Facts by run; runs that are not in the index are left out."""
     if not run_ids:
         return {}
-    return {row.run_id: row for row in fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})}
+    last = last_events(db, run_ids)
+    found = fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})
+    return {row.run_id: replace(row, last_event_at=last.get(row.run_id)) for row in found}

@@ -19,6 +19,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
+# A page asks for news twice a second; tests would spend most of their time waiting for that.
+HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 150"
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
 
@@ -106,6 +108,7 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     expect.set_options(timeout=EXPECT_MS)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.add_init_script(HURRY)
     opened = context.new_page()
     opened.set_default_timeout(EXPECT_MS)
     problems = watch(opened)

@@ -56,13 +56,14 @@ def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
     before = {path: path.stat().st_mtime_ns for path in server.home.rglob("*.json*")}
     signs = {"": "Runs", "new_run": "This server is read-only", "models": "Models"}
     signs |= {f"run?run={name}": "Kernels" for name in ("over", "halted", "waits", "works")}
-    signs |= {"candidate?run=over&candidate=c004": "Kernel 4"}
+    signs |= {"candidate?run=over&candidate=c004": "Kernel 4", "edit?run=works": "takes no kernels"}
+    signs |= {"steering?run=over": "newest first", "compare?runs=over,halted": "Compare", "system": "looked at"}
     for address, sign in signs.items():
         page.goto(f"{server.url}/{address}")
         expect(page.get_by_text(sign).first).to_be_visible()
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
         names = page.get_by_role("button").evaluate_all(
-            "all => all.map(one => (one.innerText ?? one.textContent).trim())"
+            "all => all.filter(one => !one.disabled).map(one => (one.innerText ?? one.textContent).trim())"
         )
         offered = [name for name in names if name.split("\n")[-1].startswith(WRITES)]
         assert offered == [], address

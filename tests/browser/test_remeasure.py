@@ -15,7 +15,7 @@ from storage.remeasurements import RemeasureState
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.real_pair import real_pair
 
-pytestmark = [pytest.mark.browser, pytest.mark.alone]
+pytestmark = pytest.mark.browser
 SLOW_MS = 240_000
 
 

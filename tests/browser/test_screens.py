@@ -32,6 +32,9 @@ PAGES = {
     "no such run": ("run?run=nowhere", "text=There is no run"),
     "kernel": ("candidate?run=whole&candidate=c004", "text=Kernel 4"),
     "kernel that failed": ("candidate?run=whole&candidate=c002", "text=Kernel 2"),
+    "edit by hand": ("edit?run=running&candidate=c001", "text=The whole kernel"),
+    "steering": ("steering?run=whole", "text=newest first"),
+    "system": ("system", "text=looked at"),
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
 TABS = ["Source", "Errors", "Profile", "Prompts and replies", "Trust"]

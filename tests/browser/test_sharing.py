@@ -17,7 +17,7 @@ SLOW_MS = 60_000
 
 
 def open_menu(page: Page) -> None:
-    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="Share", exact=True).click()
 
 
 def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Server, page: Page) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -164,7 +167,8 @@ def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) 
     expect(dialog.get_by_text("SIGTERM")).to_be_visible()
     engine.die()
     dialog.get_by_role("button", name="End it").click()
-    expect(dialog.get_by_text("There was no engine to end")).to_be_visible()
+    expect(page.get_by_text("There was no engine to end")).to_be_visible()
+    expect(dialog).to_have_count(0)
 
 
 def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
@@ -225,6 +229,56 @@ def test_the_class_is_changed_after_a_look_at_what_follows(page: Page, server: S
     expect(steering_rows(page).nth(1)).to_contain_text("kernel class")
     command = engine.next_command()
     assert command.kind is CommandKind.SET_CLASS
+
+
+def test_a_question_stays_and_its_answer_counts_while_news_pour_in(page: Page, server: Server) -> None:
+    engine = begin(page, server, "pours")
+    with pouring(engine):
+        for opens, answers, kind in (
+            ("Class", "Change the class", CommandKind.SET_CLASS),
+            ("Base kernel", "Start next from kernel", CommandKind.SET_BASE),
+            ("Model", "Change the model", CommandKind.SET_MODEL),
+            ("Go back or fork", "Go back to kernel", CommandKind.ROLL_BACK),
+            ("Stop", "Stop the run", CommandKind.STOP),
+        ):
+            dialog = press(page, opens)
+            dialog.get_by_role("button", name=answers).click()
+            assert engine.next_command().kind is kind
+            expect(dialog).to_have_count(0)
+
+
+@contextmanager
+def pouring(engine: PretendEngine) -> Iterator[None]:
+    """A step begins or ends every 50 ms, so that the page is drawn without end."""
+    is_over = threading.Event()
+
+    def pour() -> None:
+        for step in itertools.count(1000):
+            engine.emit(ev.StepStarted(step, StepKind.PROFILE, 3, "c001"))
+            is_over.wait(0.05)
+            engine.emit(ev.StepFinished(step, StepKind.PROFILE, 0.05, "profiled"))
+            if is_over.wait(0.05):
+                return
+
+    thread = threading.Thread(target=pour)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_a_dialog_is_closed_by_leaving_the_page(page: Page, server: Server) -> None:
+    begin(page, server, "leaves")
+    press(page, "Class")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    press(page, "Base kernel")
+    page.go_back()
+    page.go_forward()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) -> None:

@@ -48,7 +48,7 @@ def test_a_run_with_an_engine_can_be_steered(home: Path, open_page: Open, ending
     liveness.hold(folder)
     app = open_page("run", run="r1")
     assert not app.exception
-    assert app.button(key="stop")
+    assert app.button(key="opens_stop")
     assert app.button(key="hold").label == ("Resume" if ending in ("waiting", "paused") else "Pause")
     assert ("Waiting for you" in words(app)) is (ending == "waiting")
 

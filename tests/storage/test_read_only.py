@@ -40,6 +40,13 @@ def writers(folder: RunFolder) -> list[Callable[[], object]]:
     found.append(lambda: supervisor.start(samples.sample_settings("another")))
     found.append(lambda: supervisor.resume(folder))
     found.append(lambda: supervisor.stop(folder))
+    found.append(lambda: supervisor.fork(folder, "c001"))
+    found.append(lambda: supervisor.start_replay(folder.run_id, None))
+    found.append(lambda: supervisor.delete_replay(folder.run_id))
+    kernel = (folder.run_id, "c001")
+    found.append(lambda: supervisor.remeasure(kernel, kernel))
+    found.append(lambda: supervisor.stop_remeasuring("r"))
+    found.append(lambda: supervisor.set_day_limits({}))
     return found
 
 

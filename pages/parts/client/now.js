@@ -77,7 +77,7 @@ async function look(box) {
 }
 
 function wait(box) {
-  const every = Math.max(box.shown.every_ms, pace())
+  const every = pace() || box.shown.every_ms
   const idle = Date.now() - box.changedAt
   return idle < IDLE_MS ? every : Math.min(Math.max(every, SLOWEST_MS), every * (idle / IDLE_MS))
 }

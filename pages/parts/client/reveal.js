@@ -1,8 +1,11 @@
-// On a narrow screen the open kernel stands under the curve: a person who opened one is taken there.
+// A person who opened a kernel is taken to it where it is not in sight: under the curve on a narrow screen, or above a
+// long table.
 export default function ({ data, parentElement }) {
   if (parentElement.shown === data.id) return
   parentElement.shown = data.id
-  if (window.innerWidth > 640 || !navigator.userActivation?.hasBeenActive) return
+  if (!navigator.userActivation?.hasBeenActive) return
   const host = parentElement.getRootNode().host ?? parentElement
-  host.closest(".st-key-kernel_panel")?.scrollIntoView({ block: "start" })
+  const panel = host.closest(".st-key-kernel_panel")
+  const top = panel?.getBoundingClientRect().top
+  if (top < 0 || top > 0.7 * window.innerHeight) panel.scrollIntoView({ block: "start" })
 }

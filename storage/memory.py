@@ -1,0 +1,74 @@
+"""What was read from the index, kept until something is written to a table that it was read from."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+MOST_ROWS = 200_000  # kept in all; then everything is forgotten, and what is shown is soon here again
+
+
+class Memory:
+    """Rows by the query that found them. For one writing thread and many reading ones.
+
+    A query reads the tables that its text names, by themselves or behind a view. Naming one too many costs a second
+    look; leaving one out is not possible.
+    """
+
+    def __init__(self, schema: str) -> None:
+        self._schema = schema
+        self._written: dict[str, int] = {}
+        self._found: dict[Hashable, tuple[int, tuple[object, ...]]] = {}
+        self._rows = 0
+
+    def wrote(self, tables: Iterable[str]) -> None:
+        """These tables have new rows, which readers can see from now on."""
+        for table in tables:
+            self._written[table] = self._written.get(table, 0) + 1
+
+    def rows(self, sql: str, key: Hashable, read: Callable[[], Sequence[T]]) -> list[T]:
+        """What `read` returns, read once; the list is the caller's own.
+
+        The stamp is taken first: what is kept under it may be newer, and is then read once more, but never older.
+        """
+        stamp = sum(self._written.get(table, 0) for table in tables_of(sql, self._schema))
+        known = self._found.get(key)
+        if known is None or known[0] != stamp:
+            known = stamp, tuple(read())
+            self._keep(key, known)
+        return list(known[1])  # type: ignore[arg-type]
+
+    def _keep(self, key: Hashable, found: tuple[int, tuple[object, ...]]) -> None:
+        old = self._found.get(key)
+        self._rows += len(found[1]) - len(old[1]) if old else 1 + len(found[1])
+        if self._rows > MOST_ROWS:
+            self._found, self._rows = {}, 1 + len(found[1])
+        self._found[key] = found
+
+
+@functools.lru_cache(maxsize=1024)
+def tables_of(sql: str, schema: str) -> frozenset[str]:
+    """The tables of a schema that a query reads."""
+    views, tables = _parts(schema)
+    words = set(re.findall(r"\w+", sql))
+    behind = [tables_of(views[name], schema) for name in words & views.keys()]
+    return frozenset(words & tables).union(*behind)
+
+
+@functools.lru_cache(maxsize=2)
+def _parts(schema: str) -> tuple[Mapping[str, str], frozenset[str]]:
+    """The text of each view by its name, and the names of all tables."""
+    views = dict(re.findall(r"CREATE VIEW (\w+) AS\b(.*?);", schema, re.DOTALL))
+    return views, frozenset(re.findall(r"CREATE TABLE (\w+)", schema))
+
+
+def frozen(value: object) -> Hashable:
+    """Parameters of a query as a key."""
+    if isinstance(value, Mapping):
+        return tuple((name, frozen(one)) for name, one in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(map(frozen, value))
+    return (type(value), value)
