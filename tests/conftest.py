@@ -9,40 +9,49 @@ import pytest
 
 # Compiling takes long, and every run would do it once; one test of its own does.
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
+# Whole runs are about what follows what, not about a percent of speed.
+os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.5", "TILEWRIGHT_CHECK_SECONDS": "2"}
 
 
 ROOT = Path(__file__).resolve().parent
-# With two workers the first half of the tests goes to one of them and the second to the other. Browser tests keep the
-# processors busy, tests that judge kernels wait most of the time: side by side they take half as long as in turn. Those
-# of a kind that take longest begin first: a long one at the end would leave the other worker without work.
-BROWSER = ("browser/test_real_engine.py", "browser/test_manual.py", "browser/")
+# Those that build and judge kernels wait most of the time, since a lease lets one at a time measure; browser tests keep
+# every processor busy. Apart from each other neither holds the other up.
 JUDGING = (
-    "engine/test_forking.py",
+    "cheats",
+    "engine/evaluation",
+    "engine/toolchains",
+    "engine/profiling",
     "engine/test_cli.py",
     "engine/test_loop.py",
     "engine/test_supervisor.py",
     "engine/test_live_run.py",
-    "engine/toolchains",
-    "engine/profiling",
-    "engine/evaluation",
-    "cheats",
+    "engine/test_forking.py",
+    "browser/test_remeasure.py",
 )
 TEXT_ONLY = "engine/evaluation/screening"
+# Those that take longest begin first: a long one at the end would leave the other workers without work.
+LONG = (
+    "browser/test_remeasure.py",
+    "browser/test_real_engine.py",
+    "browser/test_manual.py",
+    "browser/test_new_run.py",
+    "engine/test_forking.py",
+    "engine/test_cli.py",
+    "engine/test_supervisor.py",
+    "engine/test_loop.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests first, tests that judge kernels last."""
-    items.sort(key=_rank)
+    """Mark what judges kernels, and put what takes long in front."""
+    items.sort(key=lambda item: not _place(item).startswith(LONG))
+    for item in items:
+        if _place(item).startswith(JUDGING) and not _place(item).startswith(TEXT_ONLY):
+            item.add_marker(pytest.mark.judging)
 
 
-def _rank(item: pytest.Item) -> int:
-    place = item.path.relative_to(ROOT).as_posix()
-    for rank, start in enumerate(BROWSER):
-        if place.startswith(start):
-            return rank
-    if place.startswith(TEXT_ONLY):
-        return len(BROWSER)
-    return len(BROWSER) + 1 + next((rank + 1 for rank, start in enumerate(JUDGING) if place.startswith(start)), 0)
+def _place(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT).as_posix()
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,8 @@ environment:
   TILEWRIGHT_ISOLATION=full           judge only behind every wall
   TILEWRIGHT_CUTLASS_INCLUDE          folder with the CuTe headers (default: those that pip installs)
   TILEWRIGHT_COMPILED_BASELINE=off    do not time torch.compile once per run
+  TILEWRIGHT_TIMING_SECONDS=2         sample each kernel's time for so long (default 8); less is quicker and noisier
+  TILEWRIGHT_CHECK_SECONDS=4          the same for its results (default 12)
   OPENAI_API_KEY    key of an OpenAI-compatible endpoint; OPENAI_BASE_URL for another provider or a local server
   TILEWRIGHT_MODEL  model to ask there; prices.toml and budget.toml under TILEWRIGHT_HOME: see docs/models.md
 

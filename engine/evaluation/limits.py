@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 
+from engine.errors import ToolchainError
+
 GIB = 1 << 30
+CALL_S, CHECK_S, TIMING_S = 60.0, 12.0, 8.0
 MOST_OF_THE_MACHINE = 0.6
 
 
@@ -28,10 +32,33 @@ class Times:
 
     build_s: float = 300.0
     import_s: float = 60.0
-    call_s: float = 60.0
+    call_s: float = CALL_S
     reference_s: float = 300.0
-    check_s: float = 12.0
-    timing_s: float = 8.0
+    check_s: float = CHECK_S
+    timing_s: float = TIMING_S
+
+
+def times_here(call_s: float = CALL_S) -> Times:
+    """The usual ones, with the sampling that TILEWRIGHT_CHECK_SECONDS and TILEWRIGHT_TIMING_SECONDS ask for.
+
+    Less is quicker and less sure: of a timing the wider interval tells. For slow machines, long runs and tests.
+
+    Raises:
+        ToolchainError: one of them is no positive number.
+    """
+    return Times(call_s=call_s, check_s=_asked("CHECK", CHECK_S), timing_s=_asked("TIMING", TIMING_S))
+
+
+def _asked(what: str, usual: float) -> float:
+    name = f"TILEWRIGHT_{what}_SECONDS"
+    text = os.environ.get(name, "")
+    try:
+        seconds = float(text) if text else usual
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise ToolchainError(f"{name}={text} is no number of seconds: set a positive one, or unset it for {usual:g}")
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.errors import ProfileUnavailable
 from engine.evaluation import lease
-from engine.evaluation.limits import Limits, Times
+from engine.evaluation.limits import Limits, Times, times_here
 from engine.profiling import instructions
 from engine.profiling.observation import Observation
 from engine.profiling.report import Report
@@ -30,7 +30,7 @@ class CpuToolchain(JudgedToolchain):
     name = "cpu"
 
     def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
-        super().__init__(scratch, times or Times(), limits or Limits())
+        super().__init__(scratch, times or times_here(), limits or Limits())
 
     @functools.cached_property
     def here(self) -> Installation:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.errors import ProfileUnavailable, ToolchainError
 from engine.evaluation import lease
-from engine.evaluation.limits import Limits, Times
+from engine.evaluation.limits import Limits, Times, times_here
 from engine.profiling.device import ceilings
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.tasks import Task
@@ -38,7 +38,7 @@ class CudaToolchain(JudgedToolchain):
     def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
         # The driver reserves address space for all memory of the machine, so that it cannot be what is limited.
         bounded = replace(limits or Limits(), address_space=AMPLE)
-        super().__init__(scratch, times or Times(call_s=CALL_S), bounded)
+        super().__init__(scratch, times or times_here(CALL_S), bounded)
 
     @functools.cached_property
     def here(self) -> DeviceInstallation:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
+KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT_CHECK_SECONDS")
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 # A page asks for news twice a second; tests would spend most of their time waiting for that.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 150"
@@ -40,7 +41,7 @@ def start_server(home: Path, **environment: str) -> Server:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
-    known = {k: v for k, v in os.environ.items() if not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
+    known = {k: v for k, v in os.environ.items() if k in KEPT or not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
     variables = known | {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"} | environment
     with open(home / "server.log", "ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=log)
@@ -94,22 +95,25 @@ def own_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """One visitor for all tests: a new one would compile a page's scripts anew, which takes longer than most tests."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("visitor"),
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
             args=["--no-sandbox", "--disable-dev-shm-usage"],
+            viewport={"width": 1280, "height": 900},
+            reduced_motion="reduce",
         )
-        yield chromium
-        chromium.close()
+        context.add_init_script(HURRY)
+        yield context
+        context.close()
 
 
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(visitor: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
     expect.set_options(timeout=EXPECT_MS)
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    context.add_init_script(HURRY)
-    opened = context.new_page()
+    opened = visitor.new_page()
     opened.set_default_timeout(EXPECT_MS)
     problems = watch(opened)
     yield opened
@@ -117,8 +121,18 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
         folder = ROOT / "test-results"
         folder.mkdir(exist_ok=True)
         opened.screenshot(path=folder / f"{request.node.name}.png", full_page=True)
-    context.close()
+    forget(visitor, opened)
     assert not problems
+
+
+def forget(visitor: BrowserContext, page: Page) -> None:
+    """The next test meets a visitor who has never been here."""
+    if page.url.startswith("http"):
+        page.evaluate("localStorage.clear()")
+    for one in visitor.pages[1:]:  # without its first one the browser would end
+        one.close()
+    visitor.clear_cookies()
+    visitor.set_offline(False)
 
 
 def watch(page: Page) -> list[str]:

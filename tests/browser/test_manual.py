@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +21,9 @@ from storage.folder import RunFolder
 from storage.records import Budget, RunState, Switch
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.browser.test_real_engine import SLOW_MS, told
-from tests.engine import brief_engine
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
 from tests.engine.test_loop import SIZES
+from tests.engine.test_supervisor import engine_pid
 
 pytestmark = pytest.mark.browser
 
@@ -38,24 +37,13 @@ def server(home: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def run(home: Path, server: Server) -> RunFolder:
+def run(home: Path, server: Server) -> Iterator[RunFolder]:
     settings = supervisor.new_settings(
         "swish", model="manual", overrides=SIZES, collect=Switch.OFF, budget=Budget(depths=2)
     )
-    folder = RunFolder(home / "runs" / settings.run_id)
-    folder.write_settings(settings)
-    return folder
-
-
-@pytest.fixture
-def engines(run: RunFolder) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The engine at work, the first of possibly several."""
-    started = [brief_engine.start(run)]
-    yield started
-    for one in started:
-        if one.poll() is None:
-            os.killpg(one.pid, signal.SIGKILL)
-        one.wait()
+    folder = supervisor.start(settings)
+    yield folder
+    supervisor.stop(folder)
 
 
 def expect_question(page: Page, role: str, depth: int) -> None:
@@ -67,9 +55,7 @@ def send(page: Page) -> None:
     page.get_by_role("button", name="Send the answer").click()
 
 
-def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(
-    server: Server, run: RunFolder, engines: list[subprocess.Popen[bytes]], page: Page
-) -> None:
+def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, run: RunFolder, page: Page) -> None:
     page.goto(server.url)
     expect(page.get_by_text("1 waiting for you")).to_be_visible(timeout=SLOW_MS)
     page.goto(f"{server.url}/run?run={run.run_id}")
@@ -83,10 +69,9 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(
     send(page)
 
     expect_question(page, "optimise", 1)
-    os.killpg(engines[0].pid, signal.SIGKILL)
-    engines[0].wait()
+    os.kill(engine_pid(run), signal.SIGKILL)
     expect(page.get_by_text("The engine is gone").first).to_be_visible(timeout=SLOW_MS)
-    engines.append(brief_engine.start(run))
+    supervisor.resume(run)
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     expect(page.get_by_label("The reply", exact=True)).to_have_count(1)
     page.get_by_label("The reply", exact=True).fill("Optimisation: inline\n" + edits(FIRST, SECOND))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests import samples
 from tests.browser.conftest import EXPECT_MS, Server, new_home, start_server, stop_server, watch
@@ -60,14 +60,13 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def screen(browser: Browser) -> Iterator[Page]:
-    """One page for all of them: a context of its own for each would take longer than the looks."""
+def screen(visitor: BrowserContext) -> Iterator[Page]:
+    """One page for all of them: a new one for each would take longer than the looks."""
     expect.set_options(timeout=EXPECT_MS)
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    page = context.new_page()
+    page = visitor.new_page()
     page.set_default_timeout(EXPECT_MS)
     yield page
-    context.close()
+    page.close()
 
 
 def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> list[str]:
