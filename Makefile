@@ -10,7 +10,7 @@ run: .venv/ready
 
 test: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu and not judging" -n 2 --dist worksteal
-	$(BIN)/python -m pytest -m "not gpu and judging" -n 3 --dist worksteal
+	$(BIN)/python -m pytest -m "not gpu and judging" -n 2 --dist worksteal
 
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""One set of compiled headers for the whole session: they are the same for every home, and cost seconds to build."""
+"""One set of compiled headers for all tests: they are the same for every home, and cost ten seconds to build."""
 
 from __future__ import annotations
 
@@ -55,9 +55,11 @@ def _place(item: pytest.Item) -> str:
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `cache` folder that test homes share."""
-    return tmp_path_factory.mktemp("shared") / "cache"
+def shared_cache(request: pytest.FixtureRequest) -> Path:
+    """The `cache` folder that test homes share, also with those of other workers and of the last time."""
+    cache = request.config.cache
+    assert cache is not None
+    return Path(cache.mkdir("tilewright")) / "cache"
 
 
 @pytest.fixture

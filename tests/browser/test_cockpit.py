@@ -84,6 +84,12 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     expect(panel(page)).to_contain_text("First wrong index [0, 96]: expected 0.731, got 0")
     expect(panel(page)).to_contain_text(re.compile("Diagnosis of kernel 2, which led here"))
     expect(panel(page)).to_contain_text("2 edits, +2 −0 lines")
+    panel(page).get_by_role("button", name="Mended by kernel 4").click()
+    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    expect(panel(page).get_by_role("link", name="1 flagged")).to_be_visible()
+    panel(page).get_by_role("link", name="The whole change against its base").click()
+    expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
+    page.wait_for_url("**/candidate?*against=c001*")
 
 
 def test_the_open_kernel_survives_a_reload_and_another_server(own_server: Callable[..., Server], page: Page) -> None:

@@ -20,7 +20,7 @@ from storage.attendance import Fallback
 from storage.blobs import Blobs
 from storage.choices import Submission
 from storage.folder import RunFolder
-from storage.records import Command, CommandKind, RunState, StepKind
+from storage.records import Command, CommandKind, RunState, StepKind, Switch
 from tests import samples
 from tests.browser.conftest import Server
 from tests.browser.play import PretendEngine, finished_depth, model_step
@@ -139,11 +139,14 @@ def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(
     page.get_by_role("button", name="Try again from here").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("A new run begins with kernel 1.")).to_be_visible()
-    dialog.get_by_text("never show them", exact=True).click()
+    dialog.get_by_text("take none", exact=True).click()
     dialog.get_by_label("Hint for the next prompt").fill("try larger tiles")
     dialog.get_by_label("Hint for the next prompt").press("Control+Enter")
-    dialog.get_by_role("combobox", name="Model").click()
-    page.get_by_role("option", name="manual").click()
+    for model, is_heedless in (("recorded", True), ("manual", False)):
+        dialog.get_by_role("combobox", name="Model").click()
+        page.get_by_role("option", name=model, exact=True).click()
+        told = dialog.get_by_text("Recorded replies are the same whatever a prompt says")
+        expect(told).to_have_count(int(is_heedless))
     dialog.get_by_role("button", name="Start a new run from kernel 1").click()
     page.wait_for_url(re.compile(r"run=square_matmul-|run=softmax-|run=swish-"))
     made = RunFolder(server.runs / parse_qs(urlsplit(page.url).query)["run"][0])
@@ -151,6 +154,7 @@ def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(
     assert settings.forked_from is not None
     assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == ("forked", "c001")
     assert settings.expose_from_depth == source.budget.depths + 1
+    assert settings.collect is Switch.OFF
     assert [c.argument for c in commands.read_from(made.commands_file)[0]] == ["try larger tiles"]
     supervisor.stop(made)
 

@@ -104,7 +104,8 @@ def test_a_fork_of_the_evaluator_is_found_wherever_it_is(lonely_home: Path) -> N
     assert zygote.pid not in found
 
 
-def test_files_and_a_held_lease_are_found(lonely_home: Path) -> None:
+def test_files_and_a_held_lease_are_found(lonely_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leftovers, "LEASE_S", 0.2)
     (lonely_home / "forgotten").write_text("")
     stray = Path("/var/tmp/tilewright-cheat-of-the-test")
     stray.write_text("")

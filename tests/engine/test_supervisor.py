@@ -23,14 +23,14 @@ from tests.engine.benches import write_recording
 from tests.engine.swish_story import REPLIES
 from tests.engine.test_loop import SIZES
 
-DEADLINE_S = 90.0
+DEADLINE_S = 180.0
 
 
 def until(holds: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not holds():
         assert time.monotonic() < deadline, f"waited in vain for: {what}"
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 def events_of(folder: RunFolder, kind: type) -> list[ev.Event]:
