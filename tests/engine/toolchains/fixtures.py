@@ -1,8 +1,9 @@
-"""One cpu toolchain per session. Its home is kept between sessions: precompiled headers cost ten seconds each."""
+"""One cpu toolchain per session. Its cache is kept between sessions: precompiled headers cost ten seconds each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +14,12 @@ from engine.toolchains.cpu import CpuToolchain
 
 
 @pytest.fixture(scope="session")
-def cpu_home(request: pytest.FixtureRequest) -> Iterator[None]:
-    cache = request.config.cache
-    assert cache is not None
+def cpu_home(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[None]:
+    home = tmp_path_factory.mktemp("cpu")
+    shared_cache.mkdir(exist_ok=True)
+    (home / "cache").symlink_to(shared_cache)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEWRIGHT_HOME", str(cache.mkdir("tilewright")))
+        patch.setenv("TILEWRIGHT_HOME", str(home))
         yield
 
 
