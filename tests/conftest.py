@@ -26,8 +26,6 @@ JUDGING = (
     "engine/test_supervisor.py",
     "engine/test_live_run.py",
     "engine/test_forking.py",
-    "browser/test_real_engine.py",
-    "browser/test_manual.py",
     "browser/test_remeasure.py",
 )
 TEXT_ONLY = "engine/evaluation/screening"

@@ -109,8 +109,8 @@ def test_the_open_kernel_survives_a_reload_and_another_server(own_server: Callab
 
 
 def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> None:
-    samples.write_run(server.runs, "keys", depths=5)
-    page.goto(f"{server.url}/run?run=keys&candidate=c003")
+    samples.write_run(server.runs, "walked", depths=5)
+    page.goto(f"{server.url}/run?run=walked&candidate=c003")
     curve.chart(page)
     heading = panel(page).get_by_role("heading", name=re.compile("Kernel"))
     expect(heading).to_have_text("Kernel 3")
