@@ -22,8 +22,9 @@ def dialog(run: RunRow, wanted: str = "") -> None:
     how = st.segmented_control("It holds for", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
     st.info(preview(chosen, how == ALWAYS), icon=":material/visibility:")
     verb, kind = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
-    label = f"{verb} kernel {chosen.number}"
-    dialogs.buttons("base", label, ":material/keep:", steer.send, run.run_id, kind, chosen.candidate_id)
+    if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
+        steer.send(run.run_id, kind, chosen.candidate_id)
+        dialogs.leave()
 
 
 def preview(chosen: AttemptRow, is_pin: bool) -> str:

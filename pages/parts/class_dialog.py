@@ -20,6 +20,6 @@ def dialog(run: RunRow) -> None:
         "shown from the depth that suits this class. Nothing is lost: no kernel is written or judged again.",
         icon=":material/visibility:",
     )
-    dialogs.buttons(
-        "class", "Change the class", ":material/category:", steer.send, run.run_id, CommandKind.SET_CLASS, chosen
-    )
+    if dialogs.buttons("class", "Change the class", ":material/category:"):
+        steer.send(run.run_id, CommandKind.SET_CLASS, chosen)
+        dialogs.leave()

@@ -1,7 +1,7 @@
 """Dialogs over a page that is drawn again whenever something happens.
 
 Trap: a page drawn again without its open dialog forgets it, and a click in it that is on its way is lost. So what is
-open stands in the session, every drawing puts it again, and its buttons act by callback. Trap: where that click arrives
+open stands in the session, every drawing puts it again, and a callback notes the click. Trap: where that click arrives
 together with news, only the part of the page with the news is drawn, and the browser keeps the dialog for ever: see
 `sweep`.
 """
@@ -85,24 +85,29 @@ def hold(name: str, read: Callable[[], T]) -> T:
     return value
 
 
-def buttons(key: str, label: str, icon: str, act: Callable[..., object], *args: object, cancel: str = "Cancel") -> None:
-    """Both ways out: nothing, or `act`, which writes down what was asked for and draws nothing."""
+def buttons(key: str, label: str, icon: str, cancel: str = "Cancel") -> bool:
+    """Both ways out; True once the act was confirmed: then act, and `leave`.
+
+    Trap: what a callback is given was bound when its button was drawn, before the last word was typed. So the callback
+    only notes the click, and the act is done where everything that was typed is known.
+    """
     with st.container(horizontal=True, horizontal_alignment="right"):
         cancelled = st.button(cancel, key=f"{key}_no", on_click=close)
-        confirmed = st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=_leave, args=(act, args))
-    if cancelled or confirmed:
+        st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=confirm)
+    if cancelled:
         st.rerun()
+    return take_confirmed()
 
 
 def confirm() -> None:
-    """The act of a dialog that stays open while it works: see `take_confirmed`."""
+    """Note that the person wants it done."""
     found: Opened | None = st.session_state.get(_KEY)
     if found:
         found.is_confirmed = True
 
 
 def take_confirmed() -> bool:
-    """Whether it was confirmed since the last look."""
+    """Whether it was confirmed since the last look. Without its buttons a dialog must look too, or it would act later."""
     found: Opened | None = st.session_state.get(_KEY)
     was = found is not None and found.is_confirmed
     if found:
@@ -110,6 +115,7 @@ def take_confirmed() -> bool:
     return was
 
 
-def _leave(act: Callable[..., object], args: tuple[object, ...]) -> None:
+def leave() -> None:
+    """Close the dialog and draw the whole page."""
     close()
-    act(*args)
+    st.rerun()

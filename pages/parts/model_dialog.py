@@ -31,14 +31,18 @@ def dialog(run: RunRow, orders: OrdersRow) -> None:
     text = " ".join(f"{model} {options}".split()) + (f" step={step.step}" if step else "")
     if problem := _problem(text):
         st.error(wording.plain(problem), icon=":material/error:")
+        dialogs.take_confirmed()
         return
     if how == AGAIN and step is None:
         st.info("The model has not been asked yet, so there is no step to do again.", icon=":material/hourglass_top:")
+        dialogs.take_confirmed()
         return
     st.info(preview(model, step), icon=":material/visibility:")
     label = f"Do step {step.step} again" if step else "Change the model"
     kind = CommandKind.RETRY if step else CommandKind.SET_MODEL
-    dialogs.buttons("model", label, ":material/smart_toy:", steer.send, run.run_id, kind, text)
+    if dialogs.buttons("model", label, ":material/smart_toy:"):
+        steer.send(run.run_id, kind, text)
+        dialogs.leave()
 
 
 def preview(model: str, step: StepRow | None) -> str:

@@ -178,4 +178,6 @@ def hint_dialog(run: RunRow) -> None:
     """The box of the panel under a key of the keyboard."""
     st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
     st.caption("The next prompt that asks for a kernel carries it, once. The reply coming in does not know it.")
-    dialogs.buttons("hint", "Send the hint", ":material/lightbulb:", _send_hint, run.run_id, "hint_text")
+    if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
+        _send_hint(run.run_id, "hint_text")
+        dialogs.leave()

@@ -22,9 +22,9 @@ def confirm(run: RunRow) -> None:
     st.markdown(
         "The engine drops the step in flight and ends. Everything done so far stays, and the run can be resumed."
     )
-    dialogs.buttons(
-        "stop", "Stop the run", ":material/stop:", steer.send, run.run_id, CommandKind.STOP, cancel="Keep running"
-    )
+    if dialogs.buttons("stop", "Stop the run", ":material/stop:", cancel="Keep running"):
+        steer.send(run.run_id, CommandKind.STOP)
+        dialogs.leave()
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -70,6 +70,5 @@ def end(run: RunRow) -> None:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
         word = "The engine has ended" if is_ended else "There was no engine to end"
         status.update(label=word, state="complete")
-    dialogs.close()
     steer.say(word, ":material/dangerous:")
-    st.rerun()
+    dialogs.leave()

@@ -56,8 +56,9 @@ def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
     if way == HERE:
         st.info(preview(chosen, False, profiles), icon=":material/visibility:")
-        label = f"Go back to kernel {chosen.number}"
-        dialogs.buttons("try", label, ":material/undo:", _go_back, run, chosen, profiles, hint.strip())
+        if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
+            _go_back(run, chosen, profiles, hint.strip())
+            dialogs.leave()
         _change(run, chosen)
         return
     fields = fork_form.draw(run, profiles.shown)
@@ -103,12 +104,7 @@ def _change(run: RunRow, chosen: AttemptRow) -> None:
 
 def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any]) -> None:
     """Stays open while an engine starts, and where none does, so that nothing that was set is lost."""
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Cancel", key="try_no", on_click=dialogs.close):
-            st.rerun()
-        label = f"Start a new run from kernel {chosen.number}"
-        st.button(label, type="primary", icon=":material/undo:", key="try_yes", on_click=dialogs.confirm)
-    if not dialogs.take_confirmed():
+    if not dialogs.buttons("try", f"Start a new run from kernel {chosen.number}", ":material/undo:"):
         return
     try:
         with st.spinner("Starting an engine"):
