@@ -107,7 +107,7 @@ def confirm() -> None:
 
 
 def take_confirmed() -> bool:
-    """Whether it was confirmed since the last look. Without its buttons a dialog must look too, or it would act later."""
+    """Whether it was confirmed since the last look. A dialog without its buttons must look too, lest it act later."""
     found: Opened | None = st.session_state.get(_KEY)
     was = found is not None and found.is_confirmed
     if found:
