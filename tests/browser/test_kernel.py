@@ -191,8 +191,12 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     page.keyboard.press("j")
     expect(page.get_by_role("heading", name="Kernel 5")).to_be_visible()
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
+    # The link is drawn after the heading; until then it leads to the neighbour of the kernel before.
+    expect(page.get_by_role("link", name="Previous")).to_have_attribute("href", re.compile("candidate=c004"))
     page.keyboard.press("k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Accepted: \d+ checks held, 1 flagged"))).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     page.keyboard.press("6")
     page.get_by_label("Search in prompts and replies").fill("j7k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
