@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import streamlit as st
+import uvicorn
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -17,12 +19,15 @@ from pages.parts import access, index, routes
 from storage import folder, read_only
 from storage.database import DatabaseError
 
+SHUTDOWN_S = 3
+
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Own the index while the server lives. Engines are not touched: they outlive it."""
     # While many journals are read, a page would wait 5 ms for its turn at each of a thousand small things it does.
     sys.setswitchinterval(0.0005)
+    bound_shutdown()
     try:
         index.open_index()
     except DatabaseError as error:
@@ -33,6 +38,16 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
         yield
     finally:
         index.close_index()
+
+
+def bound_shutdown() -> None:
+    """End a few seconds after it was asked for.
+
+    Trap: the web server waits without end for a connection whose browser went away while a page was coming.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    if isinstance(server, uvicorn.Server):
+        server.config.timeout_graceful_shutdown = SHUTDOWN_S
 
 
 def start_demo() -> None:
