@@ -9,7 +9,6 @@ import streamlit as st
 from pages.parts import (
     address,
     candidate_header,
-    dialogs,
     diff_tab,
     errors_tab,
     index,
@@ -17,6 +16,7 @@ from pages.parts import (
     keys,
     missing,
     now,
+    open_dialog,
     profile_tab,
     prompts_tab,
     pulse,
@@ -50,7 +50,7 @@ def _address_tab() -> None:
 @st.fragment
 def live() -> None:
     """The page; drawn again when something about the run has changed. Only the open tab is filled."""
-    dialogs.sweep()
+    open_dialog.follow()
     db = index.current()
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(db, run_id)
@@ -70,11 +70,15 @@ def live() -> None:
     if wanted_tab in TABS and st.session_state.get("tab") != wanted_tab:
         st.session_state["tab"] = wanted_tab
     tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
-    for tab, fill in zip(tabs, TABS.values(), strict=True):
+    shown = candidate_id
+    for tab, (name, fill) in zip(tabs, TABS.items(), strict=True):
         if tab.open:
             with tab:
                 fill(run_id, candidate)
+                shown = f"{candidate_id}/{name}"
     st.caption(keys.TOLD.format(tabs=len(TABS)))
+    keys.draw({"j": "Next", "k": "Previous"}, shown)
 
 
 live()
+open_dialog.draw()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import figures, index, kernels, keys, replay_mark, speed_of_light, why, wording
+from pages.parts import figures, index, kernels, replay_mark, speed_of_light, why, wording
 from pages.parts.figures import Figure
 from storage import queries
 from storage.proof import Standing
@@ -39,7 +39,6 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
     _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)
-    keys.draw("Next", "Previous")
 
 
 def _imported(run: RunRow, candidate: CandidateRow) -> None:

@@ -13,6 +13,7 @@ TOLD = (
 _keys = st.components.v2.component("tilewright_keys", html="<span hidden></span>", js=client.read("keys.js"))
 
 
-def draw(next_name: str, previous_name: str) -> None:
-    """Listen. The names are those of the links that j and k stand for."""
-    _keys(data={"links": {"j": next_name, "k": previous_name}}, key="keys")
+def draw(links: dict[str, str], shown: str) -> None:
+    """Listen. Each key of `links` stands for the link of that name; `shown` changes with what the keys lead to. Draw it
+    last: what it says is shown must be there by then."""
+    _keys(data={"links": links, "shown": shown}, key="keys")
