@@ -18,7 +18,7 @@ check: .venv/ready-dev
 	$(BIN)/mypy app.py pages engine storage tests benchmarks
 
 test-gpu:
-	$(PYTHON) -m pytest -m gpu
+	$(PYTHON) -m pytest -m gpu tests/gpu
 
 setup: .venv/ready-dev
 

@@ -1,7 +1,8 @@
 """Time one kernel again and again and count how often a run would be called an improvement on the run before.
 
     python -m benchmarks.a_a swish --runs 100
-    python -m benchmarks.a_a square_matmul --kernel my_kernel.py --set N=512 --timing-s 4
+    python -m benchmarks.a_a square_matmul --kernel my_kernel.py --set N=512
+    TILEWRIGHT_TIMING_SECONDS=2 python -m benchmarks.a_a softmax --toolchain cuda
 
 Nothing has changed between two runs, so every improvement is a false one; the engine's own rule decides. Without
 --kernel the task's own module is timed against itself: its true speed-up is one.
@@ -18,11 +19,14 @@ from pathlib import Path
 
 from engine import tasks
 from engine.cli.arguments import size
-from engine.evaluation.limits import Times
 from engine.tasks import Task
+from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
+from engine.toolchains.cuda import CudaToolchain
 from storage.proof import Standing
 from storage.records import TimingResult, is_improvement
+
+TOOLCHAINS = {each.name: each for each in (CpuToolchain, CudaToolchain)}
 
 
 def main() -> None:
@@ -30,12 +34,12 @@ def main() -> None:
     parser.add_argument("task")
     parser.add_argument("--kernel", type=Path, help="a file with a class ModelNew; default: the task's own module")
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--timing-s", type=float, default=Times().timing_s, help="bound of one run's sampling")
+    parser.add_argument("--toolchain", default=CpuToolchain.name, choices=TOOLCHAINS)
     parser.add_argument("--set", dest="overrides", action="append", type=size, default=[])
     options = parser.parse_args()
-    task = tasks.find(options.task).task("cpu", dict(options.overrides))
+    task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     source = options.kernel.read_text() if options.kernel else as_candidate(task)
-    with CpuToolchain(times=Times(timing_s=options.timing_s)) as toolchain:
+    with TOOLCHAINS[options.toolchain]() as toolchain:
         report(measure(toolchain, task, source, options.runs), is_itself=options.kernel is None)
 
 
@@ -44,7 +48,7 @@ def as_candidate(task: Task) -> str:
     return re.sub(r"\bModel\b", "ModelNew", task.source)
 
 
-def measure(toolchain: CpuToolchain, task: Task, source: str, runs: int) -> list[TimingResult]:
+def measure(toolchain: Toolchain, task: Task, source: str, runs: int) -> list[TimingResult]:
     """Every run in fresh processes with fresh inputs, each told as it ends."""
     found: list[TimingResult] = []
     for number in range(runs):

@@ -85,9 +85,15 @@ def _values(row: Sequence[str], columns: Sequence[tuple[int, str, str]]) -> Iter
     has_new = any(name == counters.DRAM for _, name, _ in columns)
     for i, name, printed in columns:
         value = number(row[i])
-        if value is not None and not (name == counters.DRAM_OLD and has_new):
-            unit, factor = UNITS.get(printed, (printed, 1.0))
-            yield counters.DRAM if name == counters.DRAM_OLD else name, (unit, value * factor)
+        if value is None or (name == counters.DRAM_OLD and has_new) or (value == 0 and _is_never_zero(name)):
+            continue
+        unit, factor = UNITS.get(printed, (printed, 1.0))
+        yield counters.DRAM if name == counters.DRAM_OLD else name, (unit, value * factor)
+
+
+def _is_never_zero(name: str) -> bool:
+    """A launch that ran fitted on a multiprocessor: of clusters larger than the portable size 0 says "not known"."""
+    return name == counters.THEORETICAL or name.startswith(counters.OCCUPANCY_LIMIT)
 
 
 def _table(text: str) -> Iterator[list[str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -203,6 +205,18 @@ def test_the_limiter_is_the_resource_with_room_for_the_fewest_blocks() -> None:
     assert findings.limiter(launches[0]) == "", "a kernel with full occupancy is limited by nothing"
     assert findings.limiter(launches[2]) == "registers and shared memory"
     assert findings.limiter(launches[3]) == "registers"
+
+
+def test_room_for_no_block_is_not_believed_of_a_kernel_that_ran() -> None:
+    header, units, *rows = csv.reader(recorded("two_launches_raw.csv").splitlines())
+    zero = [counters.THEORETICAL, f"{counters.OCCUPANCY_LIMIT}shared_mem"]
+    for name in (*zero, counters.DRAM):
+        rows[0][header.index(name)] = "0"
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([header, units, *rows])
+    launch = pages.launches(text.getvalue())[0]
+    assert [launch.value(name) for name in (*zero, counters.DRAM)] == [None, None, 0.0]
+    assert findings.limiter(launch) == ""
 
 
 def test_kernel_names_are_short_on_screen() -> None:
