@@ -26,6 +26,9 @@ from storage.records import (
     is_improvement,
 )
 
+# These cost no generation: what mends a kernel, and what is brought along.
+FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
+
 
 @dataclass(slots=True)
 class History:
@@ -143,7 +146,7 @@ class History:
             case ev.CandidateCreated(candidate_id=name):
                 self.attempts[name] = Attempt(event)
                 self.current_id = name
-                self.generations_used += event.origin not in (Origin.REPAIR, Origin.IMPORTED)
+                self.generations_used += event.origin not in FREE_ORIGINS
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):

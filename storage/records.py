@@ -81,6 +81,7 @@ class Origin(StrEnum):
     REPAIR = "repair"
     MANUAL = "manual"
     IMPORTED = "imported"
+    FORKED = "forked"
 
 
 class StepKind(StrEnum):

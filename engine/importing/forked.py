@@ -18,7 +18,7 @@ def take_over_kernel(bench: Bench) -> None:
     if history.in_flight is None:
         bench.emit(ev.StepStarted(1, StepKind.SUBMIT, 0, None))
     create_candidate(
-        bench, bench.blobs.get(fork.source_blob), parent_id=None, base_id=None, origin=Origin.IMPORTED, repair=0,
+        bench, bench.blobs.get(fork.source_blob), parent_id=None, base_id=None, origin=Origin.FORKED, repair=0,
         summary=f"kernel {fork.number} of {fork.run_id}",
     )  # fmt: skip
     if not any(isinstance(entry.event, ev.Imported) for entry in bench.journal.entries):

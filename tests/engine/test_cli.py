@@ -11,10 +11,14 @@ import pytest
 
 from engine import supervisor
 from engine.llm.recording import read_recording
+from storage import liveness
+from storage.choices import Submission
+from storage.commands import read_from
 from storage.folder import RunFolder
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
+from tests.engine.test_supervisor import until
 
 SET = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
 
@@ -69,6 +73,35 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert result["max_error"] < 8e-6
     assert isinstance(result["proofs"], list)
     assert tilewright("evaluate", "swish", str(exported), *SET).stdout.startswith("passed, ")
+
+
+def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path, run_id: str) -> None:
+    words = ["--model", "manual", "--no-profiles", "--set-budget", "depths=3", "--hint", "mind the tail"]
+    assert "no kernel c999" in tilewright("fork", run_id, "c999").stderr
+    done = tilewright("fork", run_id, "c002", *words)
+    assert done.returncode == 0, done.stderr
+    made = RunFolder(home / "runs" / done.stdout.strip())
+    settings = made.read_settings()
+    assert settings.forked_from is not None
+    assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == (run_id, "c002")
+    assert (settings.model, settings.budget.depths, settings.expose_from_depth) == ("manual", 3, 4)
+    assert [c.argument for c in read_from(made.commands_file)[0]] == ["mind the tail"]
+    until(lambda: json.loads(tilewright("show", made.run_id, "--json").stdout)["state"] == "waiting", "a question")
+    assert json.loads(tilewright("show", made.run_id, "--json").stdout)["attempts"][0]["verdict"] == "passed"
+    tilewright("command", made.run_id, "stop")
+    until(lambda: not liveness.is_held(made), "the engine to be gone")
+
+    # Which of the two kernels is the faster is the machine's to say.
+    best = json.loads(tilewright("show", run_id, "--json").stdout)["best"]
+    mine = home / "mine.py"
+    mine.write_text(FIRST + "# by hand\n")
+    assert "cannot read" in tilewright("submit", run_id, str(home / "none.py")).stderr
+    assert "taken when it is resumed" in tilewright("submit", run_id, str(mine), "--note", "two lanes").stdout
+    run = RunFolder(home / "runs" / run_id)
+    (asked,) = read_from(run.commands_file)[0]
+    submission = Submission.parse(asked.argument)
+    assert (submission.parent_id, submission.note) == (best, "two lanes")
+    assert (run.blobs / submission.blob).read_text() == mine.read_text()
 
 
 def test_a_wrong_kernel_is_a_verdict_not_a_failure(home: Path) -> None:

@@ -68,7 +68,7 @@ def test_the_kernel_taken_over_is_journaled_once_and_judged_first(home: Path, li
     bench = open_fork(home, settings, source)
     take_over_kernel(bench)
     (made,) = bench.history.attempts.values()
-    assert (made.created.origin, made.created.depth, made.timed) == (Origin.IMPORTED, 0, None)
+    assert (made.created.origin, made.created.depth, made.timed) == (Origin.FORKED, 0, None)
     assert bench.source(made) == Path(source.blobs / settings.forked_from.source_blob).read_text()  # type: ignore[union-attr]
     assert len(events_of(bench, ev.Imported)) == 1
     assert (bench.history.best_id, bench.history.line) == (None, [])
