@@ -9,7 +9,7 @@ from storage import queries
 from storage.queries import PatchRateRow
 
 COLUMNS = [
-    table.Column("model", "Model"),
+    table.Column("model", "Model", "nowrap"),
     table.Column("calls", "Calls", "right", "all replies, diagnoses and first kernels included"),
     table.Column(
         "parsed", "Patches read", "right", "replies that held edits or a file, of those that were to hold one"
@@ -31,7 +31,7 @@ def live() -> None:
         st.info("No model has replied yet.", icon=":material/forum:")
         return
     rows = [table.Row(row.model, cells(row)) for row in found]
-    table.draw("Patches by model", COLUMNS, rows, key="models")
+    table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
         "Over all runs. Each step that wants a patch counts once, under the reply that applied. Every reply is kept "
         "with its kernel, under “Prompts and replies”."

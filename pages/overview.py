@@ -7,9 +7,9 @@ import streamlit as st
 from engine import supervisor
 from pages.parts import (
     alert_list,
-    dialogs,
     index,
     now,
+    open_dialog,
     pulse,
     row_actions,
     runs_filter,
@@ -25,7 +25,7 @@ PAGE_SIZE = 50
 @st.fragment
 def live() -> None:
     """The table; drawn again only when something in it has changed."""
-    dialogs.sweep()
+    open_dialog.follow()
     db = index.current()
     version = pulse.version([], is_overview=True)
     everything = queries.count_runs(db)
@@ -58,7 +58,6 @@ def live() -> None:
         st.caption(f":material/today: Spent today by all runs: {today}")
     if opened and not row_actions.take(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
-    row_actions.draw_question()
 
 
 def showing(first: int, count: int, total: int, everything: int) -> str:
@@ -89,3 +88,4 @@ def nothing_yet() -> None:
 
 st.title("Runs", anchor=False)
 live()
+open_dialog.draw()

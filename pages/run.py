@@ -9,7 +9,6 @@ from pages.parts import (
     answer_desk,
     command_list,
     curve_chart,
-    dialogs,
     error_groups,
     freeze,
     index,
@@ -20,6 +19,7 @@ from pages.parts import (
     lineage_strip,
     missing,
     now,
+    open_dialog,
     pulse,
     run_header,
     selection,
@@ -38,7 +38,7 @@ run_id = st.query_params.get("run", "")
 @st.fragment
 def live() -> None:
     """The whole cockpit; drawn again only when something about this run has changed, or a person has done something."""
-    dialogs.sweep()
+    open_dialog.follow()
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(index.current(), run_id)
     if run is None:
@@ -109,3 +109,4 @@ def open_tab(address: str) -> None:
 
 address.confirm("run", run_id)
 live()
+open_dialog.draw()

@@ -1,9 +1,9 @@
-"""Dialogs over a page that is drawn again whenever something happens.
+"""Dialogs over a page of which a part is drawn again whenever something happens.
 
-Trap: a page drawn again without its open dialog forgets it, and a click in it that is on its way is lost. So what is
-open stands in the session, every drawing puts it again, and a callback notes the click. Trap: where that click arrives
-together with news, only the part of the page with the news is drawn, and the browser keeps the dialog for ever: see
-`sweep`.
+What is open stands in the session; it is drawn with the whole page and never with that part. Trap: what the browser has
+not been sent yet of a part is dropped when the part is drawn again, but what a dialog in it holds is a part of its own
+and is sent: it then has no dialog to go into, and the page goes blank. Trap: a click in a dialog that arrives together
+with news draws only the part of the page with the news. So a callback notes the click, and the page follows: `sweep`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-_KEY, _LEFT = "open_dialog", "dialog_left"
+_KEY, _NEWS = "open_dialog", "dialog_news"
 T = TypeVar("T")
 
 
 class Dialog(StrEnum):
-    """Every dialog there is; at most one is open at a time."""
+    """Every dialog there is; at most one is open at a time. NEEDS_ENGINE are of use while an engine works."""
 
     STOP = "stop"
     END = "end"
@@ -32,43 +32,51 @@ class Dialog(StrEnum):
     RECORDING = "recording"
 
 
+NEEDS_ENGINE = (Dialog.STOP, Dialog.BASE, Dialog.MODEL, Dialog.CLASS, Dialog.HINT)
+
+
 @dataclass(slots=True)
 class Opened:
-    """An open dialog: about which run, and which kernel to begin with; what was read when it opened."""
+    """An open dialog: about which run, and which kernel to begin with; what was read when it opened.
+
+    `is_over`: whether the run had no engine when the page was drawn last, None before it was.
+    """
 
     dialog: Dialog
     run_id: str
     wanted: str
     is_confirmed: bool = False
+    is_over: bool | None = None
     held: dict[str, Any] = field(default_factory=dict)
 
 
 def ask(dialog: Dialog, run_id: str, wanted: str = "") -> None:
     """Have it open from the next drawing on; for the callback of a button."""
     st.session_state[_KEY] = Opened(dialog, run_id, wanted)
+    st.session_state[_NEWS] = True
 
 
-def opened(dialog: Dialog, run_id: str = "") -> Opened | None:
-    """The dialog if it is open, about this run or about any."""
+def opened() -> Opened | None:
+    """The dialog that is open, if any."""
     found: Opened | None = st.session_state.get(_KEY)
-    return found if found and found.dialog is dialog and run_id in ("", found.run_id) else None
+    return found
 
 
 def close() -> None:
     """Forget what is open."""
     if st.session_state.pop(_KEY, None):
-        st.session_state[_LEFT] = True
+        st.session_state[_NEWS] = True
 
 
 def sweep() -> None:
-    """Draw the whole page where a dialog was closed and only a part is being drawn. First thing of every live part."""
-    if st.session_state.get(_LEFT):
+    """Draw the whole page where something became of a dialog and only a part is being drawn."""
+    if st.session_state.get(_NEWS):
         st.rerun()
 
 
 def enter(place: str) -> None:
     """The whole page is drawn. Close what was opened at another place: a page, and the run that it shows."""
-    st.session_state.pop(_LEFT, None)
+    st.session_state.pop(_NEWS, None)
     if st.session_state.get("place") != place:
         st.session_state["place"] = place
         st.session_state.pop(_KEY, None)
@@ -76,7 +84,7 @@ def enter(place: str) -> None:
 
 def hold(name: str, read: Callable[[], T]) -> T:
     """What `read` returned when the dialog opened: a choice must not change between a look and a click."""
-    found: Opened | None = st.session_state.get(_KEY)
+    found = opened()
     if found is None:
         return read()
     if name not in found.held:
@@ -101,14 +109,14 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel") -> bool:
 
 def confirm() -> None:
     """Note that the person wants it done."""
-    found: Opened | None = st.session_state.get(_KEY)
-    if found:
+    if found := opened():
         found.is_confirmed = True
+        st.session_state[_NEWS] = True
 
 
 def take_confirmed() -> bool:
     """Whether it was confirmed since the last look. A dialog without its buttons must look too, lest it act later."""
-    found: Opened | None = st.session_state.get(_KEY)
+    found = opened()
     was = found is not None and found.is_confirmed
     if found:
         found.is_confirmed = False

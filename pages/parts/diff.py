@@ -79,28 +79,6 @@ def rows(old: str, new: str) -> list[dict[str, Any]]:
     return [{"fold": piece.is_folded, "rows": [_row(p, left, right) for p in piece.pairs]} for piece in found]
 
 
-@functools.lru_cache(maxsize=64)
-def table_rows(old: str, new: str) -> str:
-    """The body of a table that needs no script: the hunks side by side, how many lines are left out between them."""
-    out = []
-    for piece in rows(cut(old), cut(new)):
-        if piece["fold"]:
-            out.append(f'<tr class="fold"><td colspan="4">{len(piece["rows"])} unchanged lines</td></tr>')
-            continue
-        for kind, i, j, old_side, new_side in piece["rows"]:
-            new_html = old_side if kind == "=" else new_side
-            sides = _cell(i, old_side, "del", kind in "-~") + _cell(j, new_html, "add", kind in "+~")
-            out.append(f"<tr>{sides}</tr>")
-    return "".join(out)
-
-
-def _cell(number: int, side: str, look: str, is_changed: bool) -> str:
-    if number < 0:
-        return '<td class="no none"></td><td class="none"></td>'
-    name = look if is_changed else ""
-    return f'<td class="no {name}">{number + 1}</td><td class="{name}">{side}</td>'
-
-
 def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...]) -> list[Any]:
     kind, i, j = pair
     if kind == "=":

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import explain, index, prose, table, texts, wording
+from pages.parts import explain, index, metric_deltas, metric_sense, prose, table, texts, wording
+from pages.parts.metric_sense import Judgement
 from storage import queries
 from storage.queries import CandidateRow, PatchRow, RunRow
 from storage.records import Verdict
 
-COLUMNS = [
-    table.Column("metric", "Metric"),
-    table.Column("before", "Before", "right"),
-    table.Column("after", "After", "right"),
-    table.Column("change", "Change", "right"),
-]
-
+MOST = 6  # figures of a profile
 LONG = 400  # characters of a diagnosis that need no scrolling of their own
 
 
@@ -74,25 +69,15 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
         if kernel.verdict is Verdict.PASSED:
             st.caption("No profile of this kernel: *Collect profiles* under Steer takes one of those to come.")
         return
-    changed = explain.changes(found)
-    if not changed:
+    moved = [one for one in metric_sense.weighed(found) if one.judgement is not Judgement.SAME]
+    if not moved:
         st.caption("Profiled, but there is no profile of an ancestor that it differs from.")
         return
     before = next(c.previous_id for c in found if c.previous_id)
     place = queries.neighbours(index.current(), run.run_id, before)
-    st.markdown(f"##### Profile :gray[against kernel {place.number if place else before}, largest change first]")
-    rows = [table.Row(f"{i}", cells(change)) for i, change in enumerate(changed)]
-    table.draw("Changes in the profile, largest first", COLUMNS, rows, key="panel_metrics", is_compact=True)
-
-
-def cells(change: explain.Change) -> dict[str, table.Cell]:
-    """One change as cells."""
-    percent = change.percent
-    sign = "▲" if percent and percent > 0 else "▼"
-    shown = "new" if percent is None else f"{sign} {wording.significant(abs(percent), 2)} %"
-    return {
-        "metric": table.text(change.metric, title=change.meaning),
-        "before": change.before,
-        "after": change.after,
-        "change": table.text(shown, "strong"),
-    }
+    st.markdown(f"##### Profile :gray[against kernel {place.number if place else before}, what matters most first]")
+    rows = [table.Row(f"{i}", metric_deltas.cells(one)) for i, one in enumerate(moved[:MOST])]
+    table.draw(
+        "Changes in the profile, what matters most first", metric_deltas.COLUMNS, rows, key="panel_metrics",
+        is_compact=True, is_folding=True,
+    )  # fmt: skip

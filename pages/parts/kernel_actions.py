@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import base_dialog, dialogs, pulse, steer, steering_access, try_again
+from pages.parts import dialogs, pulse, steer, steering_access
 from pages.parts.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
 from storage.records import RunState, Verdict
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
-    """A row of buttons; nothing on a read-only server."""
+    """A row of buttons; nothing on a read-only server, nor for a replay."""
     steer.give_word_back()
-    if not steering_access.is_allowed():
+    if run.replay_of or not steering_access.is_allowed():
         return
     state = pulse.state_of(run)
     with st.container(horizontal=True, key="kernel_actions"):
@@ -24,10 +24,6 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         if st.button("Edit by hand", icon=":material/edit:", key="kernel_edit"):
             target = {"run": run.run_id, "candidate": candidate.candidate_id}
             st.switch_page("edit.py", query_params=target)
-    if found := dialogs.opened(Dialog.TRY_AGAIN, run.run_id):
-        try_again.dialog(run, state, found.wanted)
-    if is_live and (found := dialogs.opened(Dialog.BASE, run.run_id)):
-        base_dialog.dialog(run, found.wanted)
 
 
 def _opens(dialog: Dialog, label: str, icon: str, run: RunRow, candidate: CandidateRow) -> None:

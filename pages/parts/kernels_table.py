@@ -13,12 +13,12 @@ PAGE_SIZE = 20
 REASON_LENGTH = 110
 COLUMNS = [
     table.Column("number", "Kernel"),
-    table.Column("depth", "Depth", "right"),
-    table.Column("what", "What changed"),
-    table.Column("verdict", "Verdict"),
+    table.Column("depth", "Depth", "right minor"),
+    table.Column("what", "What changed", "wide"),
+    table.Column("verdict", "Verdict", "wide"),
     table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
-    table.Column("latency", "Latency", "right", "median of the timed calls"),
-    table.Column("lines", "Lines", "right", "added and removed against its parent"),
+    table.Column("latency", "Latency", "right minor", "median of the timed calls"),
+    table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
 ]
 
 
@@ -39,7 +39,9 @@ def draw(run: RunRow) -> str | None:
     flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
     rows = [table.Row(k.candidate_id, cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)
-    opened = table.draw("Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected)
+    opened = table.draw(
+        "Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected, is_folding=True
+    )
     _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.parts import client, wording
+from pages.parts import client, index, wording
 from pages.parts.freeze import Frozen
+from storage import queries
 from storage.queries import RunRow, StepRow
 from storage.records import RunState
 
@@ -84,7 +85,7 @@ def _mount(
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
     match state:
         case RunState.RUNNING:
-            return step.text if step else "Between two steps"
+            return step.text if step else _between(run)
         case RunState.STARTING:
             return "The engine is starting"
         case RunState.LOST:
@@ -95,6 +96,11 @@ def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
             return "Waiting for a person"
         case _:
             return str(state).capitalize()
+
+
+def _between(run: RunRow) -> str:
+    is_measured = queries.limit(index.current(), run.run_id) is not None
+    return "Between two steps" if is_measured else "Measuring what this machine can do"
 
 
 def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:

@@ -32,13 +32,18 @@ def get_pulse(request: Request) -> Response:
 
 
 def get_stream(request: Request) -> Response:
-    """The text of the reply from byte `from` on; `start` 0 again means that another reply has begun."""
+    """The text of the reply from byte `from` on; `start` 0 again means that another reply has begun.
+
+    Nothing, and no error, of a run that is gone: a replay may be deleted while a page asks.
+    """
+    start, end, text = 0, 0, ""
     try:
-        found = folder.find_run(request.query_params.get("run", ""))
         offset = max(0, int(request.query_params.get("from", "0")))
-    except (FileNotFoundError, ValueError) as error:
+        start, end, text = read_piece(folder.find_run(request.query_params.get("run", "")).stream_file, offset)
+    except ValueError as error:
         return JSONResponse({"error": str(error)}, status_code=404)
-    start, end, text = read_piece(found.stream_file, offset)
+    except FileNotFoundError:
+        pass
     return JSONResponse({"start": start, "end": end, "text": text})
 
 

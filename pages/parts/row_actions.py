@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import dialogs, index, steer, steering_access, stop_desk, table
+from pages.parts import dialogs, steer, steering_access, table
 from pages.parts.dialogs import Dialog
-from storage import queries
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState
 
@@ -40,14 +39,8 @@ def take(opened: str, shown: Sequence[RunRow]) -> bool:
     run = next((one for one in shown if one.run_id == run_id), None)
     if run and kind == CommandKind.STOP:
         dialogs.ask(Dialog.STOP, run.run_id)
+        st.rerun()
     elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
         steer.send(run.run_id, CommandKind(kind))
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True
-
-
-def draw_question() -> None:
-    """The question before a stop, while it is open."""
-    asked = dialogs.opened(Dialog.STOP)
-    if asked and (run := queries.run(index.current(), asked.run_id)):
-        stop_desk.confirm(run)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import attendance_panel, dialogs, index, steering_access, wording
+from pages.parts import dialogs, index, steering_access, wording
 from pages.parts.dialogs import Dialog
 from pages.parts.report_run import file_name, run_report
 from storage.queries import RunRow
@@ -21,8 +21,6 @@ def draw(run: RunRow, state: RunState) -> None:
     menu = st.popover(
         "Share", icon=":material/ios_share:", key=f"run_menu-{run.run_id}", on_change="rerun", width="content"
     )
-    if dialogs.opened(Dialog.RECORDING, run.run_id):
-        attendance_panel.save_recording(run)
     if not menu.open:
         return
     with menu:

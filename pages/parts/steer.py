@@ -34,6 +34,12 @@ def ask(run_id: str, kind: CommandKind, argument: str = "") -> bool:
     return True
 
 
+def hint(run_id: str, key: str) -> None:
+    """Send what stands in the text box of that key, if anything."""
+    if text := str(st.session_state[key]).strip():
+        send(run_id, CommandKind.HINT, text)
+
+
 _UNREADABLE = (CommandKind.SUBMIT, CommandKind.ANSWER, CommandKind.LIFT)
 
 

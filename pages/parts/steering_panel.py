@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import streamlit as st
@@ -11,20 +10,17 @@ from pages.parts import (
     attendance_panel,
     auto_words,
     base_dialog,
-    class_dialog,
     dialogs,
     index,
-    model_dialog,
     rules_panel,
     steer,
     steering_access,
     stop_desk,
-    try_again,
     wording,
 )
 from pages.parts.dialogs import Dialog
 from storage import exposure, queries
-from storage.queries import OrdersRow, RunRow
+from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
 
 HELD = (RunState.PAUSED, RunState.WAITING)
@@ -41,14 +37,16 @@ def draw(run: RunRow, state: RunState) -> None:
         if state.is_finished or state is RunState.LOST:
             over = "The run is finished." if state is RunState.FINISHED else "Resume it to steer it."
             st.caption(f"No engine works on this run. {over}")
-            _go_on(run)
-            _open_dialog(run, state, None)
+            if not run.replay_of:
+                _go_on(run)
             return
         orders = queries.orders(index.current(), run.run_id)
         _buttons(run, state)
-        _open_dialog(run, state, orders)
         with st.container():  # always there: what comes and goes in it must not move what follows
             stop_desk.draw(run, state)
+        if run.replay_of:
+            st.caption("A replay can be paused and stopped; everything else is for the run itself.")
+            return
         _go_on(run)
         _others(run)
         with st.container():
@@ -88,25 +86,6 @@ def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None 
         label, icon=icon, key=f"opens_{dialog}", width="stretch", help=hint, shortcut=key, on_click=dialogs.ask,
         args=(dialog, run.run_id),
     )  # fmt: skip
-
-
-def _open_dialog(run: RunRow, state: RunState, orders: OrdersRow | None) -> None:
-    """The dialog that is open, if any; without orders no engine works on the run, and there are few."""
-    draw_one: dict[Dialog, Callable[[], object]] = {
-        Dialog.TRY_AGAIN: lambda: try_again.dialog(run, state),
-        Dialog.END: lambda: stop_desk.end(run),
-    }
-    if orders is not None:
-        draw_one |= {
-            Dialog.STOP: lambda: stop_desk.confirm(run),
-            Dialog.BASE: lambda: base_dialog.dialog(run),
-            Dialog.MODEL: lambda: model_dialog.dialog(run, orders),
-            Dialog.CLASS: lambda: class_dialog.dialog(run),
-            Dialog.HINT: lambda: hint_dialog(run),
-        }
-    for dialog, draw in draw_one.items():
-        if dialogs.opened(dialog, run.run_id):
-            draw()
 
 
 def _go_on(run: RunRow) -> None:
@@ -157,7 +136,7 @@ def _hint(run: RunRow) -> None:
             "Hint for the next prompt", key="hint", height=68, max_chars=2000,
             placeholder="e.g. keep the tile of B in registers",
         )  # fmt: skip
-        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=_send_hint, args=(run.run_id, "hint"))
+        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=steer.hint, args=(run.run_id, "hint"))
     waiting = queries.switches(index.current(), run.run_id).pending_hints
     if waiting:
         st.caption(f":material/schedule: waits for the next prompt: {wording.plain(waiting[-1][:120])}")
@@ -165,19 +144,3 @@ def _hint(run: RunRow) -> None:
 
 def _send_switch(run_id: str, kind: CommandKind, key: str) -> None:
     steer.send(run_id, kind, str(st.session_state[key]))
-
-
-def _send_hint(run_id: str, key: str) -> None:
-    text = str(st.session_state[key]).strip()
-    if text:
-        steer.send(run_id, CommandKind.HINT, text)
-
-
-@st.dialog("Hint for the next prompt", icon=":material/lightbulb:", on_dismiss=dialogs.close)
-def hint_dialog(run: RunRow) -> None:
-    """The box of the panel under a key of the keyboard."""
-    st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
-    st.caption("The next prompt that asks for a kernel carries it, once. The reply coming in does not know it.")
-    if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
-        _send_hint(run.run_id, "hint_text")
-        dialogs.leave()

@@ -116,7 +116,7 @@ def _moved(facts: Facts) -> str:
 
 
 def _seen(facts: Facts) -> str:
-    if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED):
+    if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED):
         return ""
     if facts.candidate.is_profile_exposed:
         return "The model had been shown a profile when it wrote this."

@@ -93,8 +93,8 @@ def draw(
 ) -> str | None:
     """Draw the table and return what was opened just now, if anything: a row's id, or what a badge of it opens.
 
-    `name` is what a reader hears. A folding table puts its columns of align `wide` under the others where it is narrow;
-    with `is_cards` each row becomes a card there, every value under its column's name.
+    `name` is what a reader hears. Where it is narrow, a folding table puts its columns of align `wide` under the others
+    and leaves out `minor` ones; with `is_cards` each row becomes a card there, every value under its column's name.
     """
     plain = {
         "caption": name,

@@ -95,6 +95,7 @@ ORIGIN_NAME = {
     Origin.REPAIR: "repair",
     Origin.MANUAL: "by hand",
     Origin.IMPORTED: "imported",
+    Origin.FORKED: "taken over from another run",
 }
 COMMAND_NAME = {
     CommandKind.PAUSE: "pause",

@@ -68,8 +68,6 @@ from storage.queries.listing import unfinished_runs as unfinished_runs
 from storage.queries.news import EventRow as EventRow
 from storage.queries.news import ProblemRow as ProblemRow
 from storage.queries.news import StateRow as StateRow
-from storage.queries.news import WarningRow as WarningRow
-from storage.queries.news import budget_warnings as budget_warnings
 from storage.queries.news import events as events
 from storage.queries.news import problems as problems
 from storage.queries.news import states as states
@@ -129,7 +127,6 @@ from storage.queries.steering import steering_marks as steering_marks
 from storage.queries.steering import switches as switches
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
-from storage.queries.steps import count_steps as count_steps
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps

@@ -22,17 +22,6 @@ class StateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WarningRow:
-    """Four fifths of a budget are used. `used` and `allowed` are in the unit of the budget named."""
-
-    seq: int
-    at: float
-    budget: str
-    used: float
-    allowed: float
-
-
-@dataclass(frozen=True, slots=True)
 class ProblemRow:
     """A line that could not be read and was left out. `position` is its byte offset in the file."""
 
@@ -56,12 +45,6 @@ def states(db: Database, run_id: str) -> list[StateRow]:
     """Every change of state, oldest first."""
     sql = "SELECT seq, time AS at, state, reason, is_final, error_blob FROM states WHERE run_id = ? ORDER BY seq"
     return fetch.rows(db, StateRow, sql, [run_id])
-
-
-def budget_warnings(db: Database, run_id: str) -> list[WarningRow]:
-    """Every warning, oldest first."""
-    sql = "SELECT seq, time AS at, budget, used, allowed FROM warnings WHERE run_id = ? ORDER BY seq"
-    return fetch.rows(db, WarningRow, sql, [run_id])
 
 
 def problems(db: Database, run_id: str | None = None) -> list[ProblemRow]:

@@ -63,12 +63,6 @@ def steps(db: Database, run_id: str, after_seq: int = 0, limit: int = 200, newes
     return _rows(db, sql, {"run": run_id, "after": after_seq, "limit": limit})
 
 
-def count_steps(db: Database, run_id: str) -> int:
-    """How many steps the run has begun."""
-    sql = "SELECT count(*) FROM steps WHERE run_id = ? AND phase = 'started'"
-    return int(fetch.tuples(db, sql, [run_id])[0][0])
-
-
 def current_step(db: Database, run_id: str) -> StepRow | None:
     """The step in flight, as far as the journal tells: a lost engine leaves one behind."""
     sql = _STEPS.format(where="is_in_flight", order="DESC")

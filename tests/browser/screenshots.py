@@ -81,6 +81,9 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     broken = next((a for a in reversed(attempts) if a.verdict is Verdict.COMPILE_ERROR), None)
     yield Shot("overview", "", run.title)
     yield Shot("run", f"run?run={run.run_id}", "Kernels", height=1250)
+    yield Shot("panel", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", height=1250)
+    yield Shot("steering", f"steering?run={run.run_id}", "Steering")
+    yield Shot("edit", f"edit?run={run.run_id}&candidate={best.candidate_id}", "Edit")
     yield Shot("overview-filtered", "?find=nothing+of+this+name", "No run fits")
     yield Shot("compare", "compare?runs=" + ",".join(r.run_id for r in runs[:3]), "Compare", height=1250)
     yield Shot("models", "models", "Applied at once")
@@ -125,7 +128,7 @@ def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path, w
 
 def settle(page: Page) -> None:
     """Until two looks in a row show the same text and no chart is missing."""
-    expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0)
+    expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=30_000)
     last = ""
     for _ in range(20):
         page.wait_for_timeout(400)

@@ -11,7 +11,7 @@ from pages.parts import alerts, explain, index, lanes
 from pages.parts.alerts import AlertKind
 from pages.parts.phases import Phase, phases
 from storage import queries
-from storage.queries import CostRow, ExposureRow, FamilyRow, MetricChangeRow, TroubleRow
+from storage.queries import CostRow, ExposureRow, FamilyRow, TroubleRow
 from storage.records import Origin, RunState, Switch, Verdict
 from tests import samples
 
@@ -122,18 +122,6 @@ def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
     placed = lanes.place([node("7", "1"), node("8", "8", is_best=True), node("9", "7")])
     assert [n.parent for n in placed] == [None, 1, 0]
     assert lanes.place([]) == []
-
-
-def change(metric: str, value: float, previous: float | None) -> MetricChangeRow:
-    return MetricChangeRow(-1, "", metric, "ms", value, previous, "c001" if previous is not None else None)
-
-
-def test_changes_of_a_profile_come_largest_first_whichever_way_they_go() -> None:
-    rows = [change("a", 2.0, 1.0), change("b", 1.0, 4.0), change("c", 1.001, 1.0), change("d", 5.0, None),
-            change("e", 3.0, 0.0)]  # fmt: skip
-    found = explain.changes(rows)
-    assert [c.metric for c in found] == ["e", "b", "a"]
-    assert [c.percent for c in found] == [None, pytest.approx(-75.0), pytest.approx(100.0)]
 
 
 def test_a_cost_that_is_not_known_is_not_free() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts.dialogs import Dialog, Opened
 from storage import liveness
 from storage.folder import RunFolder
 from tests import samples
@@ -109,6 +110,19 @@ def test_read_only_shows_no_controls(home: Path, open_page: Open, monkeypatch: p
     assert "read-only" in words(app)
     assert all(button.key == "freeze" or str(button.key).startswith("dismiss:") for button in app.button)
     assert "read-only" in words(open_page("new_run"))
+
+
+@pytest.mark.parametrize("page", [{"page": "run"}, {"page": "candidate", "candidate": "c001"}])
+def test_a_question_left_over_from_a_run_that_has_ended_is_closed_and_not_acted_on(
+    home: Path, open_page: Open, page: dict[str, str]
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    asked = folder.commands_file.read_bytes()
+    app = open_page(**page, run="r1")
+    app.session_state["open_dialog"] = Opened(Dialog.BASE, "r1", "c001", is_confirmed=True)
+    assert not app.run().exception
+    assert "open_dialog" not in app.session_state
+    assert folder.commands_file.read_bytes() == asked
 
 
 def kernels(folder: RunFolder) -> list[str]:

@@ -73,15 +73,15 @@ def test_source_lines_keep_their_number_and_their_text() -> None:
 
 def test_nothing_in_a_kernel_acts_as_markup() -> None:
     evil = 'x = "</td><script>alert(1)</script>"\n<img src=x onerror=alert(1)>'
-    assert "<script" not in diff.table_rows("a = 1", evil)
-    assert "<img" not in diff.table_rows(evil, "a = 1")
+    assert "<script" not in str(diff.rows("a = 1", evil))
+    assert "<img" not in str(diff.rows(evil, "a = 1"))
 
 
 def test_a_diff_marks_the_changed_words_and_folds_the_rest() -> None:
     old = "\n".join(f"line_{i} = {i}" for i in range(40))
-    rows = diff.table_rows(old, old.replace("line_20 = 20", "line_20 = 99"))
-    assert "<mark" in rows
-    assert "unchanged lines" in rows
+    before, changed, after = diff.rows(old, old.replace("line_20 = 20", "line_20 = 99"))
+    assert (before["fold"], changed["fold"], after["fold"]) == (True, False, True)
+    assert [row[0] for row in changed["rows"] if "<mark" in row[3] and "<mark" in row[4]] == ["~"]
     assert diff.changed_lines(old, old.replace("line_20 = 20", "line_20 = 99")) == (1, 1)
 
 

@@ -8,8 +8,8 @@ from storage import queries
 from storage.database import Database
 
 OF_A_RUN = (
-    "run", "attempts", "depths", "steps", "count_steps", "current_step", "feed", "commands", "switches",
-    "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "budget_warnings", "problems",
+    "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "switches",
+    "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "problems",
     "events", "version", "standing_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
     "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
     "open_question", "open_leave", "divergences",
