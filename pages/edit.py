@@ -49,7 +49,7 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
     note = st.text_input("What you changed", key="edit_note", max_chars=NOTE_LENGTH, placeholder="in a few words")
     state = pulse.state_of(run)
     st.info(preview(parent, state), icon=":material/visibility:")
-    is_over = state.is_finished or state is RunState.LOST
+    is_over = state.is_over
     label = "Hand it in and resume the run" if is_over else "Hand it in"
     if st.button(label, type="primary", icon=":material/send:", key="edit_yes", disabled=text == source):
         _hand_in(parent, text, note, is_over)
@@ -59,11 +59,7 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
 
 def preview(parent: AttemptRow, state: RunState) -> str:
     """What will happen, and what is lost."""
-    when = (
-        "when an engine works on the run again"
-        if state.is_finished or state is RunState.LOST
-        else "as soon as the kernel in hand is judged"
-    )
+    when = "when an engine works on the run again" if state.is_over else "as soon as the kernel in hand is judged"
     return (
         f"Your kernel becomes the next attempt, a child of kernel {parent.number}, {when}. It is screened, built, "
         "checked and timed like any other; if it is correct, its depth ends with it, if not, the model is asked to "

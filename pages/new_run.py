@@ -30,7 +30,7 @@ def form() -> None:
         return
     task, sizes = chosen
     with st.container(border=True):
-        st.markdown("#### Limits")
+        st.markdown("## Limits")
         budget = budget_form.draw(model, task.name, toolchain)
     fields = _method(budget.depths, model)
     if model not in supervisor.FREE_MODELS:

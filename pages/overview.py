@@ -76,7 +76,7 @@ def page_number(total: int) -> int:
 def nothing_yet() -> None:
     """Empty, said plainly, with both ways to begin."""
     with st.container(border=True, horizontal_alignment="center"):
-        st.subheader(":material/monitoring: No runs yet", text_alignment="center")
+        st.header(":material/monitoring: No runs yet", text_alignment="center")
         st.markdown(
             f"Nothing has been started under `{folder.home()}`. Start a run here, or from a terminal: "
             "`python -m engine run square_matmul`",

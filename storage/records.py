@@ -46,6 +46,11 @@ class RunState(StrEnum):
         """True when no engine will work on the run unless a person resumes it."""
         return self in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
 
+    @property
+    def is_over(self) -> bool:
+        """True when no engine works on the run, whether it ended or its engine is gone."""
+        return self.is_finished or self is RunState.LOST
+
 
 ALLOWED_MOVES: Mapping[RunState, frozenset[RunState]] = {
     RunState.STARTING: frozenset({RunState.RUNNING, RunState.FAILED, RunState.STOPPED}),

@@ -27,7 +27,7 @@ def draw(run: RunRow, state: RunState) -> None:
     if question is None or state.is_finished or not steering_access.is_allowed():
         return
     with st.container(border=True, key="answer_desk"):
-        st.markdown(f"#### Your answer is wanted :gray[{question.role}, depth {question.depth}]")
+        st.markdown(f"## Your answer is wanted :gray[{question.role}, depth {question.depth}]")
         st.caption(f"Wanted is {WANTED[question.role]}. It is read, screened and judged like any model's reply.")
         refused = _last_refused(run.run_id, question)
         if refused is not None:

@@ -27,7 +27,7 @@ def draw(run: RunRow) -> None:
     found = queries.commands(index.current(), run.run_id)[::-1]
     if not found:
         return
-    st.markdown(f"#### Steering :gray[{len(found):,}]")
+    st.markdown(f"## Steering :gray[{len(found):,}]")
     has_engine = pulse.has_engine(run.run_id)
     rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
     table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)

@@ -39,7 +39,7 @@ def name(runs: Sequence[Compared], axis: Axis) -> str:
 def draw_exposure(runs: Sequence[Compared]) -> None:
     """Early against delayed profiling, one task at a time."""
     tasks = list(dict.fromkeys(run.run.task_name for run in runs))
-    st.markdown("#### When profiles were shown")
+    st.markdown("## When profiles were shown")
     task = tasks[0]
     if len(tasks) > 1:
         task = st.segmented_control(
@@ -69,7 +69,7 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
     over = compare_tasks.over_tasks(runs)
     if len(over.tasks) < 2:
         return
-    st.markdown("#### Over all tasks")
+    st.markdown("## Over all tasks")
     with st.container(horizontal=True):
         for title, value, note in compare_tasks.sentences(over):
             with st.container(border=True, width=250):

@@ -37,7 +37,7 @@ class Choice:
 
 def draw(runs: Sequence[Compared]) -> None:
     """Choose two kernels, then look at their difference."""
-    st.markdown("#### Two kernels")
+    st.markdown("## Two kernels")
     offered = choices(runs)
     if len(offered) < 2:
         st.caption("Two correct and timed kernels are needed to set one against the other.")

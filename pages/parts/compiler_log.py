@@ -17,7 +17,7 @@ def draw(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> Non
     if not (evaluation.diagnostics or evaluation.remarks or evaluation.log_blob):
         return
     is_refused = evaluation.compile_verdict is Verdict.REFUSED
-    st.markdown("#### Refused, in the words that the model is told" if is_refused else "#### Compiler")
+    st.markdown("## Refused, in the words that the model is told" if is_refused else "## Compiler")
     if evaluation.diagnostics:
         _message(run_id, candidate, evaluation.diagnostics)
     if evaluation.remarks:

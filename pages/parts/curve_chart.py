@@ -22,7 +22,7 @@ def draw(run: RunRow) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="curve_head"
     ):
-        st.markdown("#### Speed-up by depth", width="content")
+        st.markdown("## Speed-up by depth", width="content")
         scale = st.segmented_control(
             "Scale", ["log", "linear"], default="log", required=True, key="scale", label_visibility="collapsed"
         )

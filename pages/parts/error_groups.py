@@ -21,7 +21,7 @@ def draw(run: RunRow) -> None:
     if not run.failed:
         return
     found = queries.error_groups(index.current(), run.run_id, SHOWN)
-    st.markdown(f"#### Errors by message :gray[{wording.counted(run.failed, 'kernel')}]")
+    st.markdown(f"## Errors by message :gray[{wording.counted(run.failed, 'kernel')}]")
     rows = [table.Row(f"{i}", cells(run, group)) for i, group in enumerate(found)]
     table.draw("Failed kernels by message, most first", COLUMNS, rows, key="error_groups", is_compact=True)
     total = queries.count_error_groups(index.current(), run.run_id) if len(found) == SHOWN else len(found)

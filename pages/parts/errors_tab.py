@@ -39,7 +39,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 
 
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
-    st.markdown(f"#### Against the reference :gray[{wording.moment(error.at)}]")
+    st.markdown(f"## Against the reference :gray[{wording.moment(error.at)}]")
     found = pattern(error.message)
     st.error(wording.plain(error.message.removesuffix(found).strip()), icon=":material/error:")
     if found:

@@ -41,7 +41,7 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
     before = [d for d in found if d.candidate_id == kernel.parent_id]
     chosen = (before or found)[-1]
     whose = f"of kernel {kernel.parent_number}, which led here" if before else "of this kernel"
-    st.markdown(f"##### Diagnosis :gray[{whose}]")
+    st.markdown(f"### Diagnosis :gray[{whose}]")
     text = prose.unmarked(texts.source(run.run_id, chosen.text_blob))
     with st.container(height=150 if len(text) > LONG else "content"):
         st.text(text)
@@ -75,7 +75,7 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
         return
     before = next(c.previous_id for c in found if c.previous_id)
     place = queries.neighbours(index.current(), run.run_id, before)
-    st.markdown(f"##### Profile :gray[against kernel {place.number if place else before}, what matters most first]")
+    st.markdown(f"### Profile :gray[against kernel {place.number if place else before}, what matters most first]")
     rows = [table.Row(f"{i}", metric_deltas.cells(one)) for i, one in enumerate(moved[:MOST])]
     table.draw(
         "Changes in the profile, what matters most first", metric_deltas.COLUMNS, rows, key="panel_metrics",

@@ -19,7 +19,7 @@ COLUMNS = [
 
 def draw(section: str, found: Sequence[Finding]) -> None:
     """A heading and its rows."""
-    st.markdown(f"#### {wording.plain(section)}")
+    st.markdown(f"## {wording.plain(section)}")
     rows = [table.Row(f"{i}", cells(one)) for i, one in enumerate(found)]
     table.draw(f"System: {section}", COLUMNS, rows, key=f"system:{section}", is_compact=True, is_folding=True)
 

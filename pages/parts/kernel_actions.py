@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import dialogs, pulse, steer, steering_access
 from pages.parts.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
-from storage.records import RunState, Verdict
+from storage.records import Verdict
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
@@ -18,7 +18,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
     state = pulse.state_of(run)
     with st.container(horizontal=True, key="kernel_actions"):
         _opens(Dialog.TRY_AGAIN, "Try again from here", ":material/undo:", run, candidate)
-        is_live = not (state.is_finished or state is RunState.LOST)
+        is_live = not state.is_over
         if is_live and candidate.verdict is Verdict.PASSED:
             _opens(Dialog.BASE, "Make it the base", ":material/keep:", run, candidate)
         if st.button("Edit by hand", icon=":material/edit:", key="kernel_edit"):

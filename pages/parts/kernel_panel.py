@@ -49,7 +49,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
 
 def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"#### Kernel {kernel.number}" if kernel else "#### Kernel", width="content")
+        st.markdown(f"## Kernel {kernel.number}" if kernel else "## Kernel", width="content")
         st.space("stretch")
         previous_id, next_id = (place.previous_id, place.next_id) if place else (None, None)
         for label, icon, key, shortcut, other in (
@@ -112,7 +112,7 @@ def _mended(run: RunRow, kernel: CandidateRow) -> None:
 def _diff(run: RunRow, kernel: CandidateRow, parent: AttemptRow | None) -> None:
     """What was edited, folded to the changed lines, and the way to everything else."""
     if parent:
-        st.markdown(f"##### Edit :gray[to kernel {parent.number}]")
+        st.markdown(f"### Edit :gray[to kernel {parent.number}]")
         old, new = texts.source(run.run_id, parent.source_blob), texts.source(run.run_id, kernel.source_blob)
         names = (f"kernel {parent.number}", f"kernel {kernel.number}")
         is_long = (kernel.lines_added or 0) + (kernel.lines_removed or 0) > SHORT

@@ -24,7 +24,7 @@ COLUMNS = [
 
 def draw(run: RunRow) -> str | None:
     """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
-    st.markdown(f"#### Kernels :gray[{run.attempts:,}]")
+    st.markdown(f"## Kernels :gray[{run.attempts:,}]")
     if not run.attempts:
         st.caption("No kernel has been written yet. The first one appears here as soon as the model's reply is read.")
         return None

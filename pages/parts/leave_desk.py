@@ -29,7 +29,7 @@ def draw(run: RunRow, state: RunState) -> None:
     if leave is None or state is not RunState.WAITING or not steering_access.is_allowed():
         return
     with st.container(border=True, key="leave_desk"):
-        st.markdown(f"#### Approve this step? :gray[step {leave.step}, {leave.kind}, depth {leave.depth}]")
+        st.markdown(f"## Approve this step? :gray[step {leave.step}, {leave.kind}, depth {leave.depth}]")
         st.markdown(wording.plain(_sentence(leave)))
         st.caption(_silence(leave))
         with st.form("leave_form", border=False, clear_on_submit=True):

@@ -18,7 +18,7 @@ def draw(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> 
     if candidate.verdict in (None, Verdict.PASSED):
         return
     found = story.mended_by(candidate, attempts)
-    st.markdown("#### How it was mended")
+    st.markdown("## How it was mended")
     if found is None:
         st.caption(_not_mended(candidate, attempts))
     else:
@@ -37,7 +37,7 @@ def _not_mended(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
 
 
 def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
-    st.markdown("#### The same error elsewhere")
+    st.markdown("## The same error elsewhere")
     if told := same_error.sentence(candidate, found):
         st.markdown(told)
         others = [one for one in found if one.candidate_id != candidate.candidate_id]

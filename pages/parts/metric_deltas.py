@@ -23,7 +23,7 @@ ICONS = {Judgement.BETTER: "held", Judgement.WORSE: "broken"}
 def draw(found: Sequence[Weighed], number: int, key: str) -> None:
     """The table; the unimportant rest on request."""
     moved = [one for one in found if one.judgement is not Judgement.SAME]
-    st.markdown(f"###### What changed since kernel {number}")
+    st.markdown(f"## What changed since kernel {number}")
     if not moved:
         st.caption("Nothing that is more than the difference between two profiles of one kernel.")
         return

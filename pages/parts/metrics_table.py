@@ -29,7 +29,7 @@ def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
     """Where the time goes, the function with most of it first; nothing where it was not sampled."""
     functions = sorted((c for c in changes if c.launch < 0 and c.kernel), key=lambda c: -c.value)
     if functions:
-        st.markdown("###### Where the time goes")
+        st.markdown("## Where the time goes")
         rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions[:MOST_FUNCTIONS])]
         table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
         if len(functions) > MOST_FUNCTIONS:
@@ -54,7 +54,7 @@ def _launches(changes: Sequence[MetricChangeRow]) -> None:
     # Trap: a component's key must not contain two underscores in a row, which kernel names do; so tables are numbered.
     for number, ((launch, kernel), group) in enumerate(groupby(changes, key=lambda c: (c.launch, c.kernel))):
         title = f"Launch {launch}: {kernel_names.short(kernel)}"
-        st.markdown(f"###### {wording.plain(title)}")
+        st.markdown(f"## {wording.plain(title)}")
         table.draw(f"Profile metrics, {title}", COLUMNS, _rows(group), key=f"metrics:{number}", is_compact=True)
 
 

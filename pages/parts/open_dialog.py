@@ -20,7 +20,6 @@ from pages.parts import (
 from pages.parts.dialogs import Dialog, Opened
 from storage import queries
 from storage.queries import RunRow
-from storage.records import RunState
 
 
 def follow() -> None:
@@ -35,7 +34,7 @@ def follow() -> None:
         return
     asked, run = found
     state = pulse.state_of(run)
-    is_over = state.is_finished or state is RunState.LOST
+    is_over = state.is_over
     if is_over and asked.dialog in dialogs.NEEDS_ENGINE:
         dialogs.leave()
     if asked.is_over not in (None, is_over):

@@ -36,7 +36,7 @@ from storage.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow
 
 ROOFLINE_PX = 340
 MOST_CHARACTERS = 200_000
-FACTS = [table.Column("name", "How it was taken", "nowrap"), table.Column("value", "")]
+FACTS = [table.Column("name", "How it was taken", "nowrap"), table.Column("value", "What was found")]
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -105,7 +105,7 @@ def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempt
     rates = roofline.ceilings(profile.ceilings, limit)
     points = roofline_marks.points(run_id, candidate, attempts) if len(rates) >= 2 else []
     if points:
-        st.markdown("###### Roofline")
+        st.markdown("## Roofline")
         target = roofline.task_limit(rates, limit)
         drawn = roofline.figure(rates, points, target)
         zoom = f"{run_id}:{candidate.candidate_id}:roofline"
@@ -122,7 +122,7 @@ def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
     if not found:
         return
     before = stall_figure.shares(seen.before, -1)
-    st.markdown("###### What warps wait for")
+    st.markdown("## What warps wait for")
     first = next(iter(found))
     name = f"Shares of waiting time: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
@@ -149,14 +149,14 @@ def _use(candidate: CandidateRow, seen: Seen) -> None:
 def _launches(rows: Sequence[MetricRow]) -> None:
     found = launches_table.rows(rows)
     if found:
-        st.markdown("###### Launches")
+        st.markdown("## Launches")
         table.draw("Launches of the profiled call", launches_table.COLUMNS, found, key="launches", is_compact=True)
 
 
 def _advice(found: Sequence[queries.AdviceRow]) -> None:
     worth = [one for one in found if one.gain_percent]
     if worth:
-        st.markdown("###### The profiler's own advice")
+        st.markdown("## The profiler's own advice")
         rows = advice_table.rows(worth)
         table.draw("The profiler's advice", advice_table.COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
 
@@ -165,7 +165,7 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     """The text as it goes into a prompt, and whether it ever did."""
     calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
     shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
-    st.markdown("###### What a model is shown of it")
+    st.markdown("## What a model is shown of it")
     st.caption(
         f"Shown to {wording.plain(shown[-1].model)} in {len(shown)} of its prompts about this kernel, word for word:"
         if shown

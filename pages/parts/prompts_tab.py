@@ -70,5 +70,5 @@ def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -
     answered = {(call.step, call.call) for call in calls}
     lost = [one for one in failed if (one.step, one.call) not in answered]
     if lost:
-        st.markdown("###### Calls without a reply")
+        st.markdown("## Calls without a reply")
         st.markdown("\n".join(f"- {wording.plain(transcript.failure(one))}" for one in lost))

@@ -131,11 +131,14 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None)
     parts: list[Html] = []
     found = queries.evaluation(db, run.run_id, a.candidate_id)
     if text := (found.message or found.diagnostics) if found else a.message:
-        parts.append(element("pre", wording_cut(text), class_="told"))
+        parts.append(element("pre", wording_cut(text), class_="told", tabindex="0"))
     for diagnosis in queries.diagnoses(db, run.run_id, a.candidate_id):
         if diagnosis.candidate_id == a.candidate_id:
             told = texts.source(run.run_id, diagnosis.text_blob)
-            parts += [element("p", element("b", "Diagnosis")), element("pre", wording_cut(told), class_="told")]
+            parts += [
+                element("p", element("b", "Diagnosis")),
+                element("pre", wording_cut(told), class_="told", tabindex="0"),
+            ]
     if child is None:
         parts.append(element("p", "Nothing was made of it.", class_="quiet"))
     else:

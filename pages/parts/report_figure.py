@@ -74,7 +74,7 @@ def draw(name: str, x_title: str, series: Sequence[Series], levels: Sequence[Lev
         *(_spot(frame, one, spot, 5.0) for one in series for spot in one.steps),
         *(_end(frame, one) for one in series if one.label and one.steps),
     ]
-    drawn = element("svg", *inside, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=name)
+    drawn = element("svg", *inside, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="figure", aria_label=name)
     return join([element("div", drawn, class_="figure", tabindex="0", role="region", aria_label=name), _legend(series)])
 
 

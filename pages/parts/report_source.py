@@ -19,7 +19,7 @@ def difference(old: str, new: str) -> Html:
     if not lines:
         return element("p", "The two sources are the same.", class_="quiet")
     shown = [element("span", line or " ", class_=LOOKS.get(line[:1], "")) for line in lines[:DIFF_LINES]]
-    return join([element("pre", *shown, class_="diff"), _left_out(lines, DIFF_LINES)])
+    return join([element("pre", *shown, class_="diff", tabindex="0"), _left_out(lines, DIFF_LINES)])
 
 
 def changed(old: str, new: str) -> tuple[int, int]:
@@ -32,7 +32,7 @@ def source(text: str) -> Html:
     """A whole kernel, coloured."""
     lines = code.lines(text)
     shown = "\n".join(code.as_html(line) for line in lines[:SOURCE_LINES])
-    return join([element("pre", Html(shown)), _left_out(lines, SOURCE_LINES)])
+    return join([element("pre", Html(shown), tabindex="0"), _left_out(lines, SOURCE_LINES)])
 
 
 def _left_out(lines: Sequence[object], limit: int) -> Html:

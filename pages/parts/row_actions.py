@@ -17,7 +17,7 @@ HELD = (RunState.PAUSED, RunState.WAITING)
 
 def cells(run: RunRow, state: RunState) -> list[table.Cell]:
     """Buttons for a run that an engine works on, where people may steer."""
-    if state.is_finished or state is RunState.LOST or not steering_access.is_allowed():
+    if state.is_over or not steering_access.is_allowed():
         return []
     hold = CommandKind.RESUME if state in HELD else CommandKind.PAUSE
     return [

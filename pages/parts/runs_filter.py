@@ -65,7 +65,7 @@ def clear() -> None:
 def nothing_fits(everything: int) -> None:
     """There are runs, but none of them was asked for."""
     with st.container(border=True, horizontal_alignment="center"):
-        st.subheader(":material/filter_alt_off: No run fits", text_alignment="center")
+        st.header(":material/filter_alt_off: No run fits", text_alignment="center")
         noun = "run" if everything == 1 else "runs"
         st.markdown(f"There {'is' if everything == 1 else 'are'} {everything:,} {noun}, but none with all of these.")
         st.button("Show all runs", icon=":material/filter_alt_off:", on_click=clear, key="clear_filter")

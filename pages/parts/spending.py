@@ -21,7 +21,7 @@ def draw(run: RunRow, state: RunState) -> None:
         return
     rows = queries.spending(index.current(), run.run_id)
     with st.container(border=True, key="spending"):
-        st.markdown("#### Spending")
+        st.markdown("## Spending")
         for text, share in bars(run, allowed):
             st.progress(min(share, 1.0), text=text)
             if share >= WARNING_SHARE:
@@ -79,7 +79,7 @@ def _unknown(rows: list[SpendingRow]) -> None:
 
 
 def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
-    is_over = state.is_finished or state is RunState.LOST
+    is_over = state.is_over
     label = "Continue with more budget" if is_over else "Change the limits"
     with st.popover(label, icon=":material/add_card:", width="stretch"):
         text = limits_form.draw(run, allowed)

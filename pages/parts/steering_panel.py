@@ -30,11 +30,11 @@ def draw(run: RunRow, state: RunState) -> None:
     """The panel; says why when there is nothing to steer."""
     steer.give_word_back()
     with st.container(border=True, key="steering"):
-        st.markdown("#### Steer")
+        st.markdown("## Steer")
         if not steering_access.is_allowed():
             st.caption(":material/lock: This server is read-only: it shows runs and takes no commands.")
             return
-        if state.is_finished or state is RunState.LOST:
+        if state.is_over:
             over = "The run is finished." if state is RunState.FINISHED else "Resume it to steer it."
             st.caption(f"No engine works on this run. {over}")
             if not run.replay_of:

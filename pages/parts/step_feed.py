@@ -21,7 +21,7 @@ def draw(run: RunRow) -> None:
     """The feed; older items on demand."""
     is_open = st.session_state.get("older_events", False)
     found = queries.feed(index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1)
-    st.markdown("#### What happened")
+    st.markdown("## What happened")
     if not found:
         st.caption("Nothing yet: the engine has not written its first event.")
         return

@@ -30,7 +30,7 @@ def confirm(run: RunRow) -> None:
 def draw(run: RunRow, state: RunState) -> None:
     """How far a stop that was asked for has come; nothing at all otherwise."""
     asked = [c for c in queries.commands(index.current(), run.run_id) if c.kind is CommandKind.STOP]
-    if state.is_finished or state is RunState.LOST or not asked or asked[-1].refused_at is not None:
+    if state.is_over or not asked or asked[-1].refused_at is not None:
         return
     began = queries.engine_began(index.current(), run.run_id)
     if began is None or (asked[-1].acknowledged_at or asked[-1].asked_at) >= began:

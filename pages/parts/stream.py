@@ -21,7 +21,7 @@ _stream = st.components.v2.component(
 
 def draw(run: RunRow, state: RunState, step: StepRow | None) -> None:
     """A line that follows the reply and unfolds; gone once the run is over."""
-    if state.is_finished or state is RunState.LOST:
+    if state.is_over:
         return
     is_writing = state is RunState.RUNNING and step is not None and step.kind in WRITING
     texts = {

@@ -15,7 +15,7 @@ OWN_FILE = "a file of your own"
 def draw(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
     """The task chosen and the sizes that differ from its own, or None while there is no usable task."""
     with st.container(border=True):
-        st.markdown("#### Task")
+        st.markdown("## Task")
         try:
             task = _choose()
         except TaskError as error:

@@ -56,7 +56,7 @@ def _group(
     baseline = queries.baseline(index.current(), run_id) if group is Group.TIMING and facts else None
     facts += trust_facts.second(evaluation, baseline) if evaluation else []
     heading, name = wording.GROUP_NAME[group], candidate.candidate_id
-    st.markdown(f"#### {heading} :gray[{wording.plain(counted(mine)) if mine else ''}]")
+    st.markdown(f"## {heading} :gray[{wording.plain(counted(mine)) if mine else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
     if mine:
         rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(mine)]

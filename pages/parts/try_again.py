@@ -38,7 +38,7 @@ PROFILES = {
 @st.dialog("Try again from here", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
-    over = state.is_finished or state is RunState.LOST
+    over = state.is_over
     found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
     if not found:
         st.info("There is no finished depth with a correct kernel to go back to yet.", icon=":material/hourglass_top:")

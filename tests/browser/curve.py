@@ -23,7 +23,7 @@ _POINTS = """(gd, name) => {
 def chart(page: Page) -> Locator:
     """The curve, drawn, on a page that is whole: while the rest is still coming, things move."""
     expect(page.get_by_role("table", name="Events of this run").get_by_role("cell").first).to_be_visible()
-    found = page.get_by_role("img", name="Speed-up by depth")
+    found = page.get_by_role("figure", name="Speed-up by depth")
     expect(found.locator(".main-svg").first).to_be_visible()
     return found
 

@@ -24,12 +24,12 @@
       node.matches("button, a") ? inner.getAttribute("aria-label") || inner.getAttribute("alt") : ""),
   ].join(" ").trim()
   const named = "button, a[href], input:not([type=hidden]), select, textarea, img, table, canvas, iframe, " +
-    "[role=button], [role=img], [role=table], [role=tab], [role=combobox], [role=dialog]"
+    "[role=button], [role=img], [role=figure], [role=table], [role=tab], [role=combobox], [role=dialog]"
   const show = node => node.cloneNode(false).outerHTML.slice(0, 160)
   for (const node of all) {
     if (!node.matches(named) || isHidden(node)) continue
     // A canvas or picture inside of something that has a name is told by that name.
-    if (node.matches("canvas, img") && node.closest("[role=img], button, a, [aria-label]")) continue
+    if (node.matches("canvas, img") && node.closest("[role=img], [role=figure], button, a, [aria-label]")) continue
     if (!name(node)) problems.push(`no name: ${show(node)}`)
   }
   const heads = all.filter(node => node.matches("h1, [role=heading][aria-level='1']") && !isHidden(node))

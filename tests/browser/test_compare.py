@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser import rules
 from tests.browser.conftest import Server
 from tests.browser.test_real_engine import choose
 from tests.pages.test_compare import exposed_from
@@ -35,7 +36,7 @@ def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: 
         ("money", "US dollars"),
     ):  # fmt: skip
         choose(page, "Speed-up by", axis)
-        chart = page.get_by_role("img", name=re.compile(f"^Best speed-up so far by .*{re.escape(title)}"))
+        chart = page.get_by_role("figure", name=re.compile(f"^Best speed-up so far by .*{re.escape(title)}"))
         expect(chart.locator(".main-svg").first).to_be_visible()
         expect(chart.get_by_text(title).first).to_be_visible()
         lines = chart.evaluate(
@@ -46,7 +47,7 @@ def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: 
     table = page.get_by_role("table", name="Compared runs")
     for told in ("from depth 1", "from depth 5", "sample device", "cuda"):
         expect(table).to_contain_text(told)
-    expect(page.get_by_role("img", name=re.compile("grouped by when profiles were shown"))).to_be_visible()
+    expect(page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))).to_be_visible()
     table.get_by_role("link", name="A · square matmul").click()
     expect(page).to_have_url(re.compile(f"/run.run={names[0]}"))
 
@@ -61,7 +62,7 @@ def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(
     expect(page).to_have_url(re.compile(f"runs={names[0]}(,|%2C){names[1]}"))
     page.reload()
     expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
-    drawn = page.get_by_role("img", name=re.compile("grouped by when profiles were shown"))
+    drawn = page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))
     expect(drawn.locator(".main-svg").first).to_be_visible()
     page.get_by_text("What differs in their sources").click()
     expect(page.locator("table.diff").first).to_be_visible()
@@ -78,5 +79,6 @@ def test_a_comparison_is_one_file_that_opens_without_a_network(server: Server, p
     page.context.set_offline(True)
     page.goto(file.as_uri())
     expect(page.get_by_role("heading", name="2 runs compared: square matmul")).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("Best speed-up so far by")).first).to_be_visible()
+    expect(page.get_by_role("figure", name=re.compile("Best speed-up so far by")).first).to_be_visible()
     expect(page.locator("circle title").first).to_have_text(re.compile(r"A, depth 0: best so far 0\.6"))
+    assert rules.broken_in_both_themes(page) == []

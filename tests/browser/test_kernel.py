@@ -133,14 +133,14 @@ def test_a_profile_is_pictures_beside_those_of_its_parent(page: Page, server: Se
     page.goto(f"{server.url}/candidate?run=pictured&candidate=c006&tab=Profile")
     expect(page.get_by_text("Kernel 6 is kernel 5 with one change")).to_contain_text("faster beyond the noise")
     expect(
-        page.get_by_role("img", name=re.compile(r"Roofline: kernel 6 at 5\.00 TFLOP.s.*kernel 4 \(parent\)"))
+        page.get_by_role("figure", name=re.compile(r"Roofline: kernel 6 at 5\.00 TFLOP.s.*kernel 4 \(parent\)"))
     ).to_be_visible()
     expect(page.locator(".figure .annotation-arrow-g, .figure .annotation").first).to_be_attached()
     expect(page.get_by_role("list", name="Blocks that fit on a multiprocessor")).to_contain_text("← limits")
     changes = page.get_by_role("table", name="Changes of the profile since kernel 4")
     expect(changes.get_by_role("row").nth(1)).to_contain_text("memory throughput share")
     expect(changes.get_by_role("row").nth(1)).to_contain_text("better")
-    expect(page.get_by_role("img", name=re.compile("Shares of waiting time"))).to_be_visible()
+    expect(page.get_by_role("figure", name=re.compile("Shares of waiting time"))).to_be_visible()
     expect(page.get_by_text(re.compile("Shown to recorded-replies in 1 of its prompts"))).to_be_visible()
 
 

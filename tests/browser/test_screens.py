@@ -1,4 +1,7 @@
-"""Every page in every theme and width, over runs in every state: no error, no sideways scroll, a name on everything."""
+"""Every page in every theme and width, over runs in every state: no error, no sideways scroll, a name on everything.
+
+Axe-core reads each theme of it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests import samples
+from tests.browser import rules
 from tests.browser.conftest import EXPECT_MS, Server, new_home, start_server, stop_server, watch
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
@@ -25,6 +29,7 @@ PAGES = {
     "models": ("models", "text=Applied at once"),
     "new run": ("new_run", "text=Start the run"),
     "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
+    "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
     "half a run": ("run?run=half", '[role="table"]'),
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
     "lost run": ("run?run=lost", "text=The engine is gone"),
@@ -37,6 +42,7 @@ PAGES = {
     "system": ("system", "text=looked at"),
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
+TABBED = ["kernel", "kernel that failed"]
 TABS = ["Source", "Errors", "Profile", "Prompts and replies", "Trust"]
 
 
@@ -81,11 +87,13 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> 
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.set_viewport_size({"width": width, "height": 900})
         found += [f"{scheme} {width}: {problem}" for problem in settled(page)]
+        if width == LOOKS[0][1]:
+            found += [f"{scheme}: {problem}" for problem in rules.broken(page)]
     for tab in tabs or []:
         page.get_by_role("tab", name=tab).click()
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
         expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-        found += [f"{tab} 390: {problem}" for problem in settled(page)]
+        found += [f"{tab} 390: {problem}" for problem in settled(page) + rules.broken(page)]
     return found + errors
 
 
@@ -100,7 +108,7 @@ def settled(page: Page) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_sound_in_every_theme_and_width(full: Server, screen: Page, name: str) -> None:
     address, sign = PAGES[name]
-    assert look(screen, f"{full.url}/{address}", sign, TABS if name == "kernel that failed" else None) == []
+    assert look(screen, f"{full.url}/{address}", sign, TABS if name in TABBED else None) == []
 
 
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], screen: Page) -> None:
@@ -118,3 +126,5 @@ def test_the_check_finds_what_it_is_for(screen: Page) -> None:
         assert problem in found
     screen.set_content("<h1>a</h1><button aria-label='go'></button>")
     assert screen.evaluate(CHECK) == []
+    screen.set_content("<h1 style='color: #aaa; background: #fff'>faint</h1><h4>far below</h4>")
+    assert {"color-contrast", "heading-order"} <= {problem.split()[0] for problem in rules.broken(screen)}

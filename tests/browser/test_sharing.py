@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage.folder import RunFolder
+from tests.browser import rules
 from tests.browser.conftest import Server
 from tests.samples import write_run
 
@@ -71,6 +72,7 @@ def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
         expect(page.get_by_role("heading", level=1)).to_contain_text("over eager PyTorch")
         assert page.title() != "taken over"
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert rules.broken_in_both_themes(page) == []
     page.locator('svg a[href="#depth-3"]').first.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#depth-3$"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -175,7 +176,7 @@ def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, serv
         expect(page.get_by_role("heading", name=group)).to_be_visible()
         row = page.get_by_role("table", name=f"Checks: {group}").get_by_role("row").filter(has_text=check)
         expect(row).to_contain_text(re.compile("held|flagged"))
-    expect(page.get_by_role("img", name=re.compile("Errors of 7 checks"))).to_be_visible()
+    expect(page.get_by_role("figure", name=re.compile("Errors of 7 checks"))).to_be_visible()
     page.get_by_role("tab", name="Source").click()
     expect(page.get_by_label("Kernel source")).to_be_visible()
     page.get_by_role("button", name="1 flagged").click()
@@ -202,6 +203,16 @@ def test_a_second_server_on_the_same_home_says_who_has_it(own_server: Callable[.
     first = own_server()
     with pytest.raises(AssertionError, match=f"process {first.process.pid}.*already serves"):
         stop_server(start_server(first.home))
+
+
+def test_a_server_ends_though_somebody_does_not_take_what_it_sends(own_server: Callable[..., Server]) -> None:
+    server = own_server()
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        slow.sendall(b"GET /assets/plotly.min.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        stop_server(server)  # raises when it has to wait for longer than 20 s
 
 
 def test_the_system_page_looks_again_when_asked(page: Page, server: Server) -> None:

@@ -178,6 +178,9 @@ export default function (component) {
     table.querySelector("thead").replaceChildren(head)
     table.querySelector("tbody").replaceChildren(
       ...data.rows.map(row => buildRow(row, data.columns, data.selected, open)))
+    // A table without a link is reached by no key, and may be wider than the screen.
+    if (table.querySelector("a, button")) table.parentElement.removeAttribute("tabindex")
+    else table.parentElement.tabIndex = 0
     if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] a`)?.focus()
   }
   clearInterval(table.timer)
