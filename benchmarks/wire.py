@@ -1,0 +1,92 @@
+"""What an event costs on the wire and in the server, with and without compression of the WebSocket, taken in turn.
+
+    python -m benchmarks.wire
+
+One browser follows a small run that gets one event a second, through a relay that counts bytes. Needs /usr/bin/chromium.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.conftest import new_home, start_server, stop_server
+from tests.browser.play import PretendEngine, finished_depth
+
+ROUNDS = 3
+EVENTS = 25
+
+
+class Relay:
+    """Hands every connection on to another port and counts what comes back."""
+
+    def __init__(self, port: int) -> None:
+        self.received = 0
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            near, _ = self._listener.accept()
+            far = socket.create_connection(("127.0.0.1", self._target))
+            threading.Thread(target=self._pump, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(far, near, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, is_counted: bool) -> None:
+        try:
+            while data := source.recv(65_536):
+                self.received += len(data) * is_counted
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # one side is gone: the other notices
+
+
+def main() -> None:
+    print("| compressed | kB an event | ms of the server's processor time an event |\n|---|---|---|")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        for number in range(ROUNDS):
+            for is_on in (False, True) if number % 2 == 0 else (True, False):
+                size, seconds = follow(browser, is_on)
+                print(f"| {'yes' if is_on else 'no'} | {size / 1000:.0f} | {1000 * seconds:.0f} |", flush=True)
+        browser.close()
+
+
+def follow(browser: Browser, is_compressed: bool) -> tuple[float, float]:
+    """Bytes and processor seconds an event."""
+    home = new_home(Path(tempfile.mkdtemp()) / "home")
+    engine = PretendEngine(home / "runs", "running", depths=60)
+    engine.play_until(finished_depth, times=5)
+    server = start_server(home, STREAMLIT_SERVER_ENABLE_WEBSOCKET_COMPRESSION=str(is_compressed).lower())
+    relay = Relay(int(server.url.rpartition(":")[2]))
+    page = browser.new_page(reduced_motion="reduce")
+    page.goto(f"http://127.0.0.1:{relay.port}/run?run=running")
+    expect(page.get_by_role("table").first).to_be_visible(timeout=30_000)
+    page.wait_for_timeout(4000)
+    size, spent = relay.received, used(server.process.pid)
+    for _ in range(EVENTS):
+        engine.play_until(lambda _event: True)
+        page.wait_for_timeout(1000)
+    size, spent = relay.received - size, used(server.process.pid) - spent
+    page.close()
+    engine.die()
+    stop_server(server)
+    return size / EVENTS, spent / EVENTS
+
+
+def used(pid: int) -> float:
+    """Processor seconds of one process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
