@@ -2,7 +2,7 @@
 
     python -m benchmarks.wire
 
-One browser follows a small run that gets one event a second, through a relay that counts bytes. Needs /usr/bin/chromium.
+One browser follows a small run that gets an event a second, through a relay that counts bytes. Needs /usr/bin/chromium.
 """
 
 from __future__ import annotations
