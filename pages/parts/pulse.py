@@ -8,18 +8,37 @@ from collections.abc import Sequence
 from pages.parts import index
 from storage import liveness, queries
 from storage.folder import RunFolder, runs_folder
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.queries import CommandRow, RunRow
+from storage.records import CommandKind, RunState
 
 STARTING_S = 20.0
 SILENT_S = 900.0
+STOP_GRACE_S = 10.0
 
 
 def version(run_ids: Sequence[str], is_overview: bool) -> str:
-    """Text that differs whenever a page over these runs would look different. Costs no query."""
+    """Text that differs whenever a page over these runs would look different. Costs no query while nothing is new."""
     db = index.current()
-    known = [queries.overview_version(db)] if is_overview else [queries.version(db, name) for name in run_ids]
-    return f"{known}{engines(run_ids)}"
+    if is_overview:
+        return f"{queries.overview_version(db)}{engines(run_ids)}"
+    late = [is_overdue(pending_stop(name)) for name in run_ids]
+    return f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
+
+
+def pending_stop(run_id: str) -> CommandRow | None:
+    """The stop that was asked of the engine at work and has not ended it yet."""
+    db = index.current()
+    asked = [c for c in queries.commands(db, run_id) if c.kind is CommandKind.STOP]
+    if not asked or asked[-1].refused_at is not None or not has_engine(run_id):
+        return None
+    began = queries.engine_began(db, run_id)
+    is_for_it = began is None or (asked[-1].acknowledged_at or asked[-1].asked_at) >= began
+    return asked[-1] if is_for_it else None
+
+
+def is_overdue(stop: CommandRow | None) -> bool:
+    """True once a stop has taken so long that a person may end the engine."""
+    return stop is not None and time.time() - stop.asked_at >= STOP_GRACE_S
 
 
 def engines(run_ids: Sequence[str]) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import dialogs, index, pulse, steer, wording
+from pages.parts import dialogs, pulse, steer, wording
 from pages.parts.dialogs import Dialog
-from storage import folder, queries
-from storage.queries import CommandRow, RunRow
+from storage import folder
+from storage.queries import RunRow
 from storage.records import CommandKind, RunState
-
-GRACE_S = 10.0
 
 
 @st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=dialogs.close)
@@ -29,27 +25,15 @@ def confirm(run: RunRow) -> None:
 
 def draw(run: RunRow, state: RunState) -> None:
     """How far a stop that was asked for has come; nothing at all otherwise."""
-    asked = [c for c in queries.commands(index.current(), run.run_id) if c.kind is CommandKind.STOP]
-    if state.is_over or not asked or asked[-1].refused_at is not None:
+    stop = None if state.is_over else pulse.pending_stop(run.run_id)
+    if stop is None:
         return
-    began = queries.engine_began(index.current(), run.run_id)
-    if began is None or (asked[-1].acknowledged_at or asked[-1].asked_at) >= began:
-        _watch(run, asked[-1])
-
-
-@st.fragment(run_every=2.0)
-def _watch(run: RunRow, stop: CommandRow) -> None:
-    """Looks every two seconds, while a stop is on its way and only then."""
-    if not pulse.has_engine(run.run_id):
-        st.caption(":material/stop: The engine has ended.")
-        return
-    waited = time.time() - stop.asked_at
     reached = "taken up" if stop.acknowledged_at else "not read yet"
     st.caption(
-        f":material/hourglass_top: Stop asked {wording.seconds(waited)} ago by {wording.plain(stop.asked_by)}, "
+        f":material/hourglass_top: Stop asked at {wording.clock(stop.asked_at)} by {wording.plain(stop.asked_by)}, "
         f"{reached}. The step in flight is ending."
     )
-    if waited >= GRACE_S and st.button(
+    if pulse.is_overdue(stop) and st.button(
         "End the engine now", icon=":material/dangerous:", key="end", width="stretch",
         on_click=dialogs.ask, args=(Dialog.END, run.run_id),
     ):  # fmt: skip

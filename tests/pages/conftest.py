@@ -45,5 +45,15 @@ def open_page(home: Path) -> Iterator[Open]:
 
 def words(app: AppTest) -> str:
     """Everything a page says outside of its components."""
-    shown = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.success]
+    shown = [
+        *app.title,
+        *app.header,
+        *app.subheader,
+        *app.markdown,
+        *app.caption,
+        *app.info,
+        *app.warning,
+        *app.error,
+        *app.success,
+    ]
     return "\n".join(str(element.value) for element in shown)

@@ -139,7 +139,7 @@ def test_the_tab_has_four_groups_whatever_became_of_the_kernel(
     folder = samples.write_run(home / "runs", "r1", depths=9)
     shown = trust_of(open_page, first_of(folder, kind, field, value))
     assert said in shown
-    assert [name for name in wording.GROUP_NAME.values() if f"#### {name}" not in shown] == []
+    assert [name for name in wording.GROUP_NAME.values() if f"## {name}" not in shown] == []
     assert ("Not timed" in shown) is (value != "passed")
     assert ("the kernel was not run" in shown) is (kind == "Compiled")
 
