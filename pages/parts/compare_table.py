@@ -19,7 +19,7 @@ COLUMNS = [
     table.Column("cost", "Cost", "right", "of the model calls; an unknown price is not free"),
     table.Column("time", "Engine time", "right", "in finished steps: pauses do not count"),
     table.Column("exposed", "Profiles shown", "nowrap", "the first depth whose prompt showed the model a profile"),
-    table.Column("where", "Where", "nowrap"),
+    table.Column("where", "Where"),
 ]
 
 

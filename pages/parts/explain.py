@@ -1,27 +1,9 @@
-"""Why a kernel is faster or slower than what it was made from, in words and figures. Pure: knows rows of the index."""
+"""Where a kernel goes wrong and what it has cost, in words and figures. Pure: knows rows of the index."""
 
 from __future__ import annotations
 
 from pages.parts import wording
-from storage import relative
-from storage.queries import AttemptRow, CorrectnessErrorRow, CostRow
-from storage.relative import Relative
-
-
-def against(kernel: AttemptRow, other: AttemptRow | None) -> Relative | None:
-    """The kernel's speed over another's; None unless both are timed."""
-    if other is None or None in (kernel.speedup, kernel.noise, other.speedup, other.noise):
-        return None
-    return relative.over(kernel.speedup or 0, kernel.noise or 0, other.speedup or 0, other.noise or 0)
-
-
-def verdict_on(change: Relative, other: AttemptRow) -> str:
-    """The change against another kernel as a sentence that says whether it is beyond the noise."""
-    if change.low > 1:
-        return f"{wording.speedup(change.speedup, change.noise)} the speed of kernel {other.number}: faster"
-    if change.high < 1:
-        return f"{wording.speedup(change.speedup, change.noise)} the speed of kernel {other.number}: slower"
-    return f"No clear difference to kernel {other.number}"
+from storage.queries import CorrectnessErrorRow, CostRow
 
 
 def where_wrong(error: CorrectnessErrorRow) -> str:

@@ -8,7 +8,6 @@ from pages.parts import (
     candidate_header,
     client,
     diff,
-    explain,
     explain_step,
     index,
     kernels,
@@ -85,9 +84,8 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     st.markdown(f"**{wording.plain(kernel.summary) or wording.ORIGIN_NAME[kernel.origin]}**")
     if kernel.speedup is None:
         return
-    change = explain.against(kernel, parent)
-    other = parent if change else base
-    change = change or explain.against(kernel, base)
+    other = parent if parent and parent.speedup is not None else base
+    change = story.gain(kernel, other) if other else None
     left, right = st.columns([1, 1.35])
     interval = f"95 %: {wording.interval(kernel.low, kernel.high)}"
     left.metric("Over eager", wording.speedup(kernel.speedup, kernel.noise), help=interval)
@@ -95,7 +93,7 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     if change and other:
         what = "its parent" if other is parent else "its base"
         right.metric(f"Over {what}, kernel {other.number}", wording.speedup(change.speedup, change.noise))
-        right.caption(f"{explain.verdict_on(change, other)} ({wording.plus_minus(change.noise)})")
+        right.caption(f"{story.standing(change).capitalize()} ({wording.plus_minus(change.noise)})")
 
 
 def _mended(run: RunRow, kernel: CandidateRow) -> None:

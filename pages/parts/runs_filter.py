@@ -67,5 +67,6 @@ def nothing_fits(everything: int) -> None:
     with st.container(border=True, horizontal_alignment="center"):
         st.header(":material/filter_alt_off: No run fits", text_alignment="center")
         noun = "run" if everything == 1 else "runs"
-        st.markdown(f"There {'is' if everything == 1 else 'are'} {everything:,} {noun}, but none with all of these.")
+        told = f"There {'is' if everything == 1 else 'are'} {everything:,} {noun}, but none with all of these."
+        st.markdown(told, text_alignment="center")
         st.button("Show all runs", icon=":material/filter_alt_off:", on_click=clear, key="clear_filter")

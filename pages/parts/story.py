@@ -61,6 +61,15 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
     return relative.Relative(found.speedup, math.hypot(found.noise, SESSION_NOISE))
 
 
+def standing(found: relative.Relative) -> str:
+    """Faster, slower or neither, by the rule by which the engine keeps a kernel or does not."""
+    if found.speedup > 1 + found.noise:
+        return "faster beyond the noise"
+    if found.speedup < 1 - found.noise:
+        return "slower beyond the noise"
+    return "no difference beyond the noise"
+
+
 def _origin(facts: Facts) -> str:
     one, parent = facts.candidate, facts.parent
     name = f"Kernel {one.number}"
@@ -95,11 +104,7 @@ def _compared(found: relative.Relative, number: int) -> str:
     ratio = (
         f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({wording.plus_minus(found.noise)})"
     )
-    if found.speedup > 1 + found.noise:
-        return f"It is {ratio}, faster beyond the noise"
-    if found.speedup < 1 - found.noise:
-        return f"It is {ratio}, slower beyond the noise"
-    return f"It is {ratio}, no difference beyond the noise"
+    return f"It is {ratio}, {standing(found)}"
 
 
 def _moved(facts: Facts) -> str:

@@ -62,7 +62,7 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     shown = panel(page)
     expect(shown.get_by_role("heading", name="Kernel 16")).to_be_visible()
     expect(shown).to_contain_text(re.compile(r"Over its (parent|base), kernel \d+"))
-    expect(shown).to_contain_text(re.compile(r"the speed of kernel \d+: (faster|slower)"))
+    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No difference) beyond the noise \(±\d+ %\)"))
     expect(shown).to_contain_text(re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · .+ to write · .+ to judge"))
     changes = shown.get_by_role("table", name="Changes in the profile, what matters most first").locator("tbody tr")
     told = changes.all_inner_texts()
