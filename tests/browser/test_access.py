@@ -6,7 +6,6 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -145,7 +144,6 @@ def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
     assert page.request.get(f"{server.url}/api/runs").json()["total"] == 1
 
 
-@pytest.mark.skipif(find_spec("authlib") is None, reason="logging in needs streamlit[auth]")
 def test_a_person_logs_in_through_a_provider_and_out_again(
     own_server: Callable[..., Server], page: Page, tmp_path: Path
 ) -> None:
