@@ -125,6 +125,12 @@ def page(visitor: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     assert not problems
 
 
+def drawn(page: Page) -> Page:
+    """The page once all of it is drawn: what has just been drawn may still move under the pointer."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    return page
+
+
 def forget(visitor: BrowserContext, page: Page) -> None:
     """The next test meets a visitor who has never been here."""
     if page.url.startswith("http"):

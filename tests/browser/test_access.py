@@ -14,7 +14,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from tests import samples
 from tests.browser import provider
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -60,7 +60,7 @@ def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
     for address, sign in signs.items():
         page.goto(f"{server.url}/{address}")
         expect(page.get_by_text(sign).first).to_be_visible()
-        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        drawn(page)
         names = page.get_by_role("button").evaluate_all(
             "all => all.filter(one => !one.disabled).map(one => (one.innerText ?? one.textContent).trim())"
         )

@@ -12,7 +12,7 @@ from storage import events as ev
 from storage.records import RunState, StepKind
 from tests import samples
 from tests.browser import curve
-from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.conftest import Server, drawn, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 from tests.pages.test_fork_mark import write_fork
 
@@ -88,7 +88,7 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     panel(page).get_by_role("button", name="Mended by kernel 4").click()
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     expect(panel(page).get_by_role("link", name="1 flagged")).to_be_visible()
-    panel(page).get_by_role("link", name="The whole change against its base").click()
+    panel(drawn(page)).get_by_role("link", name="The whole change against its base").click()
     expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
     page.wait_for_url("**/candidate?*against=c001*")
 

@@ -14,7 +14,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests import samples
 from tests.browser import rules
-from tests.browser.conftest import EXPECT_MS, Server, new_home, start_server, stop_server, watch
+from tests.browser.conftest import EXPECT_MS, Server, drawn, new_home, start_server, stop_server, watch
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -81,7 +81,7 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> 
     page.set_viewport_size({"width": LOOKS[0][1], "height": 900})
     page.goto(address, wait_until="domcontentloaded")
     expect(page.locator(sign).first).to_be_visible()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    drawn(page)
     found = []
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -92,7 +92,7 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> 
     for tab in tabs or []:
         page.get_by_role("tab", name=tab).click()
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
-        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+        drawn(page)
         found += [f"{tab} 390: {problem}" for problem in settled(page) + rules.broken(page)]
     return found + errors
 
