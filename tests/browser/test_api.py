@@ -114,7 +114,7 @@ def test_events_since_a_number_are_the_lines_of_the_journal(api: Server) -> None
 
 
 def unchanged(api: Server, address: str, word: bytes) -> Answer | None:
-    """An answer with a word in it that the server calls unchanged right after; one given while it reads may be older."""
+    """An answer with a word in it that the server calls unchanged right after: one given while it reads is older."""
     found = ask(api, address)
     if word not in found.body:
         return None
