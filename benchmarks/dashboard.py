@@ -123,6 +123,7 @@ def tick(server: Server, page: Page, what: str, seconds: float = 10.0) -> None:
 
 
 def cpu_s(pid: int) -> float:
+    """Processor seconds of one process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks.dashboard import cpu_s
 from benchmarks.scale_home import LIVE, LONG, WIDE, Growing, write_home
 from tests.browser.conftest import Server, start_server, stop_server
 
@@ -152,7 +152,7 @@ def watch(browser: Browser, server: Server, name: str, address: str, sign: str) 
 
 def spend(server: Server, watched: list[Watched], seconds: int, engines: list[Growing]) -> tuple[float, float]:
     """Let time go by, with an update a second of every engine: the server's processor share, kB/s to all pages."""
-    cpu, began = cpu_s(server), time.perf_counter()
+    cpu, began = cpu_s(server.process.pid), time.perf_counter()
     sent = sum(one.received[0] for one in watched)
     for second in range(seconds):
         for engine in engines:
@@ -160,7 +160,7 @@ def spend(server: Server, watched: list[Watched], seconds: int, engines: list[Gr
         left = began + second + 1 - time.perf_counter()
         watched[0].page.wait_for_timeout(max(1.0, 1000 * left))
     took = time.perf_counter() - began
-    return (cpu_s(server) - cpu) / took, (sum(one.received[0] for one in watched) - sent) / took / 1000
+    return (cpu_s(server.process.pid) - cpu) / took, (sum(one.received[0] for one in watched) - sent) / took / 1000
 
 
 def tell_bytes(one: Watched) -> None:
@@ -172,11 +172,6 @@ def memory(server: Server) -> float:
     """Resident memory of the server, in MB."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
-
-
-def cpu_s(server: Server) -> float:
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def fetch(server: Server, path: str) -> dict[str, int]:

@@ -7,7 +7,6 @@ One browser follows a small run that gets an event a second, through a relay tha
 
 from __future__ import annotations
 
-import os
 import socket
 import tempfile
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from benchmarks.dashboard import cpu_s
 from tests.browser.conftest import new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth
 
@@ -71,21 +71,15 @@ def follow(browser: Browser, is_compressed: bool) -> tuple[float, float]:
     page.goto(f"http://127.0.0.1:{relay.port}/run?run=running")
     expect(page.get_by_role("table").first).to_be_visible(timeout=30_000)
     page.wait_for_timeout(4000)
-    size, spent = relay.received, used(server.process.pid)
+    size, spent = relay.received, cpu_s(server.process.pid)
     for _ in range(EVENTS):
         engine.play_until(lambda _event: True)
         page.wait_for_timeout(1000)
-    size, spent = relay.received - size, used(server.process.pid) - spent
+    size, spent = relay.received - size, cpu_s(server.process.pid) - spent
     page.close()
     engine.die()
     stop_server(server)
     return size / EVENTS, spent / EVENTS
-
-
-def used(pid: int) -> float:
-    """Processor seconds of one process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

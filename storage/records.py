@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from storage import relative
 from storage.attendance import AskFirst
 from storage.forks import Fork
 from storage.models import Options
@@ -319,15 +320,9 @@ def median_ranks(n: int) -> tuple[int, int]:
     return rank, n - 1 - rank
 
 
-SESSION_NOISE = 0.05
-
-
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:
-    """True when `new` is faster than `old` by more than both measurements' noise together.
-
-    Two sessions differ by more than the pairs inside each of them show: processes, memory and threads lie elsewhere.
-    """
-    return new.speedup / old.speedup > 1.0 + math.hypot(new.noise, old.noise, SESSION_NOISE)
+    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions."""
+    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster
 
 
 @dataclass(frozen=True, slots=True)

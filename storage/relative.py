@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+SESSION_NOISE = 0.05
+"""How far two sessions differ beyond what the pairs inside each show: processes, memory, threads lie elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relative:
@@ -26,7 +29,22 @@ class Relative:
         """Upper end of the same interval."""
         return self.speedup * (1 + self.noise)
 
+    @property
+    def is_faster(self) -> bool:
+        """True when it is faster by more than the noise."""
+        return self.speedup > 1 + self.noise
+
+    @property
+    def is_slower(self) -> bool:
+        """True when it is slower by more than the noise."""
+        return self.speedup < 1 - self.noise
+
 
 def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
     """One speed-up over another, each with its relative noise."""
     return Relative(speedup / other, math.hypot(noise, other_noise))
+
+
+def between_sessions(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
+    """As `over`, of two kernels that were timed in sessions of their own: what a kernel is kept or told slower by."""
+    return Relative(speedup / other, math.hypot(noise, other_noise, SESSION_NOISE))

@@ -86,8 +86,7 @@ def _regression(f: TroubleRow) -> Alert | None:
     if None in known or f.newest_seq is None:
         return None
     newest, noise, base, base_noise = (value or 0.0 for value in known)
-    change = relative.over(newest, noise, base, base_noise)
-    if change.high >= 1:
+    if not relative.between_sessions(newest, noise, base, base_noise).is_slower:
         return None
     text = (
         f"Depth {f.newest_depth} made it slower: kernel {f.newest_number} at {wording.speedup(newest, noise)}, "

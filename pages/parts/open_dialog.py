@@ -33,8 +33,7 @@ def follow() -> None:
     if found is None:
         return
     asked, run = found
-    state = pulse.state_of(run)
-    is_over = state.is_over
+    is_over = pulse.state_of(run).is_over
     if is_over and asked.dialog in dialogs.NEEDS_ENGINE:
         dialogs.leave()
     if asked.is_over not in (None, is_over):

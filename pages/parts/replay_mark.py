@@ -33,8 +33,7 @@ def banner(run: RunRow, state: RunState) -> None:
             "run.py", label="The run itself", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
             width="content",
         )  # fmt: skip
-        is_over = state.is_over
-        may_delete = is_over and steering_access.is_allowed()
+        may_delete = state.is_over and steering_access.is_allowed()
         if may_delete and st.button("Delete the replay", icon=":material/delete:", key="delete_replay"):
             _delete(run)
 

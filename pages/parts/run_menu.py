@@ -48,8 +48,7 @@ def _report(run: RunRow) -> None:
 
 
 def _replay(run: RunRow, state: RunState) -> None:
-    is_over = state.is_over
-    why = "" if is_over else "the run has not ended yet: there is no end to tell"
+    why = "" if state.is_over else "the run has not ended yet: there is no end to tell"
     why = why if steering_access.is_allowed() else READ_ONLY
     pace = st.segmented_control("Replay", list(PACES), default="in two minutes", required=True, key="replay_pace")
     st.caption(":material/info: A replay tells the run once more from its journal. Nothing is asked or measured.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from pages.parts import metric_sense, wording
 from pages.parts.metric_sense import Weighed
 from storage import relative
 from storage.queries import AttemptRow, CandidateRow
-from storage.records import SESSION_NOISE, Origin, Verdict
+from storage.records import Origin, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,14 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
     """How much faster it is than another of its run, with the noise of two sessions; None unless both are timed."""
     if candidate.speedup is None or other.speedup is None:
         return None
-    found = relative.over(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
-    return relative.Relative(found.speedup, math.hypot(found.noise, SESSION_NOISE))
+    return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
 
 
 def standing(found: relative.Relative) -> str:
     """Faster, slower or neither, by the rule by which the engine keeps a kernel or does not."""
-    if found.speedup > 1 + found.noise:
+    if found.is_faster:
         return "faster beyond the noise"
-    if found.speedup < 1 - found.noise:
+    if found.is_slower:
         return "slower beyond the noise"
     return "no difference beyond the noise"
 

@@ -51,6 +51,7 @@ def test_each_trouble_is_an_alert_of_its_own_that_says_what_to_do(changed: dict[
 def test_a_loss_within_the_noise_is_no_regression() -> None:
     assert kinds(newest_speedup=1.89) == []
     assert kinds(newest_speedup=1.8, newest_noise=0.1) == []
+    assert kinds(newest_speedup=1.82) == [], "two sessions of one kernel differ by as much"
 
 
 def test_the_runs_own_patience_counts_before_ours() -> None:
