@@ -57,9 +57,9 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
     lines = Lines.of(source)
     settled = settle(lines.texts, edits)
     # A stable sort keeps insertions at one line in the order given: the later one is applied first and ends up below.
-    result = lines
+    result, otherwise = lines, next(filter(None, lines.ends), "\n")
     for edit in _in_order(settled)[::-1]:
-        result = result.put(edit.line, edit.count, edit.new)
+        result = result.put(edit.line, edit.count, edit.new, otherwise)
     if result.texts == lines.texts:
         raise EditError("The edits change nothing: the source after them equals the source before.")
     if not any(text.strip() for text in result.texts):

@@ -32,10 +32,14 @@ class Lines:
         """The whole source."""
         return "".join(text + end for text, end in zip(self.texts, self.ends, strict=True))
 
-    def put(self, line: int, count: int, new: Sequence[str]) -> Lines:
-        """New lines in the place of `count` lines from `line` on; they end as the lines do that they stand among."""
+    def put(self, line: int, count: int, new: Sequence[str], otherwise: str = "\n") -> Lines:
+        """New lines in the place of `count` lines from `line` on; they end as the lines do that they stand among.
+
+        `otherwise` is how they end where no line is left that tells.
+        """
         at, after = line - 1, line - 1 + count
-        end = next((e for e in (*self.ends[at : at + 1], *self.ends[max(at - 1, 0) : at], *self.ends[:1]) if e), "\n")
+        near = (*self.ends[at : at + 1], *self.ends[max(at - 1, 0) : at], *self.ends[:1])
+        end = next(filter(None, near), otherwise)
         ends = [*self.ends[:at], *([end] * len(new)), *self.ends[after:]]
         if self.ends and not self.ends[-1]:  # the file ended without a line feed, and goes on to
             ends = [e or end for e in ends[:-1]] + ([""] if ends else [])

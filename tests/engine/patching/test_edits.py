@@ -128,6 +128,8 @@ def test_new_lines_end_as_the_lines_around_them_do() -> None:
     edits = edit("replace", 2, old_code=["b"], new_code=["B", "B2"]) + edit("insert", 6, new_code=["f"])
     assert apply_edits(crlf, edits) == "a\r\nB\r\nB2\r\n  c\r\n  d\r\ne\r\nf\r\n"
     assert apply_edits("a\r\nb", edit("insert", 3, new_code=["c"])) == "a\r\nb\r\nc"
+    anew = [*edit("delete", 1, num_lines=2), *edit("insert", 1, new_code=["c"])]
+    assert apply_edits("a\r\nb\r\n", anew) == "c\r\n"
     assert apply_edits("a\nb", edit("delete", 2)) == "a"
 
 
