@@ -3,6 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
+# All processors compile what pip would compile on one. Some packages carry files for other Pythons: no error here.
+define install
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r $(1)
+$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
+endef
+
 .PHONY: run test check test-gpu setup clean
 
 run: .venv/ready
@@ -25,11 +31,11 @@ setup: .venv/ready-dev
 .venv/ready: requirements.txt
 	@command -v g++ >/dev/null || { echo "Tilewright needs g++ to compile kernels (Debian: apt install g++)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(call install,requirements.txt)
 	touch $@
 
 .venv/ready-dev: .venv/ready requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(call install,requirements-dev.txt)
 	touch $@
 
 clean:

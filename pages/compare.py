@@ -22,8 +22,8 @@ from storage import queries
 @st.fragment
 def live(run_ids: list[str]) -> None:
     """Everything below the choice; drawn again when one of these runs has news."""
-    version = pulse.version(run_ids, is_overview=False)
-    now.watch(run_ids, is_overview=False, version=version)
+    version = pulse.version(run_ids, is_overview=False, has_measurements=True)
+    now.watch(run_ids, is_overview=False, version=version, has_measurements=True)
     runs = compare_rows.gather(index.current(), run_ids)
     if not runs:
         return

@@ -9,7 +9,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -65,6 +65,10 @@ class RemeasureRequest:
     rounds: int
     asked_by: str
     asked_at: float
+
+    def is_within(self, run_ids: Collection[str]) -> bool:
+        """True when both kernels are of these runs."""
+        return self.first.run_id in run_ids and self.second.run_id in run_ids
 
 
 @dataclass(frozen=True, slots=True)

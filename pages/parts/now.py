@@ -30,9 +30,9 @@ _now = st.components.v2.component(
 )
 
 
-def watch(run_ids: Sequence[str], is_overview: bool, version: str) -> None:
+def watch(run_ids: Sequence[str], is_overview: bool, version: str, has_measurements: bool = False) -> None:
     """Draw the enclosing fragment again when the version of these runs is no longer `version`; shows nothing."""
-    _mount(run_ids, is_overview, version, {})
+    _mount(run_ids, is_overview, version, {"measured": has_measurements})
 
 
 def draw(
@@ -74,7 +74,7 @@ def _mount(
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
     shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
-    shown |= {"held_seq": None, "held_at": None, "frozen": ""}
+    shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": version, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",

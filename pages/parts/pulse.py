@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from pages.parts import index
-from storage import liveness, queries
+from storage import liveness, queries, remeasurements
 from storage.folder import RunFolder, runs_folder
 from storage.queries import CommandRow, RunRow
 from storage.records import CommandKind, RunState
@@ -16,13 +16,23 @@ SILENT_S = 900.0
 STOP_GRACE_S = 10.0
 
 
-def version(run_ids: Sequence[str], is_overview: bool) -> str:
-    """Text that differs whenever a page over these runs would look different. Costs no query while nothing is new."""
+def version(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False) -> str:
+    """Text that differs whenever a page over these runs would look different. Costs no query while nothing is new.
+
+    `has_measurements` is for a page that also shows how far the re-measurements of these runs are.
+    """
     db = index.current()
     if is_overview:
         return f"{queries.overview_version(db)}{engines(run_ids)}"
     late = [is_overdue(pending_stop(name)) for name in run_ids]
-    return f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
+    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
+    return shown + measured(run_ids) if has_measurements else shown
+
+
+def measured(run_ids: Sequence[str]) -> str:
+    """How far every re-measurement of these runs is."""
+    found = [one for one in remeasurements.newest() if one.request.is_within(run_ids)]
+    return str([(one.request.remeasure_id, one.progress) for one in found])
 
 
 def pending_stop(run_id: str) -> CommandRow | None:

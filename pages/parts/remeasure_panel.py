@@ -13,7 +13,6 @@ from storage import remeasurements
 from storage.queries import TimedRow
 from storage.remeasurements import Remeasurement
 
-EVERY_S = 1.0
 SHOWN = 10
 COLUMNS = [
     table.Column("round", "Round", "right"),
@@ -32,24 +31,13 @@ def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
         help=why or "times both against the same baseline, taking turns, on this machine; it goes on without this page",
     ):  # fmt: skip
         _start(first, second)
-    runs = {first.run_id, second.run_id}
-    is_busy = any(not found.progress.state.is_finished for found in concerning(runs))
-    # Only while something is measured: an idle page asks for nothing.
-    st.fragment(_results, run_every=EVERY_S if is_busy else None)(runs, is_busy)
+    for found in concerning({first.run_id, second.run_id}):
+        _result(found)
 
 
 def concerning(runs: Collection[str]) -> list[Remeasurement]:
     """The newest re-measurements of kernels of these runs."""
-    found = remeasurements.newest()
-    return [one for one in found if {one.request.first.run_id, one.request.second.run_id} <= set(runs)][:SHOWN]
-
-
-def _results(runs: Collection[str], was_busy: bool) -> None:
-    found = concerning(runs)
-    for one in found:
-        _result(one)
-    if was_busy and all(one.progress.state.is_finished for one in found):
-        st.rerun()  # the page as a whole, so that the timer of this part ends
+    return [found for found in remeasurements.newest() if found.request.is_within(runs)][:SHOWN]
 
 
 def _result(found: Remeasurement) -> None:

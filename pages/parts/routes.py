@@ -21,10 +21,13 @@ CHUNK = 64_000
 def get_pulse(request: Request) -> Response:
     """The version of what a page shows; `runs` are ids separated by commas, empty for the overview.
 
+    With `measured`, also of how far their re-measurements are.
     With `since`, the number of an event, also how many of the first run's events came after it.
     """
     runs = [name for name in request.query_params.get("runs", "").split(",") if name]
-    answer: dict[str, object] = {"version": pulse.version(runs, is_overview="overview" in request.query_params)}
+    asked = request.query_params
+    version = pulse.version(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
+    answer: dict[str, object] = {"version": version}
     since = request.query_params.get("since", "")
     if runs and since.isascii() and since.isdecimal() and len(since) < 19:
         answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from pages.parts import pulse
 from storage import events as ev
+from storage import liveness, remeasurements
 from storage.records import Command, CommandKind
+from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
 from tests.browser.play import PretendEngine, finished_depth
 from tests.pages.conftest import Open, words
 
@@ -30,3 +33,27 @@ def test_the_way_to_end_an_engine_appears_by_itself_once_a_stop_takes_too_long(
     assert "End the engine now" in [button.label for button in app.run().button]
     engine.die()
     assert pulse.pending_stop("stuck") is None
+
+
+@pytest.mark.usefixtures("open_page")
+def test_a_page_that_shows_re_measurements_is_drawn_for_each_of_their_steps_and_no_other_page() -> None:
+    one, other = (KernelName("mine", f"c00{n}", n, 1.0, 0.01) for n in (1, 2))
+    request = RemeasureRequest("m1", "swish", "cpu", one, other, rounds=6, asked_by="ada", asked_at=time.time())
+    folder = remeasurements.create(request)
+    steps = [
+        RemeasureProgress(RemeasureState.STARTING, request.asked_at),
+        RemeasureProgress(RemeasureState.MEASURING, request.asked_at),
+        RemeasureProgress(RemeasureState.MEASURING, request.asked_at, (Round(1.1, 1.0, 2.0, 2.2),)),
+        RemeasureProgress(RemeasureState.DONE, request.asked_at, (Round(1.1, 1.0, 2.0, 2.2),)),
+    ]
+    versions, others = list[str](), set[str]()
+    lock = liveness.hold(folder)
+    for step in steps:
+        remeasurements.tell(folder, step)
+        versions.append(pulse.version(["mine"], is_overview=False, has_measurements=True))
+        assert pulse.version(["mine"], is_overview=False, has_measurements=True) == versions[-1]
+        others.add(pulse.version(["mine"], is_overview=False))
+        others.add(pulse.version(["yours"], is_overview=False, has_measurements=True).removesuffix("[]"))
+    os.close(lock)
+    assert len(set(versions)) == len(steps)
+    assert len(others) == 1

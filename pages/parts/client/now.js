@@ -58,9 +58,10 @@ async function look(box) {
   if (isBusy(box)) return
   box.isAsking = true
   try {
-    const { runs, overview, held_seq } = box.shown
+    const { runs, overview, measured, held_seq } = box.shown
     const query = new URLSearchParams({ runs })
     if (overview) query.set("overview", "")
+    if (measured) query.set("measured", "")
     if (held_seq !== null) query.set("since", held_seq)
     const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
     const { version, fresh } = await answer.json()
