@@ -22,7 +22,7 @@ Twice = tuple[Call, Call]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What second calls on the same inputs took of the first ones, of both sides; the quickest of each."""
+    """What second calls on the same inputs took of calls on new ones, of both sides; the quickest of each."""
 
     first_ms: float
     share: float
@@ -30,10 +30,19 @@ class Recall:
     resolution_ms: float
 
     @classmethod
-    def of(cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice]) -> Recall:
-        """From pairs of calls, the second of each on the same inputs."""
-        first_ms = clock.milliseconds([first for first, _ in candidate])
-        return cls(first_ms, _share(clock, candidate), _share(clock, reference), clock.spread_ns / 1e6)
+    def of(
+        cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice], timed: Sequence[Call] = ()
+    ) -> Recall:
+        """From pairs of calls, the second of each on the same inputs, and the candidate's calls of the session.
+
+        Those were on new inputs as well, and they are many: other load can lengthen a few first calls by a multiple of
+        a short kernel's time, and a second one that meets none would look remembered.
+        """
+        first_ms = clock.milliseconds([*timed, *(first for first, _ in candidate)])
+        share = clock.milliseconds([second for _, second in candidate]) / first_ms
+        first_of_reference = clock.milliseconds([first for first, _ in reference])
+        reference_share = clock.milliseconds([second for _, second in reference]) / first_of_reference
+        return cls(first_ms, share, reference_share, clock.spread_ns / 1e6)
 
     @property
     def is_telling(self) -> bool:
@@ -50,7 +59,3 @@ class Recall:
             f"a second call on the same inputs takes {self.share:.0%} of the first, the reference's "
             f"{self.reference_share:.0%}"
         )
-
-
-def _share(clock: Clock, pairs: Sequence[Twice]) -> float:
-    return clock.milliseconds([second for _, second in pairs]) / clock.milliseconds([first for first, _ in pairs])

@@ -183,7 +183,7 @@ class Timing:
             fresh = [self._contents.fresh() for _ in range(self._burst)]
             mine.append(self._mine.twice(self._preparation, fresh))
             theirs.append(self._theirs.twice(self._preparation, fresh))
-        return Recall.of(self._session.clock, mine, theirs)
+        return Recall.of(self._session.clock, mine, theirs, self._session.candidate_calls)
 
     @property
     def _reference(self) -> Worker:
