@@ -120,6 +120,7 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
 
 
 def test_the_check_finds_what_it_is_for(screen: Page) -> None:
+    screen.goto("about:blank")  # scripts of a page that was open would go on, and clear this one away
     screen.set_content("<div style='width: 5000px'>wide</div><button></button><img src='data:,'><h1>a</h1><h1>b</h1>")
     found = " ".join(screen.evaluate(CHECK))
     for problem in ("no name: <button>", "no name: <img", "2 headings of level 1", "px too wide"):
