@@ -13,9 +13,9 @@ from engine import supervisor
 from storage import events as ev
 from storage import journal
 from storage.folder import RunFolder
-from storage.records import Budget, CommandKind, Origin
+from storage.records import Budget, CommandKind, Origin, RunState
 from tests.browser import curve
-from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.conftest import Server, drawn, start_server, stop_server
 from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.benches import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
@@ -89,7 +89,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
     page.get_by_role("button", name=RESUME).click()
-    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=2 * SLOW_MS)
+    has_come_to_rest(page, run, times=1)
     assert is_in_effect(run, CommandKind.HINT, "mind the tail")
     optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]
     assert all(c.is_profile_exposed for c in optimised[:2])
@@ -100,9 +100,9 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect(page.locator('tr[data-id="c006"]')).to_contain_text("another way", timeout=SLOW_MS)
     branched = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (branched.base_id, branched.depth) == ("c002", 4)
-    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     expect(page.locator('tr[data-id="c006"]')).to_contain_text("correct", timeout=SLOW_MS)
     until(lambda: "c006" in on_the_curve(page), "the kernel on the curve")
+    has_come_to_rest(page, run, times=2)
 
     page.get_by_text("Rules for the model").click()
     page.get_by_label("What", exact=True).fill("atomics")
@@ -132,6 +132,20 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     }
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
+
+
+def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
+    """The engine waits for a person for the so manyth time and the page says so: nothing moves under the pointer."""
+    waiting = "waiting for a person"
+    until(
+        lambda: (
+            [e.state for e in told(run, ev.StateChanged) if isinstance(e, ev.StateChanged)].count(RunState.WAITING)
+            >= times
+        ),
+        waiting,
+    )
+    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
+    drawn(page)
 
 
 def on_the_curve(page: Page) -> list[str]:
