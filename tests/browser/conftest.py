@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Response, expect, sync_playwright
+
+from storage import journal
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
@@ -22,6 +28,7 @@ KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 # A page asks for news twice a second; tests would spend most of their time waiting for that.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 150"
+READ_S = 20.0
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
 
@@ -36,6 +43,9 @@ class Server:
         return self.home / "runs"
 
 
+SERVERS: dict[str, Server] = {}
+
+
 def start_server(home: Path, **environment: str) -> Server:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -47,6 +57,7 @@ def start_server(home: Path, **environment: str) -> Server:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=log)
     server = Server(f"http://127.0.0.1:{port}", home, process)
     wait_until_healthy(server)
+    SERVERS[server.url] = server
     return server
 
 
@@ -59,6 +70,29 @@ def wait_until_healthy(server: Server) -> None:
         except OSError:  # not there yet, or too busy with its first look at many runs to answer at once
             time.sleep(0.05)
     raise AssertionError((server.home / "server.log").read_text())
+
+
+def wait_until_read(address: str) -> None:
+    """Until the server of this address has read what stands in the journals of the runs that it names."""
+    parts = urlsplit(address)
+    server, asked = SERVERS.get(f"{parts.scheme}://{parts.netloc}"), parse_qs(parts.query)
+    if server is None:
+        return
+    for name in ",".join([*asked.get("run", []), *asked.get("runs", [])]).split(","):
+        file = server.runs / name / "journal.jsonl"
+        last = max((entry.seq for entry in journal.read(file)), default=0) if file.exists() else 0
+        query, deadline = f"{server.url}/api/pulse?runs={name}&since={last - 1}", time.monotonic() + READ_S
+        while last and not _is_fresh(query) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def _is_fresh(query: str) -> bool:
+    """True too where it cannot be asked: for a page behind a login, or a server that a test has ended."""
+    try:
+        with urllib.request.urlopen(query, timeout=5) as answer:
+            return bool(json.load(answer)["fresh"])
+    except (urllib.error.URLError, KeyError):
+        return True
 
 
 def stop_server(server: Server) -> None:
@@ -116,6 +150,13 @@ def page(visitor: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     opened = visitor.new_page()
     opened.set_default_timeout(EXPECT_MS)
     problems = watch(opened)
+    goto = opened.goto
+
+    def goto_when_read(address: str, **how: Any) -> Response | None:
+        wait_until_read(address)  # a page that catches up with what a test has written moves under its pointer
+        return goto(address, **how)
+
+    opened.goto = goto_when_read  # type: ignore[method-assign, assignment]
     yield opened
     if request.node.stash.get(FAILED, False):
         folder = ROOT / "test-results"
