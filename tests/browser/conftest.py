@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,10 +24,10 @@ from storage import journal
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
 KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT_CHECK_SECONDS")
-# Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 # A page asks for news twice a second; tests would spend most of their time waiting for that.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 150"
 READ_S = 20.0
+# Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
 
@@ -91,7 +90,9 @@ def _is_fresh(query: str) -> bool:
     try:
         with urllib.request.urlopen(query, timeout=5) as answer:
             return bool(json.load(answer)["fresh"])
-    except (urllib.error.URLError, KeyError):
+    except TimeoutError:
+        return False
+    except (OSError, KeyError):
         return True
 
 
