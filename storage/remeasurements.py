@@ -66,10 +66,6 @@ class RemeasureRequest:
     asked_by: str
     asked_at: float
 
-    def is_within(self, run_ids: Collection[str]) -> bool:
-        """True when both kernels are of these runs."""
-        return self.first.run_id in run_ids and self.second.run_id in run_ids
-
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -182,6 +178,11 @@ def newest(limit: int = 50) -> Iterator[Remeasurement]:
             yield read(name)
         except (FileNotFoundError, codec.DecodeError):
             continue
+
+
+def concerning(run_ids: Collection[str]) -> list[Remeasurement]:
+    """Those of the newest whose two kernels are of these runs."""
+    return [one for one in newest() if {one.request.first.run_id, one.request.second.run_id} <= set(run_ids)]
 
 
 def _write(path: Path, plain: object) -> None:

@@ -30,9 +30,7 @@ class Recall:
     resolution_ms: float
 
     @classmethod
-    def of(
-        cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice], timed: Sequence[Call] = ()
-    ) -> Recall:
+    def of(cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice], timed: Sequence[Call]) -> Recall:
         """From pairs of calls, the second of each on the same inputs, and the candidate's calls of the session.
 
         Those were on new inputs as well, and they are many: other load can lengthen a few first calls by a multiple of

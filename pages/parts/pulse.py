@@ -31,8 +31,7 @@ def version(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = 
 
 def measured(run_ids: Sequence[str]) -> str:
     """How far every re-measurement of these runs is."""
-    found = [one for one in remeasurements.newest() if one.request.is_within(run_ids)]
-    return str([(one.request.remeasure_id, one.progress) for one in found])
+    return str([(one.request.remeasure_id, one.progress) for one in remeasurements.concerning(run_ids)])
 
 
 def pending_stop(run_id: str) -> CommandRow | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import streamlit as st
 
 from engine import supervisor
@@ -31,13 +29,8 @@ def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
         help=why or "times both against the same baseline, taking turns, on this machine; it goes on without this page",
     ):  # fmt: skip
         _start(first, second)
-    for found in concerning({first.run_id, second.run_id}):
+    for found in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
         _result(found)
-
-
-def concerning(runs: Collection[str]) -> list[Remeasurement]:
-    """The newest re-measurements of kernels of these runs."""
-    return [found for found in remeasurements.newest() if found.request.is_within(runs)][:SHOWN]
 
 
 def _result(found: Remeasurement) -> None:

@@ -135,15 +135,13 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
 
 def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
-    """The engine waits for a person for the so manyth time and the page says so: nothing moves under the pointer."""
-    waiting = "waiting for a person"
-    until(
-        lambda: (
-            [e.state for e in told(run, ev.StateChanged) if isinstance(e, ev.StateChanged)].count(RunState.WAITING)
-            >= times
-        ),
-        waiting,
-    )
+    """The engine has begun to wait for a person that many times, and the page says so: nothing is drawn any more."""
+
+    def waits() -> list[ev.Event]:
+        changes = told(run, ev.StateChanged)
+        return [e for e in changes if isinstance(e, ev.StateChanged) and e.state is RunState.WAITING]
+
+    until(lambda: len(waits()) >= times, "the engine to wait for a person")
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     drawn(page)
 

@@ -34,12 +34,12 @@ def twice(first_ms: float, second_ms: float) -> list[Twice]:
 def test_a_second_call_that_work_cannot_explain_is_a_memory(
     candidate: tuple[float, float], reference: tuple[float, float], remembers: bool
 ) -> None:
-    assert Recall.of(CLOCK, twice(*candidate), twice(*reference)).remembers is remembers
+    assert Recall.of(CLOCK, twice(*candidate), twice(*reference), []).remembers is remembers
 
 
 def test_load_that_only_the_first_calls_met_is_no_memory() -> None:
     probes = twice(2.0, 0.14), twice(2.0, 0.5)
-    assert Recall.of(CLOCK, *probes).remembers
+    assert Recall.of(CLOCK, *probes, []).remembers
     timed = [Call(int((0.15 + more) * 1e6), 1) for more in (0.1, 1.0, 3.0)]
     assert not Recall.of(CLOCK, *probes, timed).remembers
     slow = [Call(int((1.8 + more) * 1e6), 1) for more in (0.1, 1.0)]
