@@ -36,21 +36,27 @@ class Recall:
         Those were on new inputs as well, and they are many: other load can lengthen a few first calls by a multiple of
         a short kernel's time, and a second one that meets none would look remembered.
         """
+        # With a clock of their own: between the two nothing is loaded and nothing written, so the question costs less.
+        seconds = Clock.of([second for _, second in reference])
         first_ms = clock.milliseconds([*timed, *(first for first, _ in candidate)])
-        share = clock.milliseconds([second for _, second in candidate]) / first_ms
+        share = seconds.milliseconds([second for _, second in candidate]) / first_ms
         first_of_reference = clock.milliseconds([first for first, _ in reference])
-        reference_share = clock.milliseconds([second for _, second in reference]) / first_of_reference
-        return cls(first_ms, share, reference_share, clock.spread_ns / 1e6)
+        reference_share = seconds.milliseconds([second for _, second in reference]) / first_of_reference
+        return cls(first_ms, share, reference_share, max(clock.spread_ns, seconds.spread_ns) / 1e6)
 
     @property
     def is_telling(self) -> bool:
         """False where a call is too short for the clock to see the difference."""
-        return self.first_ms > max(LEAST_MS, 2 * self.resolution_ms)
+        return self.first_ms > LEAST_MS and self._limit > 0
 
     @property
     def remembers(self) -> bool:
-        """True when the second call is far quicker than work explains."""
-        return self.is_telling and self.share < REMEMBERED * min(1.0, self.reference_share)
+        """True when the second call is far quicker than work and the clock's resolution explain."""
+        return self.is_telling and self.share < self._limit
+
+    @property
+    def _limit(self) -> float:
+        return REMEMBERED * min(1.0, self.reference_share) - self.resolution_ms / self.first_ms
 
     def __str__(self) -> str:
         return (

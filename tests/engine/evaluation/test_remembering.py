@@ -17,7 +17,11 @@ CLOCK = Clock(cost_ns=100_000, spread_ns=10_000)
 
 
 def twice(first_ms: float, second_ms: float) -> list[Twice]:
-    return [(Call(int((first_ms + more) * 1e6), 1), Call(int((second_ms + more) * 1e6), 1)) for more in (0.1, 0.3, 5.0)]
+    return [(call(first_ms, more), call(second_ms, more)) for more in (0.1, 0.11, 5.0)]
+
+
+def call(work_ms: float, question_ms: float) -> Call:
+    return Call(int((work_ms + question_ms) * 1e6), max(1, int(work_ms * 1e6)))
 
 
 @pytest.mark.parametrize(
@@ -40,10 +44,29 @@ def test_a_second_call_that_work_cannot_explain_is_a_memory(
 def test_load_that_only_the_first_calls_met_is_no_memory() -> None:
     probes = twice(2.0, 0.14), twice(2.0, 0.5)
     assert Recall.of(CLOCK, *probes, []).remembers
-    timed = [Call(int((0.15 + more) * 1e6), 1) for more in (0.1, 1.0, 3.0)]
+    timed = [call(0.15, more) for more in (0.1, 1.0, 3.0)]
     assert not Recall.of(CLOCK, *probes, timed).remembers
-    slow = [Call(int((1.8 + more) * 1e6), 1) for more in (0.1, 1.0)]
+    slow = [call(1.8, more) for more in (0.1, 1.0)]
     assert Recall.of(CLOCK, *probes, slow).remembers
+
+
+def test_a_question_that_costs_less_the_second_time_is_no_memory() -> None:
+    """Microseconds as a real session of a short kernel had them; its calls before the probes met more load."""
+    clock = Clock(cost_ns=175_000, spread_ns=28_000)
+    timed = [call(0.070, question) for question in (0.230, 0.260)]
+    reference = [(call(0.040, 0.130), call(0.024, question)) for question in (0.109, 0.118, 0.130)]
+    candidate = [(call(0.075, 0.210), call(0.036, question)) for question in (0.144, 0.153, 0.164)]
+    honest = Recall.of(clock, candidate, reference, timed)
+    assert not honest.remembers
+    assert honest.share > 0.5
+
+
+def test_what_the_clock_cannot_resolve_is_no_memory() -> None:
+    probes = twice(0.3, 0.02), twice(0.3, 0.25)
+    assert Recall.of(CLOCK, *probes, []).remembers
+    blurred = Recall.of(Clock(cost_ns=100_000, spread_ns=120_000), *probes, [])
+    assert not blurred.is_telling
+    assert not blurred.remembers
 
 
 @pytest.mark.parametrize(
