@@ -67,8 +67,10 @@ def _clock(session: Session) -> Proof:
 
 
 def _nothing_remembered(recall: Recall) -> Proof:
-    told = str(recall) if recall.is_telling else f"calls of {recall.first_ms:.3g} ms are too short to tell"
-    return _proof("nothing remembered", Standing.HELD if recall.is_telling else Standing.ABSENT, told)
+    if recall.is_telling:
+        return _proof("nothing remembered", Standing.HELD, str(recall))
+    told = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+    return _proof("nothing remembered", Standing.ABSENT, told)
 
 
 def _nothing_later(session: Session, setting: Setting) -> Proof:
