@@ -22,6 +22,7 @@ from pages.parts import (
     pulse,
     repair_tab,
     source_tab,
+    steer,
     trust_tab,
 )
 from storage import queries
@@ -78,6 +79,7 @@ def live() -> None:
                 shown = f"{candidate_id}/{name}"
     st.caption(keys.TOLD.format(tabs=len(TABS)))
     keys.draw({"j": "Next", "k": "Previous"}, shown)
+    steer.give_word_back()
 
 
 live()

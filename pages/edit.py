@@ -26,7 +26,6 @@ def page() -> None:
         width="content",
     )  # fmt: skip
     st.title("Edit a kernel by hand", anchor=False)
-    steer.give_word_back()
     found = queries.attempts(index.current(), run_id)[::-1]
     if not steering_access.is_allowed():
         st.info("This server is read-only: it shows runs and takes no kernels.", icon=":material/lock:")
@@ -34,6 +33,7 @@ def page() -> None:
         st.info("No kernel has been written yet, so there is none to edit.", icon=":material/hourglass_top:")
     else:
         _editor(run, found)
+    steer.give_word_back()
 
 
 def _editor(run: RunRow, found: list[AttemptRow]) -> None:

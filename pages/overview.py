@@ -33,7 +33,6 @@ def live() -> None:
         now.watch([], is_overview=True, version=version)
         nothing_yet()
         return
-    steer.give_word_back()
     lost = pulse.lost(queries.unfinished_runs(db))
     counts = queries.state_counts(db, lost)
     runs_table.headline(everything, counts, len([name for name in queries.waiting_runs(db) if name not in lost]))
@@ -58,6 +57,7 @@ def live() -> None:
         st.caption(f":material/today: Spent today by all runs: {today}")
     if opened and not row_actions.take(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
+    steer.give_word_back()
 
 
 def showing(first: int, count: int, total: int, everything: int) -> str:

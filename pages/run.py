@@ -24,6 +24,7 @@ from pages.parts import (
     run_header,
     selection,
     spending,
+    steer,
     steering_panel,
     step_feed,
     stream,
@@ -59,6 +60,7 @@ def live() -> None:
         draw_course(held)
     with right:
         draw_side(run, state, held, chosen)
+    steer.give_word_back()
 
 
 def held_run() -> RunRow | None:

@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from pages.parts import index, steer, steering_access, texts, wording
+from pages.parts import index, steer, steering_access, texts
 from storage import folder, queries
 from storage.attendance import Answer, as_file_reply
 from storage.blobs import Blobs
@@ -79,7 +79,7 @@ def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
     try:
         blobs = Blobs(folder.find_run(run_id).blobs)
     except FileNotFoundError as error:
-        steer.say(wording.plain(str(error)), ":material/error:")
+        steer.say(str(error), is_error=True)
         return
     blob = blobs.put(as_file_reply(text) if is_file else text)
     steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import dialogs, pulse, steer, steering_access
+from pages.parts import dialogs, pulse, steering_access
 from pages.parts.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
 from storage.records import Verdict
@@ -12,7 +12,6 @@ from storage.records import Verdict
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
     """A row of buttons; nothing on a read-only server, nor for a replay."""
-    steer.give_word_back()
     if run.replay_of or not steering_access.is_allowed():
         return
     state = pulse.state_of(run)

@@ -84,5 +84,5 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         return str(error)
-    steer.say("An engine took the run up again.", ":material/play_arrow:")
+    steer.say("An engine took the run up again.")
     return ""

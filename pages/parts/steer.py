@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, wording
+from pages.parts import access, client, wording
 from storage import commands, folder
 from storage.commands import CommandError
 from storage.records import CommandKind
 
 NEWS_S = 20.0
+
+_word = st.components.v2.component(
+    "tilewright_word",
+    html='<div role="status"><div class="word" hidden></div></div>',
+    css=client.read("word.css"),
+    js=client.read("word.js"),
+)
 
 
 def send(run_id: str, kind: CommandKind, argument: str = "") -> None:
@@ -27,10 +34,9 @@ def ask(run_id: str, kind: CommandKind, argument: str = "") -> bool:
     try:
         commands.send(folder.find_run(run_id).commands_file, kind, argument, access.person())
     except (CommandError, FileNotFoundError) as error:
-        say(wording.plain(str(error)), ":material/error:")
+        say(str(error), is_error=True)
         return False
-    said = f"Asked: {wording.COMMAND_NAME[kind]} {wording.plain('' if kind in _UNREADABLE else argument[:60])}"
-    say(said, ":material/send:")
+    say(f"Asked: {wording.COMMAND_NAME[kind]} {'' if kind in _UNREADABLE else argument[:60]}".strip())
     return True
 
 
@@ -49,33 +55,35 @@ def resume(run_id: str) -> bool:
         with st.spinner("Starting an engine"):
             supervisor.resume(folder.find_run(run_id))
     except (EngineError, FileNotFoundError) as error:
-        say(wording.plain(str(error)), ":material/error:")
+        say(str(error), is_error=True)
         return False
     return True
 
 
 def give_word_back() -> None:
-    """Say what became of the last act, where the person is looking, for as long as it is news.
+    """Say what became of the last act, over the page, for as long as it is news. Once on a page, last in its live part.
 
     Trap: a toast's message outlives those of the elements around it when one drawing is cut short by the next, and
     then names a place that is not there: the page goes blank. Trap: what a callback of a fragment draws replaces the
     page's first elements.
     """
-    with st.container():  # always there, so that a word which comes or goes moves nothing
-        found = st.session_state.get("word_back")
-        if found and time.time() - found.at < NEWS_S:
-            st.caption(f"{found.icon} {found.text}")
+    found: Word | None = st.session_state.get("word_back")
+    word = found if found and time.time() - found.at < NEWS_S else _SILENCE
+    _word(data=asdict(word) | {"seconds": NEWS_S}, key="word_back_shown")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What became of an act: text safe for Markdown, an icon, when (seconds since the epoch)."""
+    """What became of an act, and when (seconds since the epoch)."""
 
     text: str
-    icon: str
     at: float
+    is_error: bool = False
 
 
-def say(text: str, icon: str) -> None:
-    """Have something told where `give_word_back` stands."""
-    st.session_state["word_back"] = Word(text, icon, time.time())
+_SILENCE = Word("", 0.0)
+
+
+def say(text: str, *, is_error: bool = False) -> None:
+    """Have something told."""
+    st.session_state["word_back"] = Word(text, time.time(), is_error)

@@ -28,7 +28,6 @@ HELD = (RunState.PAUSED, RunState.WAITING)
 
 def draw(run: RunRow, state: RunState) -> None:
     """The panel; says why when there is nothing to steer."""
-    steer.give_word_back()
     with st.container(border=True, key="steering"):
         st.markdown("## Steer")
         if not steering_access.is_allowed():

@@ -54,5 +54,5 @@ def end(run: RunRow) -> None:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
         word = "The engine has ended" if is_ended else "There was no engine to end"
         status.update(label=word, state="complete")
-    steer.say(word, ":material/dangerous:")
+    steer.say(word)
     dialogs.leave()

@@ -381,3 +381,31 @@ def test_a_read_only_server_has_no_controls(own_server: Callable[..., Server], p
     for name in ("Pause", "Stop", "Go back or fork", "Send hint", "Edit a kernel by hand"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     assert not engine.folder.commands_file.exists()
+
+
+def test_a_word_back_moves_nothing_under_the_pointer(page: Page, server: Server) -> None:
+    begin(page, server, "still")
+    base, stood = page.get_by_role("button", name="Base kernel", exact=True), []
+    for label in ("Pause", "Class"):  # without a word, with one, and with one behind a dialog
+        stood.append(base.bounding_box())
+        page.get_by_role("button", name=re.compile(f"^{label}")).click()
+        if label == "Class":
+            page.get_by_role("dialog").get_by_role("button", name="Change the class").click()
+        expect(page.get_by_role("status").get_by_text("Asked: ")).to_contain_text(label.lower())
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    assert stood == [base.bounding_box()] * 2
+
+
+def test_a_button_held_down_while_news_come_is_pressed(page: Page, server: Server) -> None:
+    engine = begin(page, server, "pressed")
+    bar = page.get_by_role("group", name="What the engine is doing")
+    button = page.get_by_role("button", name="Class", exact=True)
+    button.hover()
+    page.mouse.down()
+    engine.emit(ev.StepStarted(1000, StepKind.PROFILE, 3, "c001"))
+    page.wait_for_timeout(1500)
+    assert "Profiling" not in bar.inner_text()
+    page.mouse.up()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(bar).to_contain_text("Profiling")

@@ -4,6 +4,7 @@
 const STAGES = ["write", "compile", "check", "time", "profile"]
 const WRITING = ["synthesise", "optimise", "diagnose", "repair"]
 const IDLE_MS = 60_000, SLOWEST_MS = 5000  // without news for so long, asking gets slower, down to this
+const LONGEST_PRESS_MS = 2000  // longer, and its end was lost
 const PACE = "tilewright:refresh"
 
 function clock(seconds) {
@@ -45,7 +46,11 @@ function pace() {
 
 // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click. A popover has the
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
-const isBusy = box => box.isAsking || document.hidden || document.querySelector('[data-testid="stDialog"]')
+const isBusy = box => box.isAsking || isPressed() || document.hidden || document.querySelector('[data-testid="stDialog"]')
+
+// A button that moves or is drawn anew between a finger's down and up is not clicked.
+let pressedAt = 0
+const isPressed = () => Date.now() - pressedAt < LONGEST_PRESS_MS
 
 function showFresh(box, count) {
   const button = box.querySelector(".fresh")
@@ -65,7 +70,7 @@ async function look(box) {
     if (held_seq !== null) query.set("since", held_seq)
     const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
     const { version, fresh } = await answer.json()
-    if (!answer.ok) return
+    if (!answer.ok || isPressed()) return
     if (version !== box.seen) { box.seen = version; box.changedAt = Date.now() }
     if (box.shown.held_seq !== null) return held_seq === box.shown.held_seq ? showFresh(box, fresh ?? 0) : undefined
     // The page runs again for this version only once in three seconds, however long it takes.
@@ -111,7 +116,11 @@ export default function (component) {
   select.onchange = () => { sessionStorage.setItem(PACE, select.value); box.changedAt = Date.now(); follow(box) }
   // A person who comes back, or touches the page, is not kept waiting by what an idle page has slowed down to.
   document.onvisibilitychange = () => { box.changedAt = Date.now(); follow(box) }
-  document.onpointerdown = () => { if (Date.now() - box.changedAt > IDLE_MS) { box.changedAt = Date.now(); follow(box) } }
+  document.onpointerdown = () => {
+    pressedAt = Date.now()
+    if (Date.now() - box.changedAt > IDLE_MS) { box.changedAt = Date.now(); follow(box) }
+  }
+  document.onpointerup = document.onpointercancel = () => { pressedAt = 0 }
   tick(box)
   // Trap: this function runs again with new data without the returned one having been called.
   clearInterval(box.ticking)
