@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ class Callee:
         self._model = model
         self._shared = shared
         self._buffers = [arena.private_copy(spec, shared.device) for spec in specs]
+        self._input_storages: set[int] = set()
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._kept: Any = None
@@ -38,6 +39,7 @@ class Callee:
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
         self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        self._input_storages = storages_of(self._buffers)
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
@@ -49,8 +51,8 @@ class Callee:
             start = _clock()
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
-        leaves, held = leaves_of(outputs), [*leaves_of(self._outputs), *leaves_of(self._kept)]
-        self._described = [self._told(leaf, held) for leaf in leaves]
+        held = storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
+        self._described = [self._told(leaf, held) for leaf in leaves_of(outputs)]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
 
@@ -82,7 +84,7 @@ class Callee:
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
                     target.copy_(leaf)
 
-    def _told(self, leaf: Any, held: list[Any]) -> dict[str, Any]:
+    def _told(self, leaf: Any, held: Container[int]) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
         if leaf.layout is not torch.strided:
@@ -96,8 +98,8 @@ class Callee:
             "stride": list(leaf.stride()),
             "is_contiguous": leaf.is_contiguous(),
             "address": leaf.data_ptr(),
-            "is_input": any(address and address == storage_of(buffer) for buffer in self._buffers),
-            "is_reused": any(address and address == storage_of(old) for old in held if type(old) is torch.Tensor),
+            "is_input": address in self._input_storages,
+            "is_reused": address in held,
         }
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
@@ -114,5 +116,11 @@ def leaves_of(outputs: Any) -> list[Any]:
 
 
 def storage_of(tensor: torch.Tensor) -> int:
-    """Address of the memory that a tensor and its views share."""
+    """Address of the memory that a tensor and its views share; 0 if they have none."""
     return int(tensor.untyped_storage().data_ptr())
+
+
+def storages_of(leaves: Iterable[Any]) -> set[int]:
+    """Addresses of the memory of those leaves that have some."""
+    plain = (leaf for leaf in leaves if type(leaf) is torch.Tensor and leaf.layout is torch.strided)
+    return {storage_of(leaf) for leaf in plain} - {0}

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 QUANTILE = 0.1
 LEAST_NS = 1_000
 BOUND_NS = 150_000
+# What calls that share a question may differ by, each: what noise adds to a question is divided among them.
+SHARED_BOUND_NS = 75_000
 BOUND_SHARE = 0.25
 BOUND_SPREADS = 4
 
@@ -26,12 +28,14 @@ class Call:
         worker_ns: what the worker's own clock says about the call; of a candidate, a claim.
         halt_ns: from the answer until the last thread stood still.
         waited_ns: how long threads of the worker were ready meanwhile and had no processor.
+        sharing: calls that one question asked for. Judge's and worker's times are an equal share of the question's.
     """
 
     judge_ns: int
     worker_ns: int
     halt_ns: int = 0
     waited_ns: int = 0
+    sharing: int = 1
 
     @property
     def gap_ns(self) -> int:
@@ -80,12 +84,13 @@ class Agreement:
         gaps = sorted(call.gap_ns for call in reference)
         spread = gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4]
         judge_ns = statistics.median(call.judge_ns for call in candidate)
+        sharing = min(call.sharing for call in candidate)
         return cls(
             claimed_ns=statistics.median(call.worker_ns for call in candidate),
             judge_ns=judge_ns,
             gap_ns=_low([call.gap_ns for call in candidate]),
             reference_gap_ns=_low(gaps),
-            bound_ns=max(BOUND_NS, BOUND_SHARE * judge_ns, BOUND_SPREADS * spread),
+            bound_ns=max(BOUND_NS / sharing, SHARED_BOUND_NS, BOUND_SHARE * judge_ns, BOUND_SPREADS * spread),
             overstated=sum(call.gap_ns < 0 for call in candidate),
         )
 

@@ -7,14 +7,14 @@ short for the judge's clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from engine.evaluation import arena
 from engine.evaluation.arena import Arena, Spec
-from engine.evaluation.callee import SPARE, Callee, leaves_of, storage_of
+from engine.evaluation.callee import SPARE, Callee, leaves_of, storages_of
 from engine.evaluation.device import driver
 from engine.evaluation.poison import Poison, fill
 
@@ -33,6 +33,7 @@ class DeviceCallee(Callee):
         super().__init__(model, shared, specs, outputs_group)
         self._specs = specs
         self._slots = [self._buffers]
+        self._marks = [_marks()]
         self._results: list[Any] = []
         cache = torch.cuda.get_device_properties().L2_cache_size
         self._flush = torch.empty(FLUSHES * cache, dtype=torch.uint8, device=shared.device)
@@ -41,7 +42,9 @@ class DeviceCallee(Callee):
         """Copy contents into every slot's buffers, and tell where those lie."""
         while len(self._slots) < slots:
             self._slots.append([arena.private_copy(spec, self._shared.device) for spec in self._specs])
-        del self._slots[slots:]
+            self._marks.append(_marks())
+        del self._slots[slots:], self._marks[slots:]
+        self._input_storages = storages_of(buffer for buffers in self._slots for buffer in buffers)
         for buffers in self._slots:
             for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
                 buffer.copy_(source)
@@ -55,36 +58,32 @@ class DeviceCallee(Callee):
 
     def go(self) -> dict[str, Any]:
         """A turn: nanoseconds of its calls on the device in all, and where each call's outputs lie."""
-        marks = [(_Event(enable_timing=True), _Event(enable_timing=True)) for _ in self._calls]
         results = []
         with torch.no_grad():
-            for arguments, (begin, end) in zip(self._calls, marks, strict=True):
+            for arguments, (begin, end) in zip(self._calls, self._marks, strict=True):
                 self._flush.zero_()
                 begin.record()
                 results.append(self._model(*arguments))
                 end.record()
             _synchronize()
-        nanoseconds = sum(begin.elapsed_time(end) for begin, end in marks) * 1e6
+        nanoseconds = sum(begin.elapsed_time(end) for begin, end in self._marks) * 1e6
         calls = self._told_of(results)
         self._results, self._outputs, self._described = results, results[0], calls[0]["outputs"]
         return {"ns": max(1, round(nanoseconds)), **calls[0], "calls": calls}
 
     def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
-        held = [leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one)]
+        held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
         told = []
         for found in results:
-            told.append(
-                {"outputs": [self._told(leaf, held) for leaf in leaves_of(found)], "container": type(found).__name__}
-            )
-            held += leaves_of(found)
+            leaves = leaves_of(found)
+            told.append({"outputs": [self._told(leaf, held) for leaf in leaves], "container": type(found).__name__})
+            held |= storages_of(leaves)
         return told
 
-    def _told(self, leaf: Any, held: list[Any]) -> dict[str, Any]:
+    def _told(self, leaf: Any, held: Container[int]) -> dict[str, Any]:
         told = super()._told(leaf, held)
         if told.get("device") == "cuda" and leaf.numel():
             told["address"] = _claim(leaf)
-            inputs = [storage_of(buffer) for buffers in self._slots for buffer in buffers]
-            told["is_input"] = storage_of(leaf) in inputs
         return told
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
@@ -97,6 +96,14 @@ class DeviceCallee(Callee):
             for target in self._shared[self._outputs_group]
         ]
         fill(blocks, poisoned)
+
+
+def _marks() -> tuple[Any, Any]:
+    """Begin and end of a call. Recorded once, because an event comes into being then: not while the clock runs."""
+    begin, end = (_Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    end.record()
+    return begin, end
 
 
 def _claim(tensor: torch.Tensor) -> dict[str, Any]:

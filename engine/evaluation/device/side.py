@@ -81,7 +81,8 @@ class DeviceSide(Side):
         self.halt()
         halt_ns = time.perf_counter_ns() - after
         claimed = nanoseconds(answer.get("ns"))
-        return Call((after - before) // self._slots, max(1, claimed // self._slots), halt_ns), answer
+        calls = self._slots
+        return Call((after - before) // calls, max(1, claimed // calls), halt_ns, sharing=calls), answer
 
     def _filled(self, preparation: Preparation, contents: Sequence[Tensors]) -> list[Tensors]:
         """The worker's buffers, by slot, with the contents in them."""

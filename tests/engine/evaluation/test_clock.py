@@ -29,6 +29,11 @@ def calls(worker_ns: int, gap_ns: int = 90 * US, count: int = 40, claimed_ns: in
     return [Call(worker_ns + gap, claimed_ns or worker_ns, 60 * US) for gap in gaps]
 
 
+def shared(found: list[Call]) -> list[Call]:
+    """The same figures, eight calls to a question."""
+    return [replace(call, sharing=8) for call in found]
+
+
 def session(candidate: list[Call], reference: list[Call]) -> Session:
     found = Session()
     for mine, theirs in zip(candidate, reference, strict=True):
@@ -58,6 +63,15 @@ def test_clocks_that_cannot_both_be_right_disagree() -> None:
     assert Agreement.between(calls(2 * MS), reference).holds
     assert not Agreement.between(calls(2 * MS, claimed_ns=5 * US), reference).holds
     assert not Agreement.between(calls(2 * MS, claimed_ns=3 * MS), reference).holds
+
+
+def test_work_that_the_worker_does_not_see_shows_sooner_where_calls_share_a_question() -> None:
+    """Figures of a kernel on a stream of its own, and of the honest kernel that differed most, 8 calls a question."""
+    reference = shared(calls(700 * US, 160 * US))
+    hidden = calls(2 * US, 305 * US)
+    assert Agreement.between(hidden, calls(700 * US, 160 * US)).holds
+    assert not Agreement.between(shared(hidden), reference).holds
+    assert Agreement.between(shared(calls(150 * US, 198 * US)), reference).holds
 
 
 def test_a_busy_machine_is_no_lie() -> None:
