@@ -24,7 +24,6 @@ class Callee:
         self._model = model
         self._shared = shared
         self._buffers = [arena.private_copy(spec, shared.device) for spec in specs]
-        self._input_storages: set[int] = set()
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._kept: Any = None
@@ -39,7 +38,6 @@ class Callee:
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
         self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
-        self._input_storages = storages_of(self._buffers)
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
@@ -51,8 +49,8 @@ class Callee:
             start = _clock()
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
-        held = storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
-        self._described = [self._told(leaf, held) for leaf in leaves_of(outputs)]
+        lent, held = storages_of(self._buffers), storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
+        self._described = [self._told(leaf, lent, held) for leaf in leaves_of(outputs)]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
 
@@ -84,7 +82,7 @@ class Callee:
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
                     target.copy_(leaf)
 
-    def _told(self, leaf: Any, held: Container[int]) -> dict[str, Any]:
+    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
         if leaf.layout is not torch.strided:
@@ -98,7 +96,7 @@ class Callee:
             "stride": list(leaf.stride()),
             "is_contiguous": leaf.is_contiguous(),
             "address": leaf.data_ptr(),
-            "is_input": address in self._input_storages,
+            "is_input": address in lent,
             "is_reused": address in held,
         }
 

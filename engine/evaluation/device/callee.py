@@ -44,7 +44,6 @@ class DeviceCallee(Callee):
             self._slots.append([arena.private_copy(spec, self._shared.device) for spec in self._specs])
             self._marks.append(_marks())
         del self._slots[slots:], self._marks[slots:]
-        self._input_storages = storages_of(buffer for buffers in self._slots for buffer in buffers)
         for buffers in self._slots:
             for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
                 buffer.copy_(source)
@@ -72,16 +71,18 @@ class DeviceCallee(Callee):
         return {"ns": max(1, round(nanoseconds)), **calls[0], "calls": calls}
 
     def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
+        lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
         held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
         told = []
         for found in results:
             leaves = leaves_of(found)
-            told.append({"outputs": [self._told(leaf, held) for leaf in leaves], "container": type(found).__name__})
+            outputs = [self._told(leaf, lent, held) for leaf in leaves]
+            told.append({"outputs": outputs, "container": type(found).__name__})
             held |= storages_of(leaves)
         return told
 
-    def _told(self, leaf: Any, held: Container[int]) -> dict[str, Any]:
-        told = super()._told(leaf, held)
+    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
+        told = super()._told(leaf, lent, held)
         if told.get("device") == "cuda" and leaf.numel():
             told["address"] = _claim(leaf)
         return told

@@ -26,6 +26,7 @@ WRONG_AT_777 = "  for (int i = 0; i < size(X); ++i) Y(i) = i % 4096 == 777 ? 0.f
         (swish(loop=LOOP.replace("size(X);", "size(X) - 1;")), Verdict.INCORRECT, "index (15, 4095)"),
         (swish(loop=LOOP + "  X(0) = 3.f;\n"), Verdict.INCORRECT, "changed its input"),
         (forward("return x"), Verdict.INCORRECT, "shares memory with an input"),
+        (forward("y = ext.swish(x)", "x.set_(y)", "return y"), Verdict.INCORRECT, "shares memory with an input"),
         (forward("return ext.swish(x).view(-1)"), Verdict.INCORRECT, "shape (65536,)"),
         (forward("return ext.swish(x).double()"), Verdict.INCORRECT, "dtype float64"),
         (forward("return (ext.swish(x),)"), Verdict.INCORRECT, "tuple"),
