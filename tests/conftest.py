@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.progress import pytest_configure
+
+__all__ = ["home", "pytest_configure", "shared_cache"]
+
 # Compiling takes long, and every run would do it once; one test of its own does.
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 # Whole runs are about what follows what, not about a percent of speed.
