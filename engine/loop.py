@@ -11,9 +11,12 @@ A run that is killed at any instant goes on with the step that was in flight, an
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from engine.attempt import Attempt
 from engine.bench import Bench
-from engine.errors import BudgetExhausted, ModelError, StopRequested
+from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.leave import Leave, ask_leave, skip_step
 from engine.moves import Finish, Move, Settle, Step
 from engine.steering import Inbox
@@ -65,38 +68,45 @@ def attempt_step(bench: Bench, move: Step, inbox: Inbox) -> Finish | None:
 
 def take_step(bench: Bench, move: Step) -> None:
     """Carry out one step between its started and finished events."""
+    work = work_of(bench, move)  # before anything is journaled: a resumed run takes the step in flight again
     bench.step_began = started = time.monotonic()
     if bench.history.in_flight is None:
         bench.emit(ev.StepStarted(bench.history.steps_finished + 1, move.kind, move.depth, move.candidate_id))
     bench.step = bench.history.steps_finished + 1
-    outcome = carry_out(bench, move)
+    outcome = work()
     bench.emit(ev.StepFinished(bench.step, move.kind, time.monotonic() - started, outcome))
 
 
-def carry_out(bench: Bench, move: Step) -> str:
-    """Do the work of one step; returns its outcome."""
-    if move.kind is StepKind.SUBMIT:
-        return take_submission(bench)
-    if move.candidate_id is None:
-        return synthesise(bench)
-    attempt = bench.history.attempts[move.candidate_id]
-    match move.kind:
-        case StepKind.COMPILE:
-            return compile_candidate(bench, attempt)
-        case StepKind.CHECK:
-            return check_candidate(bench, attempt)
-        case StepKind.TIME:
-            return time_candidate(bench, attempt)
-        case StepKind.PROFILE:
-            return profile_candidate(bench, attempt)
-        case StepKind.DIAGNOSE:
-            return diagnose(bench, attempt)
-        case StepKind.REPAIR:
-            return repair(bench, attempt)
-        case StepKind.OPTIMISE:
-            return optimise(bench, attempt)
-        case _:
-            return synthesise(bench)
+def work_of(bench: Bench, move: Step) -> Callable[[], str]:
+    """The work of one step, which returns its outcome.
+
+    Raises:
+        EngineError: the strategy asked for what is no step, or for work on a kernel that the run does not have.
+    """
+    if work := _ON_THE_RUN.get(move.kind):
+        return partial(work, bench)
+    if move.kind not in _ON_A_KERNEL:
+        raise EngineError(f"the strategy asked for {str(move.kind)!r}, which is no step of the loop")
+    if (attempt := bench.history.attempts.get(move.candidate_id or "")) is None:
+        raise EngineError(
+            f"the strategy asked to {move.kind} {move.candidate_id}, a kernel that this run does not have"
+        )
+    return partial(_ON_A_KERNEL[move.kind], bench, attempt)
+
+
+_ON_THE_RUN: Mapping[StepKind, Callable[[Bench], str]] = {
+    StepKind.SYNTHESISE: synthesise,
+    StepKind.SUBMIT: take_submission,
+}
+_ON_A_KERNEL: Mapping[StepKind, Callable[[Bench, Attempt], str]] = {
+    StepKind.COMPILE: compile_candidate,
+    StepKind.CHECK: check_candidate,
+    StepKind.TIME: time_candidate,
+    StepKind.PROFILE: profile_candidate,
+    StepKind.DIAGNOSE: diagnose,
+    StepKind.REPAIR: repair,
+    StepKind.OPTIMISE: optimise,
+}
 
 
 def settle(bench: Bench, move: Settle) -> None:

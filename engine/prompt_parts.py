@@ -63,8 +63,8 @@ def compose(name: str, room: int | None, **values: str) -> Message:
     if room is not None and len(text) > room:
         raise ModelError(
             f"the prompt needs {len(text):,} characters with everything cut that may be cut, and the model's window "
-            f"leaves {max(room, 0):,}: choose a model with a larger window, or set its `window` if it is larger"
-            f"{max(room, 0):,}: choose a model with a larger window, or set its `window` if it is larger than assumed"
+            f"leaves {max(room, 0):,}: choose a model with a larger window, or set its `window` if it is larger than "
+            f"assumed"
         )
     return Message("user", text, shares(text, values))
 

@@ -6,12 +6,14 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine import loop, tasks
 from engine.bench import Bench
-from engine.errors import ToolchainError
+from engine.errors import EngineError, ToolchainError
+from engine.moves import Step
 from engine.steering import Inbox
 from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
@@ -232,6 +234,20 @@ def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path,
     with pytest.raises(ToolchainError, match=r"g\+\+"):
         work(bench)
     assert list(journal.read(bench.folder.journal_file)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "candidate_id", "told"),
+    [("tune", "c001", "'tune', which is no step"), (StepKind.COMPILE, None, "compile None, a kernel")],
+)
+def test_a_step_that_the_loop_does_not_know_is_our_failure_and_asks_no_model(
+    tmp_path: Path, toolchain: Toolchain, kind: Any, candidate_id: str | None, told: str
+) -> None:
+    bench = bench_at(tmp_path, toolchain)
+    before = len(bench.journal.entries)
+    with pytest.raises(EngineError, match=told):
+        loop.take_step(bench, Step(kind, 0, candidate_id))
+    assert len(bench.journal.entries) == before
 
 
 def test_the_step_in_flight_is_visible_while_it_works(finished: Path) -> None:

@@ -40,8 +40,9 @@ def test_the_log_is_cut_first_and_the_source_never(room: int) -> None:
 
 
 def test_a_source_that_does_not_fit_is_not_sent_in_part() -> None:
-    with pytest.raises(ModelError, match="larger window"):
+    with pytest.raises(ModelError, match="larger window") as refusal:
         compose("repair.md", 2500, **SLOTS)
+    assert str(refusal.value).count("choose a model") == 1
 
 
 def test_slots_stay_strict() -> None:

@@ -15,6 +15,7 @@ from engine.evaluation.screening.cpp_tensors import (
     chain,
     chain_end,
     global_tensors,
+    is_about_device,
     is_computing_function,
     tensors_in,
 )
@@ -83,6 +84,8 @@ def _on_tensors(view: View, start: int, end: int, tensors: Tensors, own: frozens
         if tensors.has(named) and not view.is_member(named):
             yield from _methods(view, named.last + 1, named.name)
             yield from _arithmetic(view, named)
+        elif is_about_device(named.name) and named.leaf not in own:
+            continue
         elif re.match(r"(at|torch)::[a-z]", named.name) and view.text(named.last + 1) == "(":
             yield from _methods(view, view.after(named.last + 1), named.name)
         elif _is_lookup(view, named, tensors, own):

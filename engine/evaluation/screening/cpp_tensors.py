@@ -27,6 +27,12 @@ FREE_CPP_METHODS = words(
     sym_numel sym_strides optional_type_id unsafeReleaseTensorImpl toBackend set_requires_grad get_deleter opt
     has_storage set_data swap begin end front back size empty push_back emplace_back at reserve operator"""
 )
+# at::cuda holds PyTorch's operators, all in lower case, beside what tells and sets the device and its current stream.
+_ON_DEVICE = re.compile(r"(?:at|torch)::cuda::(\w+)")
+_DEVICE_WORDS = words(
+    """current_device device_count set_device device_synchronize stream_synchronize synchronize warp_size is_available
+    memcpy_and_sync warn_or_error_on_sync sleep flush_icache manual_seed manual_seed_all detail"""
+)
 LAST_OF_CHAIN = (operators.LOOKS | FREE_CPP_METHODS) - {"value", "value_or", "variable_data", "tensor_data", "toType"}
 
 
@@ -46,11 +52,19 @@ def remembered(view: View) -> Iterator[tuple[str, int]]:
 def is_computing_function(name: str) -> bool:
     """True for the full name of a function of PyTorch's C++ interface that computes."""
     leaf = name.rpartition("::")[2]
+    if on_device := _ON_DEVICE.fullmatch(name):
+        return not (is_about_device(name) or operators.is_free_method(on_device[1]))
     if COMPUTING_NAMESPACES.match(name):
         return not (name.startswith("torch::stable::") and (operators.is_free_method(leaf) or leaf in FREE_FUNCTIONS))
     if not re.fullmatch(r"(at|torch)::[a-z_]\w*", name):
         return False
     return not (operators.is_free_method(leaf) or leaf in FREE_FUNCTIONS or re.match(r"k[A-Z]|is_|get_", leaf))
+
+
+def is_about_device(name: str) -> bool:
+    """True for the full name of a function that gives or sets a device, its properties or its current stream."""
+    on_device = _ON_DEVICE.fullmatch(name)
+    return on_device is not None and (on_device[1] in _DEVICE_WORDS or not on_device[1].islower())
 
 
 def is_tensor_type(view: View, named: Named) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.evaluation.screening import operators
+from engine.evaluation.screening.cpp_tensors import is_about_device
 from engine.evaluation.screening.finding import Finding, Rule, ordered
 from storage.policy import Policy
 
@@ -37,7 +38,7 @@ _OUTSIDE = re.compile(
 _PYTHON = re.compile(
     r"^(PyRun_|PyImport_Import|PyImport_AddModule|PyImport_GetModule|Py_CompileString|PyEval_EvalCode|PySys_)"
 )
-_OPERATOR = re.compile(r"^_ZN2at4_ops(\d+)(\w+)$")
+_OPERATOR = re.compile(r"^_ZN2at4(_ops|cuda)(\d+)(\w+)$")
 _TABLES = (
     (_NUMERICAL, Rule.LIBRARY, "a numerical library; the kernel must compute itself"),
     (_STREAMS, Rule.STREAMS, "another stream; launch on the current one"),
@@ -72,12 +73,12 @@ def _finding(rule: Rule, what: str) -> Finding:
 
 
 def _operator(name: str) -> str | None:
-    """`matmul` of `at::_ops::matmul::call`, overload and all."""
+    """`matmul` of `at::_ops::matmul::call` and of `at::cuda::matmul`, overload and all."""
     match = _OPERATOR.match(name)
     if match is None:
         return None
-    rest = match[2]
-    return rest[: int(match[1])]
+    operator = match[3][: int(match[2])]
+    return None if match[1] == "cuda" and is_about_device(f"at::cuda::{operator}") else operator
 
 
 def _is_harmless(operator: str) -> bool:

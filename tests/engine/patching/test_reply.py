@@ -130,6 +130,15 @@ def test_of_edits_and_search_replace_blocks_the_later_ones_count() -> None:
     assert read_offer(blocks + fenced(json.dumps([EDIT]))).form == "edits"
 
 
+def test_a_whole_file_may_call_the_library_for_that_is_judged_by_the_tasks_policy() -> None:
+    top, forward = (
+        "import torch.nn.functional as F\nfrom ops import ext\n",
+        "class ModelNew:\n    def forward(self, x):\n",
+    )
+    source, mended = top + forward + "        return ext.act(x)\n", "        return ext.act(F.conv2d(x, x))\n"
+    assert mended in read_offer(f"```python\n{top}{forward}{mended}```").apply(source)
+
+
 def test_thoughts_are_no_answer_unless_there_is_no_other() -> None:
     draft, final = fenced(json.dumps([{**EDIT, "line_number": 1}])), fenced(json.dumps([EDIT]))
     assert answer_part("<think>\nno\n</think>\nyes").strip() == "yes"

@@ -138,6 +138,10 @@ CPP_EVASIONS = {
     "cublas": with_cpp("  cublasSgemm(h);\n"),
     "cublas header": with_cpp(top="#include <cublas_v2.h>"),
     "mkl header by has_include": with_cpp(top="#if __has_include(<mkl.h>)\n#  include <mkl.h>\n#endif"),
+    "operator of the device's namespace": with_cpp("  y = at::cuda::mm(x, y);\n"),
+    "method after one's own function of a device's name": with_cpp(
+        "  y = at::cuda::getTile(x).relu();\n", "namespace at::cuda { Tensor getTile(Tensor x) { return x; } }"
+    ),
     "auto variable": with_cpp("  auto z = x.contiguous(); y = z.sigmoid();\n"),
     "fresh tensor": with_cpp("  y = torch::empty_like(x).sigmoid_();\n"),
 }
@@ -224,6 +228,15 @@ HONEST = {
     "cpp parallel_for": with_cpp("  at::parallel_for(0, 8, 1, [&](int64_t a, int64_t b) {});\n"),
     "cpp pointers": with_cpp("  float* p = y.data_ptr<float>() + x.size(0); p[0] = *p * 2;\n"),
     "cpp stream": with_cpp("  auto s = at::cuda::getCurrentCUDAStream(); auto d = c10::cuda::CUDAGuard(x.device());\n"),
+    "cpp stream, taken apart": with_cpp(
+        """  cudaStream_t stream = at::cuda::getCurrentCUDAStream().stream();
+  auto of_device = at::cuda::getCurrentCUDAStream(x.get_device()).stream();
+  const auto id = at::cuda::getCurrentCUDAStream(x.device().index()).unwrap().id();
+  TORCH_CHECK(at::cuda::getCurrentCUDAStream().device_index() == at::cuda::current_device());
+  auto s = torch::cuda::getCurrentCUDAStream().stream(); int wide = at::cuda::warp_size();
+  int count = at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+"""
+    ),
     "cpp zeros and options": with_cpp(
         "  auto z = torch::zeros({4, 4}, x.options().dtype(torch::kFloat32)); auto e = at::empty({2}, x.options());\n"
     ),

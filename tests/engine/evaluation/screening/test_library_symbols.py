@@ -45,6 +45,10 @@ HONEST = [
     "_ZN2at4_ops12fill__Scalar4callEv",
     "_ZN2at3cpu21is_cpu_support_avx512Ev",
     "_ZN2at15get_num_threadsEv",
+    "_ZN2at4cuda26getCurrentDevicePropertiesEv",
+    "_ZN2at4cuda9warp_sizeEv",
+    "_ZN2at4cuda6detail23getDefaultCUDAGeneratorEa",
+    "_ZN3c104cuda20getCurrentCUDAStreamEa",
 ]
 
 
@@ -61,6 +65,8 @@ def test_what_honest_libraries_link_is_let_through() -> None:
         ("_ZN2at4_ops10mul_Tensor4callERKNS_6TensorES4_", Rule.LIBRARY),
         ("_ZN2at4_ops9fill_diagonal_4callEv", Rule.LIBRARY),
         ("_ZN2at3cpu2mmERKNS_6TensorES3_", Rule.LIBRARY),
+        ("_ZN2at4cuda2mmERKNS_6TensorES3_", Rule.LIBRARY),
+        ("_ZN2at4cuda4blas4gemmIfEEvccllldPKT_lS4_ldPS2_l", Rule.LIBRARY),
         ("_ZN2at6native7cpublas4gemmENS0_13TransposeTypeES2_lllfPKflS4_lfPfl", Rule.LIBRARY),
         ("_ZNK3c1010Dispatcher17findSchemaOrThrowEPKcS2_", Rule.LIBRARY),
         ("sgemm_", Rule.LIBRARY),
