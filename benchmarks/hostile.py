@@ -9,7 +9,6 @@ passed, outlasted its limit, or left something behind.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import statistics
 import tempfile
@@ -21,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import tasks
-from engine.evaluation import processes
+from engine.evaluation import lease, processes
 from engine.evaluation.limits import Limits, Times
-from engine.toolchains.cpu import CpuToolchain, lease_file
+from engine.toolchains.cpu import CpuToolchain, lease_files
 from storage.records import TimingResult, Verdict
 from tests.engine.evaluation import hostile
 from tests.engine.toolchains import kernels
@@ -106,7 +105,7 @@ class Surroundings:
             _names(Path("/dev/shm")),
             _names(Path(tempfile.gettempdir())),
             _available_gib(),
-            _is_free(lease_file()),
+            _is_free(),
         )
 
     def worse(self, before: Surroundings) -> list[str]:
@@ -137,15 +136,9 @@ def _available_gib() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) / 2**20
 
 
-def _is_free(path: Path) -> bool:
-    if not path.exists():
-        return True
-    with path.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+def _is_free() -> bool:
+    with lease.held_if_free(*lease_files()) as is_free:
+        return is_free
 
 
 def _honest(toolchain: CpuToolchain, task: tasks.Task, tally: Tally) -> None:

@@ -206,7 +206,7 @@ def remeasure_kernels(options: Namespace) -> int:
     _leave_name(folder)
     toolchain = _toolchain(request.toolchain, folder.scratch)
     try:
-        return sharing.remeasure(folder, request, toolchain, toolchain.lease_file, as_json=options.json)
+        return sharing.remeasure(folder, request, toolchain, toolchain.lease_files, as_json=options.json)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)

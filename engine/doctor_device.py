@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
+from engine.errors import ToolchainError
+from engine.evaluation import lease
 from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import command, devices, nsight
 from engine.profiling.device.devices import Device
 from engine.toolchains.host.checks import Checked
-from storage.folder import home
 
 INSTALL_DRIVER = "for kernels on a GPU: a machine with an NVIDIA GPU of compute capability 8.0 or later, and its driver"
 INSTALL_NVCC = "install the CUDA toolkit 12.8 or later and put nvcc on PATH (or set CUDA_HOME)"
@@ -35,23 +34,30 @@ TOLD_S = 20.0
 def checks() -> list[Checked]:
     """Every line; all are optional, for the cpu toolchain needs none of them."""
     here, ncu = devices.found(), command.find_ncu()
-    return [*gpus(here), _compiler(), _profiler(ncu), _counters(here, ncu), *map(_tool, TOOLS)]
+    try:
+        seen, why = devices.visible(), ""
+    except ToolchainError as error:
+        seen, why = [], str(error)
+    return [*gpus(here, seen, why), _compiler(), _profiler(ncu), _counters(seen, ncu), *map(_tool, TOOLS)]
 
 
-def gpus(here: list[Device]) -> list[Checked]:
-    """One line per GPU with its driver."""
+def gpus(here: Sequence[Device], seen: Sequence[Device], why: str = "") -> list[Checked]:
+    """One line per GPU with its driver. `seen` are those that a process started here uses; `why` there are none."""
     if not here:
         return [Checked("GPU", False, "none answers nvidia-smi; optional", INSTALL_DRIVER)]
-    seen = devices.visible(here, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    return [
-        Checked(
-            f"GPU {one.index}",
-            one in seen,
-            f"{one.name}, {one.memory_mib / 1024:.0f} GiB, compute capability {one.capability}, driver {one.driver}",
-            "" if one in seen else "CUDA_VISIBLE_DEVICES hides it",
-        )
+    names, known = {one.uuid for one in seen}, {one.uuid for one in here}
+    parts = [one for one in seen if one.uuid not in known]
+    hidden = why or f"CUDA_VISIBLE_DEVICES hides it{', or it is divided into the parts below' if parts else ''}"
+    whole = [
+        Checked(f"GPU {one.index}", one.uuid in names, _described(one), "" if one.uuid in names else hidden)
         for one in here
     ]
+    return [*whole, *(Checked(f"GPU part {one.index}", True, _described(one), "") for one in parts)]
+
+
+def _described(one: Device) -> str:
+    size = f"{one.memory_mib / 1024:.0f} GiB"
+    return f"{one.name}, {size}, compute capability {one.capability}, driver {one.driver}"
 
 
 def counted(done: Done) -> Checked:
@@ -61,25 +67,6 @@ def counted(done: Done) -> Checked:
         return Checked("GPU counters", True, "allowed: a trial kernel was counted", "")
     remedy = nsight.ALLOW_COUNTERS if nsight.REFUSED in reason else "run `ncu` by hand on a small program to see why"
     return Checked("GPU counters", False, f"{reason}; optional", remedy)
-
-
-@contextmanager
-def undisturbing(leases: Path) -> Iterator[bool]:
-    """Hold every lease on a GPU while something is tried; False, at once, where another process has one."""
-    files = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in leases.glob("cuda*.lock")]
-    try:
-        yield all(map(_is_taken, files))
-    finally:
-        for file in files:
-            os.close(file)
-
-
-def _is_taken(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _compiler() -> Checked:
@@ -101,14 +88,14 @@ def _profiler(ncu: str | None) -> Checked:
     return Checked("Nsight Compute", told is not None, f"{ncu} {told[1] if told else ''}", "" if told else INSTALL_NCU)
 
 
-def _counters(here: list[Device], ncu: str | None) -> Checked:
+def _counters(seen: Sequence[Device], ncu: str | None) -> Checked:
     """Really profile one launch: what a setting promises is not what a container allows."""
-    if not here or ncu is None:
-        missing = "GPU" if not here else "profiler"
+    if not seen or ncu is None:
+        missing = "GPU" if not seen else "profiler"
         return Checked("GPU counters", False, f"not tried: no {missing} here; optional", "")
     program = [sys.executable, "-c", PROBE]
     words = [ncu, "--clock-control", "none", "--launch-count", "1", "--metrics", "dram__bytes_read.sum", *program]
-    with undisturbing(home() / "leases") as is_free:
+    with lease.held_if_free(*lease.of_host(seen[0].lease)) as is_free:
         if not is_free:
             return Checked("GPU counters", False, "not tried: a run is timing on the GPU right now; optional", "")
         return counted(_told(words, PROBE_S))

@@ -11,7 +11,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from engine.errors import EngineError
 from engine.evaluation import lease
@@ -96,10 +95,10 @@ class Measuring:
         self,
         request: RemeasureRequest,
         toolchain: Toolchain,
-        lease_file: Path,
+        lease_files: lease.Files,
         listen: Callable[[RemeasureProgress], None],
     ) -> None:
-        self._request, self._toolchain, self._lease_file, self._listen = request, toolchain, lease_file, listen
+        self._request, self._toolchain, self._lease_files, self._listen = request, toolchain, lease_files, listen
         self._rounds: tuple[Round, ...] = ()
 
     def run(self) -> RemeasureProgress:
@@ -147,7 +146,7 @@ class Measuring:
         name = self._names()[which]
         where = f"{name}, round {number + 1} of {self._request.rounds}"
         self._tell(RemeasureState.WAITING, where)
-        with lease.hold(self._lease_file):  # only to say truly whether it waits; the toolchain takes the lease itself
+        with lease.hold(*self._lease_files):  # only to say truly whether it waits; the toolchain takes the lease itself
             pass
         self._tell(RemeasureState.MEASURING, where)
         result = self._toolchain.time(task, source)

@@ -30,6 +30,7 @@ examples:
 environment:
   TILEWRIGHT_HOME   where runs are kept (default ~/.tilewright)
   TILEWRIGHT_ISOLATION=full           judge only behind every wall
+  TILEWRIGHT_LEASES                   folder of the locks on devices, for containers that share one (default /run/lock)
   TILEWRIGHT_CUTLASS_INCLUDE          folder with the CuTe headers (default: those that pip installs)
   TILEWRIGHT_COMPILED_BASELINE=off    do not time torch.compile once per run
   TILEWRIGHT_TIMING_SECONDS=2         sample each kernel's time for so long (default 8); less is quicker and noisier

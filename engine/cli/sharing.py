@@ -71,7 +71,7 @@ def prepare_remeasurement(options: Namespace) -> tuple[RunFolder, RemeasureReque
 
 
 def remeasure(
-    folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, lease_file: Path, *, as_json: bool
+    folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, lease_files: tuple[Path, ...], *, as_json: bool
 ) -> int:
     """Measure until the end, writing down and printing how far it is. The caller holds the folder's lock."""
 
@@ -81,7 +81,7 @@ def remeasure(
             about = f": {printable(progress.message)}" if progress.message else ""
             print(f"{progress.state}{about}", flush=True)
 
-    ended = Measuring(request, toolchain, lease_file, listen).run()
+    ended = Measuring(request, toolchain, lease_files, listen).run()
     if as_json:
         ratio = ended.ratio
         found = [ratio.value, ratio.low, ratio.high] if ratio else None

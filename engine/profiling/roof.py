@@ -39,7 +39,7 @@ class Roof:
         return max(self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1])
 
 
-def measured(here: Installation, cache: Path, lease_file: Path, *, again: bool = False) -> Roof:
+def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again: bool = False) -> Roof:
     """This machine's roof from the cache; measured now, alone, if there is none yet or when asked to look again.
 
     Raises:
@@ -50,7 +50,7 @@ def measured(here: Installation, cache: Path, lease_file: Path, *, again: bool =
     file = cache / f"machine-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or again:
-        with lease.hold(lease_file):
+        with lease.hold(*lease_files):
             quiet.wait()
             roof = _highest(_measure(here, threads), known_roof)
         cache.mkdir(parents=True, exist_ok=True)

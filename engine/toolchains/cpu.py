@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from engine.toolchains.judged import JudgedToolchain
 from storage.folder import home
 from storage.records import HardwareLimit, ProfileResult
 
-__all__ = ["CpuToolchain", "cache_folder", "checks", "lease_file"]
+__all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]
 
 
 class CpuToolchain(JudgedToolchain):
@@ -47,12 +48,12 @@ class CpuToolchain(JudgedToolchain):
         return cache_folder()
 
     @property
-    def lease_file(self) -> Path:
+    def lease_files(self) -> lease.Files:
         """Held while timing or profiling."""
-        return lease_file()
+        return lease_files()
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        roof = measured(self.here, cache_folder(), lease_file(), again=again)
+        roof = measured(self.here, cache_folder(), lease_files(), again=again)
         needs = self._ask("describe", task, "")
         size = int(needs["min_bytes"])
         limit = HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
@@ -66,8 +67,8 @@ class CpuToolchain(JudgedToolchain):
             ProfileUnavailable: the candidate does not run.
         """
         started = time.monotonic()
-        roof = measured(self.here, cache_folder(), lease_file())
-        with lease.hold(lease_file()):
+        roof = measured(self.here, cache_folder(), lease_files())
+        with lease.hold(*lease_files()):
             plain = self._ask("measure", task, source)
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")
@@ -81,6 +82,6 @@ def cache_folder() -> Path:
     return home() / "cache" / "cpu"
 
 
-def lease_file() -> Path:
-    """Held while timing or profiling: one such job at a time per machine."""
-    return home() / "leases" / "cpu.lock"
+def lease_files() -> lease.Files:
+    """One per processor that this process may use: jobs on sets that overlap take turns, others do not wait."""
+    return lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import stat
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,14 +11,14 @@ from pathlib import Path
 from engine.errors import ProfileUnavailable, ToolchainError
 from engine.evaluation import lease
 from engine.evaluation.limits import Limits, Times, times_here
-from engine.profiling.device import ceilings
+from engine.profiling.device import ceilings, devices
 from engine.profiling.device.ceilings import DeviceCeilings
+from engine.profiling.device.devices import Device
 from engine.tasks import Task
 from engine.toolchains.device import gate, installation
 from engine.toolchains.device.installation import DeviceInstallation
 from engine.toolchains.judged import AMPLE, JudgedToolchain
 from storage import codec
-from storage.folder import home
 from storage.records import CheckResult, HardwareLimit, ProfileResult, Verdict
 
 DEVICES = Path("/dev")
@@ -47,7 +46,16 @@ class CudaToolchain(JudgedToolchain):
         Raises:
             ToolchainError: something is missing.
         """
-        return installation.find()
+        return installation.find(installation.arch_of(self.gpu.capability))
+
+    @functools.cached_property
+    def gpu(self) -> Device:
+        """The first visible device, asked for once.
+
+        Raises:
+            ToolchainError: there is none, or the driver does not tell.
+        """
+        return devices.first()
 
     @functools.cached_property
     def device_files(self) -> tuple[str, ...]:
@@ -66,20 +74,18 @@ class CudaToolchain(JudgedToolchain):
         """Libraries, precompiled headers and measurements of the device; safe to delete."""
         return gate.cache_folder()
 
-    @property
-    def lease_file(self) -> Path:
-        """One per set of visible devices."""
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        name = f"cuda.{hashlib.sha256(visible.encode()).hexdigest()[:8]}" if visible else "cuda"
-        return home() / "leases" / f"{name}.lock"
+    @functools.cached_property
+    def lease_files(self) -> lease.Files:
+        """The device's own, under whatever name and by whomever it was chosen."""
+        return lease.of_host(self.gpu.lease)
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference; of a wrong or crashing kernel the sanitizer's findings are added."""
-        with lease.hold(self.lease_file):  # a check keeps the device busy, and another run may be timing
+        with lease.hold(*self.lease_files):  # a check keeps the device busy, and another run may be timing
             result = super().check(task, source)
         if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.here.sanitizer:
             return result
-        with lease.hold(self.lease_file):
+        with lease.hold(*self.lease_files):
             found = str(self._ask("sanitize", task, source, details={"sanitizer": self.here.sanitizer})["found"])
         if not found:
             return result
@@ -99,7 +105,7 @@ class CudaToolchain(JudgedToolchain):
             "cache": str(self.cache),
             "ncu": self.here.ncu,
         }
-        with lease.hold(self.lease_file):
+        with lease.hold(*self.lease_files):
             plain = self._ask("profile", task, source, details=details)
         if "failure" in plain:
             raise ProfileUnavailable(str(plain["failure"]))
@@ -108,7 +114,7 @@ class CudaToolchain(JudgedToolchain):
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         rates = self._ceilings(again=again)
-        with lease.hold(self.lease_file):
+        with lease.hold(*self.lease_files):
             needs = self._ask("describe", task, "")
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
@@ -118,7 +124,7 @@ class CudaToolchain(JudgedToolchain):
         return limit
 
     def _ceilings(self, *, again: bool) -> DeviceCeilings:
-        return ceilings.measured(self.here.nvcc, self.cache, self.lease_file, again=again)
+        return ceilings.measured(self.gpu, self.here.nvcc, self.cache, self.lease_files, again=again)
 
 
 def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:

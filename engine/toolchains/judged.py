@@ -60,8 +60,8 @@ class JudgedToolchain(ABC):
 
     @property
     @abstractmethod
-    def lease_file(self) -> Path:
-        """Held while timing or profiling: one such job at a time per device."""
+    def lease_files(self) -> lease.Files:
+        """Held while timing or profiling: one such job at a time per device of the host."""
 
     @property
     @abstractmethod
@@ -122,7 +122,7 @@ class JudgedToolchain(ABC):
             raise BaselineUnavailable(f"switched off by {SWITCH}")
         times = replace(self._times, call_s=self._times.reference_s)
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
-        with lease.hold(self.lease_file):
+        with lease.hold(*self.lease_files):
             plain = self._ask("time", task, compiled.source(task.source), times=asdict(times), limits=asdict(limits))
         if "verdict" in plain:
             raise BaselineUnavailable(str(plain["message"]))
@@ -139,7 +139,7 @@ class JudgedToolchain(ABC):
 
     def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
-        with lease.hold(self.lease_file) as waited_s:
+        with lease.hold(*self.lease_files) as waited_s:
             plain = self._ask("time", task, source)
         if "verdict" in plain:
             failed: CheckResult = codec.from_plain(CheckResult, plain)

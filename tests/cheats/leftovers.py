@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from engine.toolchains.cpu import lease_file
+from engine.evaluation import lease
+from engine.toolchains.cpu import lease_files
 
 MARK = "tilewright-cheat"
 SECRET = Path("/tmp/tilewright-cheat-secret.h")
@@ -39,7 +39,7 @@ def of(scratch: Path, before: set[int]) -> Iterator[str]:
             if path != SECRET:
                 path.unlink()
                 yield str(path)
-    if _is_held(lease_file()):
+    if _is_held():
         yield "the lease"
 
 
@@ -58,15 +58,12 @@ def _parent(entry: Path) -> int:
     return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
 
 
-def _is_held(path: Path) -> bool:
+def _is_held() -> bool:
     """Held for good: others who measure on this machine hold it for moments."""
-    if not path.exists():
-        return False
     deadline = time.monotonic() + LEASE_S
-    with path.open() as file:
-        while time.monotonic() < deadline:
-            with suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    while time.monotonic() < deadline:
+        with lease.held_if_free(*lease_files()) as is_free:
+            if is_free:
                 return False
-            time.sleep(0.02)
+        time.sleep(0.02)
     return True

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluation import lease
-from engine.toolchains.cpu import lease_file
+from engine.toolchains.cpu import lease_files
 from tests.cheats import declaration, leftovers
 from tests.cheats.declaration import Declaration
 from tests.cheats.running import Mode, Outcome, complaints
@@ -38,6 +38,7 @@ def declared(tmp_path: Path) -> Declaration:
 @pytest.fixture
 def lonely_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(tmp_path / "leases"))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return scratch
@@ -112,7 +113,7 @@ def test_files_and_a_held_lease_are_found(lonely_home: Path, tmp_path: Path, mon
     stray = tmp_path / "outside" / "tilewright-cheat-of-the-test"
     stray.parent.mkdir()
     stray.write_text("")
-    with lease.hold(lease_file()):
+    with lease.hold(*lease_files()):
         left = list(leftovers.of(lonely_home, set()))
     assert left == [f"{lonely_home}/forgotten in scratch", str(stray), "the lease"]
     assert not stray.exists()

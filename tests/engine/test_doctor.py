@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from engine import doctor, doctor_device, supervisor
-from engine.evaluation import lease
 from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import devices
 from tests.engine.profiling.sessions import REFUSAL, recorded
@@ -21,24 +20,25 @@ TOLD = (
 def test_a_gpu_is_told_with_driver_and_capability() -> None:
     here = devices.parsed(TOLD)
     assert [one.architecture for one in here] == ["sm_90", "sm_90"]
-    first = doctor_device.gpus(here)[0]
+    first = doctor_device.gpus(here, here)[0]
     assert first.is_ok
     assert "NVIDIA H200, 140 GiB, compute capability 9.0, driver 580.159.04" in first.detail
 
 
-def test_a_hidden_gpu_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1c")
-    told = doctor_device.gpus(devices.parsed(TOLD))
+def test_a_hidden_gpu_is_told_apart() -> None:
+    here = devices.parsed(TOLD)
+    told = doctor_device.gpus(here, here[1:])
     assert [one.is_ok for one in told] == [False, True]
     assert "CUDA_VISIBLE_DEVICES" in told[0].remedy
+    assert doctor_device.gpus(here, [], "the driver is too old")[0].remedy == "the driver is too old"
 
 
-def test_the_visible_devices_end_at_the_first_unknown_name() -> None:
+def test_the_parts_of_a_divided_gpu_are_told() -> None:
     here = devices.parsed(TOLD)
-    assert [one.index for one in devices.visible(here, "1,0")] == [1, 0]
-    assert [one.index for one in devices.visible(here, "1,7,0")] == [1]
-    assert devices.visible(here, "") == []
-    assert devices.visible(here, None) == here
+    part = replace(here[0], name="NVIDIA H200 MIG 1g.18gb", uuid="part")
+    whole, _, last = doctor_device.gpus(here, [part])
+    assert (whole.is_ok, last.is_ok, last.name) == (False, True, "GPU part 0")
+    assert "divided" in whole.remedy
 
 
 def test_refused_counters_come_with_the_way_to_allow_them() -> None:
@@ -51,15 +51,6 @@ def test_refused_counters_come_with_the_way_to_allow_them() -> None:
     hung = doctor_device.counted(Done(-9, "", is_timeout=True))
     assert "did not end" in hung.detail
     assert not hung.is_ok
-
-
-def test_the_trial_of_the_profiler_keeps_away_from_a_timing(tmp_path: Path) -> None:
-    with doctor_device.undisturbing(tmp_path) as is_free:
-        assert is_free
-    with lease.hold(tmp_path / "cuda.lock"), doctor_device.undisturbing(tmp_path) as is_free:
-        assert not is_free
-    with doctor_device.undisturbing(tmp_path) as is_free:
-        assert is_free
 
 
 def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> None:

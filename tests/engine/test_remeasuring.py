@@ -46,7 +46,7 @@ def measured(home: Path, toolchain: Turns) -> tuple[RemeasureProgress, list[Reme
     write_run(home / "runs", "old")
     request = remeasuring.request_of(("old", "c007"), ("old", "5"))
     told: list[RemeasureProgress] = []
-    ended = Measuring(request, toolchain, home / "lease", told.append).run()  # type: ignore[arg-type]
+    ended = Measuring(request, toolchain, (home / "lease",), told.append).run()  # type: ignore[arg-type]
     return ended, told
 
 

@@ -20,7 +20,6 @@ from typing import Any
 
 from engine.errors import ToolchainError
 from engine.evaluation import lease
-from engine.profiling.device import devices
 from engine.profiling.device.devices import Device
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
@@ -73,20 +72,25 @@ class DeviceCeilings:
 
 
 def measured(
-    nvcc: str, cache: Path, lease_file: Path, *, python: str = sys.executable, again: bool = False
+    device: Device,
+    nvcc: str,
+    cache: Path,
+    lease_files: lease.Files,
+    *,
+    python: str = sys.executable,
+    again: bool = False,
 ) -> DeviceCeilings:
-    """The first visible device's ceilings from the cache; measured now, alone, if there are none or when asked again.
+    """A device's ceilings from the cache; measured now, alone, if there are none or when asked again.
 
     Raises:
-        ToolchainError: there is no device, or measuring fails.
+        ToolchainError: measuring fails.
     """
-    device = devices.first()
     known = [device.uuid, device.driver, SOURCE.read_text()]
     file = cache / f"device-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
     old = read(file)
     if old is not None and not again:
         return old
-    with lease.hold(lease_file):
+    with lease.hold(*lease_files):
         found = highest(_measure(device, nvcc, python), old)
     cache.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")

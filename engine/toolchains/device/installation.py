@@ -14,13 +14,14 @@ from importlib import metadata, util
 from pathlib import Path
 
 from engine.errors import ToolchainError
+from engine.profiling.device import devices
 from engine.toolchains.host import installation as host
 
 INSTALL_NVCC = (
     "install the CUDA toolkit (nvcc 12.8 or later) and set CUDA_HOME, or: pip install 'nvidia-cuda-nvcc==13.0.*' "
     "'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*'"
 )
-NO_DEVICE = "no NVIDIA device answers nvidia-smi; name an architecture (--arch sm_90a) to compile without one"
+NO_DEVICE = "name an architecture (--arch sm_90a) to compile without a device"
 SPECIFIC = {"9.0": "sm_90a", "10.0": "sm_100a", "10.3": "sm_103a", "12.0": "sm_120a"}  # wgmma, TMA and their kin
 
 
@@ -118,18 +119,20 @@ def find_cudart(nvcc: Path) -> Path:
 
 
 def device_arch() -> str:
-    """What the first device is, as nvcc calls it, with the instructions that only it has.
+    """What the first visible device is, as nvcc calls it.
 
     Raises:
         ToolchainError: there is no device.
     """
     try:
-        told = _told(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]).split()
+        return arch_of(devices.first().capability)
     except ToolchainError as error:
-        raise ToolchainError(NO_DEVICE) from error
-    if not told or not re.fullmatch(r"\d+\.\d", told[0]):
-        raise ToolchainError(NO_DEVICE)
-    return SPECIFIC.get(told[0], "sm_" + told[0].replace(".", ""))
+        raise ToolchainError(f"{error}; {NO_DEVICE}") from error
+
+
+def arch_of(capability: str) -> str:
+    """A compute capability as nvcc calls it, with the instructions that only such a device has."""
+    return SPECIFIC.get(capability, "sm_" + capability.replace(".", ""))
 
 
 def find_tool(name: str, nvcc: Path) -> str:
