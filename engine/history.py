@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from engine.attempt import Attempt as Attempt
 from engine.attendance import Attendance
@@ -23,6 +24,7 @@ from storage.records import (
     RunSettings,
     RunState,
     StepKind,
+    Verdict,
     is_improvement,
 )
 
@@ -35,7 +37,8 @@ class History:
     """The fold. `generations_used` and `current_id` speak of the depth being worked on.
 
     `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
-    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `open_call`
+    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `best_id` is
+    the fastest correct kernel of the whole run, whether or not its depth accepted it; of equals the first. `open_call`
     was sent and has not ended; `cut_offs` counts replies to one call that ended at the output limit; `counted`: the
     characters and tokens of prompts by model, where the endpoint counted. `depth_base` is what the depth
     being worked on started from, None until it has; `redo` is a step that a person wants done again.
@@ -98,7 +101,7 @@ class History:
 
     @property
     def best(self) -> Attempt | None:
-        """The incumbent."""
+        """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
         return self.attempts[self.best_id] if self.best_id else None
 
     def beats(self, candidate_id: str, other_id: str | None) -> bool:
@@ -153,10 +156,13 @@ class History:
                 self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
             case ev.Compiled(candidate_id=name, result=compiled):
                 self._update(name, compiled=compiled)
+                self._rank(name)
             case ev.Checked(candidate_id=name, result=checked):
                 self._update(name, checked=checked)
+                self._rank(name)
             case ev.Timed(candidate_id=name, result=timed):
                 self._update(name, timed=timed)
+                self._rank(name)
             case ev.Profiled(candidate_id=name, result=profiled):
                 self._update(name, profiled=profiled, is_profile_tried=True)
             case ev.ProfileFailed(candidate_id=name):
@@ -166,6 +172,12 @@ class History:
 
     def _update(self, name: str, **known: object) -> None:
         self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
+
+    def _rank(self, name: str) -> None:
+        """The best after news of one kernel; where the best itself has news, all are looked at again."""
+        rivals = self.attempts.values() if name == self.best_id else filter(None, (self.best, self.attempts[name]))
+        ranked = [(a.timed.speedup, a.candidate_id) for a in rivals if a.timed and a.verdict is Verdict.PASSED]
+        self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         self.in_flight = event
@@ -216,7 +228,6 @@ class History:
         self.fruitless += 1
         if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
             self.line.append(event.candidate_id)
-            self.best_id = event.candidate_id if event.is_best else self.best_id
             if self.beats(event.candidate_id, self.line_best_id):
                 self.line_best_id, self.fruitless = event.candidate_id, 0
 

@@ -113,7 +113,6 @@ def settle(bench: Bench, move: Settle) -> None:
     """End a depth: its kernel is accepted, or the base stays."""
     history = bench.history
     accepted = move.outcome is DepthOutcome.ACCEPTED and move.candidate_id is not None
-    is_best = accepted and history.beats(move.candidate_id or "", history.best_id)
     bench.emit(
         ev.DepthFinished(
             step=history.steps_finished,
@@ -122,7 +121,7 @@ def settle(bench: Bench, move: Settle) -> None:
             candidate_id=move.candidate_id,
             base_id=move.base_id,
             is_profile_exposed=history.is_exposed,
-            is_best=is_best,
+            is_best=accepted and move.candidate_id == history.best_id,
             reason=move.reason,
         )
     )

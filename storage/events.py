@@ -321,7 +321,11 @@ class ProfileFailed:
 
 @dataclass(frozen=True, slots=True)
 class DepthFinished:
-    """A depth ended. When given up, `candidate_id` is the last attempt (or None) and the base stays."""
+    """A depth ended. When given up, `candidate_id` is the last attempt (or None) and the base stays.
+
+    `is_best`: the accepted kernel is the fastest of the run so far. Readers work out the best from the timings instead,
+    since older engines wrote it only for a gain beyond the noise.
+    """
 
     step: int
     depth: int
@@ -385,7 +389,10 @@ class BudgetChanged:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """Final event of an engine's work: FINISHED, STOPPED or FAILED. A resume may follow it."""
+    """Final event of an engine's work: FINISHED, STOPPED or FAILED. A resume may follow it.
+
+    `best_id` is the fastest correct kernel; as for `is_best` of a depth, readers work it out from the timings.
+    """
 
     state: RunState
     reason: str

@@ -9,6 +9,15 @@ SESSION_NOISE = 0.05
 """How far two sessions differ beyond what the pairs inside each show: processes, memory, threads lie elsewhere."""
 
 
+KNOWN = 0.5
+"""Relative noise up to which a speed-up is told: beyond it the 95 % interval is wider than the figure itself."""
+
+
+def is_known(noise: float) -> bool:
+    """Whether a speed-up with this relative noise says anything."""
+    return noise <= KNOWN
+
+
 @dataclass(frozen=True, slots=True)
 class Relative:
     """A ratio of two speed-ups over the same baseline, which cancels out.

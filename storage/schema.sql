@@ -3,7 +3,7 @@
 -- `seq` is the line's number in its journal, `time` its time in seconds since the epoch. No keys and no indexes: byte
 -- offsets make reading exact. Mappings are JSON text.
 --
--- Version 2. The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals:
+-- Version 3. The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals:
 -- raise the version when projection.py writes something else into the same columns.
 
 CREATE TABLE runs (
@@ -20,7 +20,7 @@ CREATE TABLE events (run_id VARCHAR, seq BIGINT, time DOUBLE, kind VARCHAR, json
 -- state: a RunState. is_final marks RunEnded, is_start marks RunStarted.
 CREATE TABLE states (
     run_id VARCHAR, seq BIGINT, time DOUBLE, state VARCHAR, reason VARCHAR, is_start BOOLEAN, is_final BOOLEAN,
-    best_id VARCHAR, error_blob VARCHAR
+    error_blob VARCHAR
 );
 
 -- phase: started, finished, resumed (an engine began: it goes on with the step in flight) or ended (no engine works on).
@@ -130,7 +130,7 @@ CREATE TABLE call_failures (
 
 CREATE TABLE depths (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, outcome VARCHAR, candidate_id VARCHAR,
-    base_id VARCHAR, is_profile_exposed BOOLEAN, is_best BOOLEAN, reason VARCHAR
+    base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR
 );
 
 -- phase: asked (a line of commands.jsonl, where seq counts its lines), acknowledged, effective or refused (the journal).
@@ -197,14 +197,26 @@ UNION ALL
 SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent kept', 'flagged', unnest(flags), NULL, NULL
 FROM candidates;
 
--- The best correct candidate, as the engine settled it.
+-- By more than the noise of both measurements and of two sessions: storage.relative.between_sessions in SQL.
+CREATE MACRO is_faster(speedup, noise, other, other_noise) AS
+    speedup / other > 1 + sqrt(noise * noise + other_noise * other_noise + 0.05 * 0.05);
+
+-- Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
+-- best until the next. Worked out from the timings alone, as History.best_id is.
+CREATE VIEW records AS
+SELECT * FROM timings
+QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id ORDER BY seq
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0);
+
 CREATE VIEW incumbents AS
-SELECT run_id, arg_max(candidate_id, seq) AS candidate_id
-FROM (
-    SELECT run_id, seq, candidate_id FROM depths WHERE is_best AND candidate_id IS NOT NULL
-    UNION ALL
-    SELECT run_id, seq, best_id FROM states WHERE is_final AND best_id IS NOT NULL
-) GROUP BY run_id;
+SELECT run_id, arg_max(candidate_id, seq) AS candidate_id, max(speedup) AS speedup, arg_max(noise, seq) AS noise
+FROM records GROUP BY run_id;
+
+-- Correct and timed kernels beside the best of their run. is_tied: the best is not faster beyond the noise.
+CREATE VIEW ranked AS
+SELECT t.*, t.candidate_id = b.candidate_id AS is_best, t.candidate_id <> b.candidate_id
+    AND NOT is_faster(b.speedup, b.noise, t.speedup, t.noise) AS is_tied
+FROM timings t JOIN incumbents b ON b.run_id = t.run_id;
 
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id,
@@ -214,7 +226,8 @@ SELECT c.run_id, c.seq, c.step, c.candidate_id,
     c.summary, d.lines_added, d.lines_removed,
     EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id
             AND x.outcome = 'accepted') AS is_accepted,
-    i.candidate_id IS NOT NULL AS is_best,
+    c.seq > coalesce(s.settled_seq, 0) AS is_pending,
+    coalesce(t.is_best, FALSE) AS is_best, coalesce(t.is_tied, FALSE) AS is_tied,
     EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = c.run_id AND m.step = c.step
             AND m.is_profile_exposed) AS is_profile_exposed,
     c.time AS created_at, c.source_blob, d.diff_blob,
@@ -222,8 +235,8 @@ SELECT c.run_id, c.seq, c.step, c.candidate_id,
 FROM candidates c
 LEFT JOIN diffs d ON d.run_id = c.run_id AND d.seq = c.seq
 LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
-LEFT JOIN timings t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
-LEFT JOIN incumbents i ON i.run_id = c.run_id AND i.candidate_id = c.candidate_id;
+LEFT JOIN ranked t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
+LEFT JOIN (SELECT run_id, max(seq) AS settled_seq FROM depths GROUP BY run_id) s ON s.run_id = c.run_id;
 
 -- Every attempt of a run, those whose edits could not be applied included.
 CREATE VIEW iterations AS

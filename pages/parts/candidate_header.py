@@ -12,6 +12,7 @@ from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow,
 from storage.records import HardwareLimit, Verdict
 from storage.relative import Relative
 
+TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
@@ -30,7 +31,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         badges(candidate)
         _flags(run, candidate)
         st.caption(
-            f"`{candidate.candidate_id}` · depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+            f"depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
             width="content",
         )
         st.space("stretch")
@@ -49,7 +50,7 @@ def _imported(run: RunRow, candidate: CandidateRow) -> None:
     parts = [f"status {told.status}" if told.status else "", _elsewhere(told)]
     taken = "Taken over" if run.forked_run else "Imported"
     st.caption(
-        f":material/move_to_inbox: {taken} from {wording.plain(told.file)}; recorded there, not measured here: "
+        f":material/move_to_inbox: {taken} from {wording.plain(told.file)}. Recorded there, not measured here: "
         + (wording.plain(", ".join(part for part in parts if part)) or "nothing")
     )
 
@@ -62,7 +63,7 @@ def _elsewhere(told: ImportRow) -> str:
 
 
 def badges(candidate: CandidateRow) -> None:
-    """Verdict and standing, each with its icon."""
+    """Verdict, rank and what its depth made of it, each with its icon."""
     if candidate.verdict is None:
         st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
     else:
@@ -70,8 +71,11 @@ def badges(candidate: CandidateRow) -> None:
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
     if candidate.is_best:
         st.badge("best", color="green", icon=":material/star:")
-    elif candidate.is_accepted:
-        st.badge("kept", color="blue")
+    elif candidate.is_tied:
+        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=TIED)
+    if candidate.verdict is Verdict.PASSED and not candidate.is_best:
+        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending)
+        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted else "gray")
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 
@@ -83,7 +87,7 @@ def _flags(run: RunRow, candidate: CandidateRow) -> None:
     if count:
         st.button(
             f":orange-badge[:material/flag: {count} flagged]", key="flagged", type="tertiary",
-            help="a person should look at this: opens Trust", on_click=_open_trust, width="content",
+            help="needs a look: open Trust", on_click=_open_trust, width="content",
         )  # fmt: skip
 
 
@@ -112,7 +116,7 @@ def _family(run: RunRow, candidate: CandidateRow) -> None:
         return
     numbers = {a.candidate_id: a.number for a in kernels.attempts(run.run_id)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        family = [("made from", candidate.parent_id), *(("led to", child) for child in candidate.children[:6])]
+        family = [("made from", candidate.parent_id), *(("parent of", child) for child in candidate.children[:6])]
         for relation, other in family:
             if other in numbers:
                 target = {"run": run.run_id, "candidate": other}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pages.parts import table, wording
 from pages.parts.compare_rows import Compared
+from storage import relative
 from storage.queries import ConditionsRow
 
 COLUMNS = [
@@ -61,8 +62,11 @@ def exposure(known: ConditionsRow) -> str:
 
 def second(run: Compared) -> str:
     """The best kernel over the further baseline, as far as both are known."""
-    best, other = run.run.best_speedup, run.conditions.second_speedup
-    return wording.speedup(best / other) if best and other else wording.NONE
+    row, known = run.run, run.conditions
+    if not row.best_speedup or not known.second_speedup:
+        return wording.NONE
+    found = relative.over(row.best_speedup, row.best_noise or 0.0, known.second_speedup, known.second_noise or 0.0)
+    return wording.speedup(found.speedup, found.noise)
 
 
 def _best(run: Compared) -> table.Cell:

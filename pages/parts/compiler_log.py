@@ -17,13 +17,13 @@ def draw(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> Non
     if not (evaluation.diagnostics or evaluation.remarks or evaluation.log_blob):
         return
     is_refused = evaluation.compile_verdict is Verdict.REFUSED
-    st.markdown("## Refused, in the words that the model is told" if is_refused else "## Compiler")
+    st.markdown("## Refused (message shown to the model)" if is_refused else "## Compiler")
     if evaluation.diagnostics:
         _message(run_id, candidate, evaluation.diagnostics)
     if evaluation.remarks:
         st.markdown("\n".join(f"- {wording.plain(remark)}" for remark in evaluation.remarks))
     if evaluation.log_blob:
-        log = st.expander("Whole build log", key=f"log:{candidate.candidate_id}", on_change="rerun")
+        log = st.expander("Full build log", key=f"log:{candidate.candidate_id}", on_change="rerun")
         if log.open:
             with log:
                 _whole(run_id, candidate, evaluation.log_blob)

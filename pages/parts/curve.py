@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow,
 
 COARSE = [2.0**k for k in range(-10, 15)]
 FINE = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0]
+NAME_WIDTH = 0.3  # of the chart's: what a line's name takes up of a narrow one
 MANY = 300  # points beyond which their noise is left to the hover
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
 
@@ -45,16 +46,22 @@ def figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
         traces.band(rows.beam),
         *traces.branches(rows.points),
         traces.best_so_far(rows.rises),
-        _without_noise(rows, traces.kernels("kept", [p for p in rows.points if p.is_accepted], "circle", "@blue-color",
-                                            size)),
-        _without_noise(rows, traces.kernels("correct, not kept", [p for p in rows.points if not p.is_accepted],
-                                            "circle-open", "@blue-color", size)),
+        *(_without_noise(rows, traces.kernels(name, found, symbol, colour, size))
+          for name, found, symbol, colour in _by_outcome(rows.points)),
+        traces.kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", 15),
         traces.kernels("best", best, "star", "@green-color", size=17),
         *traces.selection(rows.points, rows.failures, rows.selected_id),
         *traces.failures(rows.failures, rows.unapplied),
         *traces.spacers(values),
     ]  # fmt: skip
     return {"data": [trace for trace in drawn if trace["x"]], "layout": _layout(rows, is_log, revision, values)}
+
+
+def _by_outcome(points: Sequence[PointRow]) -> Iterator[tuple[str, list[PointRow], str, str]]:
+    pending = [p for p in points if p.is_pending and not p.is_accepted]
+    yield "accepted", [p for p in points if p.is_accepted], "circle", "@blue-color"
+    yield "correct, pending", pending, "circle-open-dot", "@blue-color"
+    yield "abandoned", [p for p in points if not p.is_accepted and not p.is_pending], "circle-open", "@blue-color"
 
 
 def _without_noise(rows: CurveRows, trace: traces.Trace) -> traces.Trace:
@@ -77,7 +84,13 @@ def tick_step(last: int) -> int:
 
 def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = last_depth(rows)
-    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, values, is_log, rows.second)
+    axis = [-0.75, last + 0.5]
+    width = NAME_WIDTH * (axis[1] - axis[0])
+    ends = (
+        [p.speedup for p in rows.points if p.speedup and p.x < axis[0] + width],
+        [p.speedup for p in rows.points if p.speedup and p.x > axis[1] - width],
+    )
+    shapes, notes = marks.reference_lines(rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends)
     notes = [*notes, *marks.best_labels(p for p in rows.points if p.is_best)]
     flags, flag_notes = marks.steering_flags(rows.steering)
     small = {"size": 12}
@@ -88,7 +101,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": "depth (completed optimisation steps)", "font": small, "standoff": 6},
-                  "anchor": "y2", "dtick": tick_step(last), "range": [-0.75, last + 0.5], **GRID},
+                  "anchor": "y2", "dtick": tick_step(last), "range": axis, **GRID},
         "yaxis": _speed_axis(is_log, revision, values),
         "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, marks.LANE_TOP], "range": [-1, 1],
                    "showticklabels": False, "fixedrange": True, "zeroline": False, "showgrid": False},

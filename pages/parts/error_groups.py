@@ -10,9 +10,9 @@ from storage.queries import ErrorGroupRow, RunRow
 
 SHOWN = 12
 COLUMNS = [
-    table.Column("count", "Kernels", "right", "how many failed like this"),
-    table.Column("what", "Message", help="that of the newest; messages that differ in figures alone count as one"),
-    table.Column("which", "Newest of them"),
+    table.Column("count", "Kernels", "right", "kernels with this error"),
+    table.Column("what", "Message", help="of the newest kernel; messages that differ only in numbers count as one"),
+    table.Column("which", "Newest kernels"),
 ]
 
 
@@ -23,7 +23,7 @@ def draw(run: RunRow) -> None:
     found = queries.error_groups(index.current(), run.run_id, SHOWN)
     st.markdown(f"## Errors by message :gray[{wording.counted(run.failed, 'kernel')}]")
     rows = [table.Row(f"{i}", cells(run, group)) for i, group in enumerate(found)]
-    table.draw("Failed kernels by message, most first", COLUMNS, rows, key="error_groups", is_compact=True)
+    table.draw("Failed kernels by message, most frequent first", COLUMNS, rows, key="error_groups", is_compact=True)
     total = queries.count_error_groups(index.current(), run.run_id) if len(found) == SHOWN else len(found)
     if total > len(found):
         st.caption(f"showing the {len(found)} largest of {total:,} groups")
@@ -41,5 +41,5 @@ def cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:
     return {
         "count": f"{group.count:,}",
         "what": table.text(wording.cut(group.message, 200), note=f"{wording.VERDICT_NAME[group.verdict]}, {depths}"),
-        "which": table.text("", badges=badges, note=f"and {more:,} more: filter the kernels above" if more > 0 else ""),
+        "which": table.text("", badges=badges, note=f"and {more:,} more (filter the table above)" if more > 0 else ""),
     }

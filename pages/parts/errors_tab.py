@@ -20,18 +20,18 @@ _heat = st.components.v2.component(
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
-    """Correctness first, then the compiler, then what became of it."""
+    """Correctness first, then the compiler, then the repair."""
     db = index.current()
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
     errors = queries.correctness_errors(db, run_id, candidate.candidate_id)
     if evaluation is None:
-        st.caption("Not built yet: errors show here as soon as the compiler or the check finds one.")
+        st.caption("Not built yet. Errors from the compiler and the check are listed here.")
         return
     if not errors and evaluation.compile_ok:
         if evaluation.check_verdict is None:
-            st.info("It compiles. Its results have not been compared yet.", icon=":material/hourglass_top:")
+            st.info("Compiles. Results not checked yet.", icon=":material/hourglass_top:")
         else:
-            st.success("No errors: it compiles and agrees with the reference in every trial.", icon=":material/check:")
+            st.success("No errors: compiles and agrees with the reference in every trial.", icon=":material/check:")
     for error in errors:
         _mismatch(error, evaluation)
     compiler_log.draw(run_id, candidate, evaluation)
@@ -81,7 +81,7 @@ def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -
         found.append(("allowed relative error", f"{evaluation.tolerance:.3g}"))
         if error.max_rel_error is not None:
             found.append(
-                ("beyond what is allowed", f"{wording.significant(error.max_rel_error / evaluation.tolerance)} times")
+                ("largest error / allowed", f"{wording.significant(error.max_rel_error / evaluation.tolerance)}×")
             )
     return found
 

@@ -23,6 +23,5 @@ def cost(found: CostRow) -> str:
     """What the kernel has cost, on one line."""
     calls = wording.counted(found.calls, "model call")
     spent = f"{wording.tokens(found.tokens)} tokens · {wording.cost(found.cost_usd)}"
-    return (
-        f"{calls} · {spent} · {wording.seconds(found.writing_s)} to write · {wording.seconds(found.judging_s)} to judge"
-    )
+    took = f"written in {wording.seconds(found.writing_s)} · judged in {wording.seconds(found.judging_s)}"
+    return f"{calls} · {spent} · {took}"

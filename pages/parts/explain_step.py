@@ -27,7 +27,7 @@ def draw(run: RunRow, kernel: CandidateRow) -> None:
 def _error(run: RunRow, kernel: CandidateRow) -> None:
     if kernel.verdict in (None, Verdict.PASSED):
         return
-    st.error(wording.plain(wording.cut(kernel.message, 400)) or "It failed without a word.", icon=":material/error:")
+    st.error(wording.plain(wording.cut(kernel.message, 400)) or "It failed without a message.", icon=":material/error:")
     found = queries.correctness_errors(index.current(), run.run_id, kernel.candidate_id)
     if found and (told := explain.where_wrong(found[0])):
         st.caption(wording.plain(told))
@@ -40,7 +40,7 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
         return
     before = [d for d in found if d.candidate_id == kernel.parent_id]
     chosen = (before or found)[-1]
-    whose = f"of kernel {kernel.parent_number}, which led here" if before else "of this kernel"
+    whose = f"of the parent, kernel {kernel.parent_number}" if before else "of this kernel"
     st.markdown(f"### Diagnosis :gray[{whose}]")
     text = prose.unmarked(texts.source(run.run_id, chosen.text_blob))
     with st.container(height=150 if len(text) > LONG else "content"):
@@ -48,12 +48,12 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
 
 
 def _facts(kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
-    made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from nothing"
+    made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from scratch"
     lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
     edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
     edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""
     refused = sum(not p.is_applied for p in patches)
-    again = f", after {refused} that could not be applied" if refused else ""
+    again = f", after {refused} {'patch' if refused == 1 else 'patches'} that did not apply" if refused else ""
     saw = " · the model saw a profile" if kernel.is_profile_exposed else ""
     st.markdown(
         f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at depth {kernel.depth}, "
@@ -67,17 +67,17 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
     found = queries.metric_changes(index.current(), run.run_id, kernel.candidate_id)
     if not found:
         if kernel.verdict is Verdict.PASSED:
-            st.caption("No profile of this kernel: *Collect profiles* under Steer takes one of those to come.")
+            st.caption("Not profiled. *Collect profiles* under Steer profiles the kernels to come.")
         return
     moved = [one for one in metric_sense.weighed(found) if one.judgement is not Judgement.SAME]
     if not moved:
-        st.caption("Profiled, but there is no profile of an ancestor that it differs from.")
+        st.caption("Profiled; no notable change since a profiled ancestor.")
         return
     before = next(c.previous_id for c in found if c.previous_id)
     place = queries.neighbours(index.current(), run.run_id, before)
-    st.markdown(f"### Profile :gray[against kernel {place.number if place else before}, what matters most first]")
+    st.markdown(f"### Profile :gray[against kernel {place.number}, largest effect first]" if place else "### Profile")
     rows = [table.Row(f"{i}", metric_deltas.cells(one)) for i, one in enumerate(moved[:MOST])]
     table.draw(
-        "Changes in the profile, what matters most first", metric_deltas.COLUMNS, rows, key="panel_metrics",
+        "Changes in the profile, largest effect first", metric_deltas.COLUMNS, rows, key="panel_metrics",
         is_compact=True, is_folding=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""One kernel beside the curve: what changed, what came of it, and why."""
+"""One kernel beside the curve: what changed, how fast it became, and why."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
         _head(run, kernel, place)
         _reveal(data={"id": candidate_id}, key="reveal", height=1)
         if kernel is None:
-            st.info(f"This run has no kernel **{wording.plain(candidate_id)}** so far.", icon=":material/search_off:")
+            st.info(f"This run has no kernel **{wording.plain(candidate_id)}** yet.", icon=":material/search_off:")
             return
         parent = queries.candidate(db, run.run_id, kernel.parent_id) if kernel.parent_id else None
         base = queries.candidate(db, run.run_id, kernel.base_id) if kernel.base_id else None
@@ -75,12 +75,12 @@ def _flagged(run: RunRow, kernel: CandidateRow, count: int) -> None:
         target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Trust"}
         st.page_link(
             "candidate.py", label=f":orange-badge[:material/flag: {count} flagged]", query_params=target,
-            help="a person should look at this: opens Trust", width="content",
+            help="needs a look: open Trust", width="content",
         )  # fmt: skip
 
 
 def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None) -> None:
-    """What changed, and what it brought."""
+    """What changed, and the speed-up it gave."""
     st.markdown(f"**{wording.plain(kernel.summary) or wording.ORIGIN_NAME[kernel.origin]}**")
     if kernel.speedup is None:
         return
@@ -88,11 +88,11 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     change = story.gain(kernel, other) if other else None
     left, right = st.columns([1, 1.35])
     interval = f"95 %: {wording.interval(kernel.low, kernel.high)}"
-    left.metric("Over eager", wording.speedup(kernel.speedup, kernel.noise), help=interval)
+    left.metric("Over eager PyTorch", wording.speedup(kernel.speedup, kernel.noise), help=interval)
     left.caption(f"{wording.plus_minus(kernel.noise)} · {wording.latency(kernel.latency_ms)}")
     if change and other:
-        what = "its parent" if other is parent else "its base"
-        right.metric(f"Over {what}, kernel {other.number}", wording.speedup(change.speedup, change.noise))
+        what = "parent" if other is parent else "base"
+        right.metric(f"Over {what} (kernel {other.number})", wording.speedup(change.speedup, change.noise))
         right.caption(f"{story.standing(change).capitalize()} ({wording.plus_minus(change.noise)})")
 
 
@@ -102,7 +102,7 @@ def _mended(run: RunRow, kernel: CandidateRow) -> None:
         return
     if found := story.mended_by(kernel, kernels.attempts(run.run_id)):
         st.button(
-            f"Mended by kernel {found.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
+            f"Repaired in kernel {found.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
             on_click=selection.choose, args=(run.run_id, found.candidate_id),
         )  # fmt: skip
 
@@ -117,14 +117,14 @@ def _diff(run: RunRow, kernel: CandidateRow, parent: AttemptRow | None) -> None:
         with st.container(height=340 if is_long else "content", border=False):
             diff.draw(old, new, names, key=f"panel_diff:{kernel.candidate_id}", is_compact=True)
     else:
-        st.caption("Written from nothing: there is no parent to compare it with.")
+        st.caption("Written from scratch: no parent to compare with.")
     if kernel.base_id not in (None, kernel.parent_id):
         target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Diff", "against": str(kernel.base_id)}
         st.page_link(
-            "candidate.py", label="The whole change against its base", icon=":material/difference:",
+            "candidate.py", label="Diff against its base", icon=":material/difference:",
             query_params=target, width="content",
         )  # fmt: skip
     st.page_link(
-        "candidate.py", label="Whole kernel: source, profile, prompts, trust", icon=":material/open_in_full:",
+        "candidate.py", label="Open kernel: source, profile, prompts, trust", icon=":material/open_in_full:",
         query_params={"run": run.run_id, "candidate": kernel.candidate_id}, width="content",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A run's kernels, newest first and page by page: what each is, what became of it."""
+"""A run's kernels, newest first and page by page: what each is and how it was judged."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def draw(run: RunRow) -> str | None:
     """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
     st.markdown(f"## Kernels :gray[{run.attempts:,}]")
     if not run.attempts:
-        st.caption("No kernel has been written yet. The first one appears here as soon as the model's reply is read.")
+        st.caption("No kernels yet. The first one is listed as soon as the model has written it.")
         return None
     wanted = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
     db = index.current()
     total = queries.count_kernels(db, run.run_id, wanted)
     if not total:
-        st.caption(f"No kernel of {run.attempts:,} is like that.")
+        st.caption(f"None of the {run.attempts:,} kernels matches the filter.")
         return None
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
     shown = queries.kernels(db, run.run_id, wanted, PAGE_SIZE, (number - 1) * PAGE_SIZE)
@@ -63,7 +63,7 @@ def _filter() -> KernelFilter:
 def _pages(run: RunRow, total: int, first: int, count: int) -> None:
     if total > PAGE_SIZE:
         st.pagination(-(-total // PAGE_SIZE), key="kernels_page")
-    of_all = f" that are like that, of {run.attempts:,}" if total < run.attempts else ""
+    of_all = f" matches, {run.attempts:,} kernels in all" if total < run.attempts else ""
     if run.attempts > PAGE_SIZE:
         st.caption(f"showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
 
@@ -76,7 +76,10 @@ def address(a: AttemptRow) -> str:
 def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
-    badges += [table.pill("kept", "blue")] if a.is_accepted and not a.is_best else []
+    badges += [table.pill("tied with the best", "green")] if a.is_tied else []
+    if a.verdict is Verdict.PASSED and not a.is_best:
+        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending).removeprefix("correct, ")
+        badges.append(table.pill(outcome, "blue" if a.is_accepted else "gray"))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if count and count.flagged:
         opens = f"{a.candidate_id}#Trust"

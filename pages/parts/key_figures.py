@@ -13,6 +13,10 @@ from storage.queries import RunRow
 from storage.records import RunState
 
 ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
+BEST = (
+    "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
+    "the noise are tied with it. Which kernel the next depth starts from is the base policy's choice, not this one's."
+)
 
 _figures = st.components.v2.component(
     "tilewright_key_figures",
@@ -53,16 +57,21 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
 
 
 def _best(run: RunRow) -> dict[str, str]:
-    noise = noise_of(run)
-    measured = f"{wording.plus_minus(noise)} · {wording.latency(run.best_latency_ms)}"
+    measured = f"{wording.plus_minus(run.best_noise)} · {wording.latency(run.best_latency_ms)}"
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
     return {
         "label": "Best speed-up over eager PyTorch",
-        "value": wording.speedup(run.best_speedup, noise),
-        "note": nothing if run.best_speedup is None else measured,
-        "second": _second(run, noise),
+        "value": wording.speedup(run.best_speedup, run.best_noise),
+        "note": nothing if run.best_speedup is None else measured + (f" · {tied(run)}" if tied(run) else ""),
+        "title": BEST if run.best_speedup else "",
+        "second": _second(run),
         "tone": "good" if run.best_low and run.best_low > 1 else "",
     }
+
+
+def tied(run: RunRow) -> str:
+    """How many other kernels the best one does not beat beyond the noise; empty where there is none."""
+    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}" if run.tied_kernels else ""
 
 
 def headroom(run: RunRow) -> dict[str, Any]:
@@ -74,26 +83,19 @@ def headroom(run: RunRow) -> dict[str, Any]:
         return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
     told = speed_of_light.sentence(limit, run.best_latency_ms)
     if share is None:
-        note = f"no kernel takes less than {wording.latency(limit.limit_ms)}"
+        note = f"theoretical minimum {wording.latency(limit.limit_ms)}"
         return {"label": label, "value": wording.NONE, "note": note, "share": None, "title": told}
-    left = f"up to {wording.significant(1 / share, 2)}× left" if share < 0.995 else "nothing left"
+    left = f"{wording.significant(1 / share, 2)}× headroom" if share < 0.995 else "no headroom"
     if share > ABOVE:
-        left = "faster than the limit as it was measured"
+        left = "faster than the measured limit"
     value = f"{speed_of_light.percent(limit, run.best_latency_ms)} of the limit"
     return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": told}
 
 
-def noise_of(run: RunRow) -> float | None:
-    """Relative noise of the best speed-up: half its 95 % interval."""
-    if run.best_speedup is None or run.best_low is None or run.best_high is None:
-        return None
-    return (run.best_high - run.best_low) / 2 / run.best_speedup
-
-
-def _second(run: RunRow, noise: float | None) -> str:
+def _second(run: RunRow) -> str:
     """The best kernel over the further baseline; empty where there is none."""
     baseline = queries.baseline(index.current(), run.run_id)
-    found = baseline.under(run.best_speedup, noise) if baseline else None
+    found = baseline.under(run.best_speedup, run.best_noise) if baseline else None
     return wording.over(found, baseline.name) if found and baseline else ""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 TEXT_PX = 17  # a line of small text with a little air
+POINT_PX = 5  # half a kernel's mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,31 @@ FIRST = (Place(False, True), Place(False, False), Place(True, True), Place(True,
 OTHERS = (Place(True, True), Place(True, False), Place(False, True), Place(False, False))
 
 
-def places(values: Sequence[float], scale: Scale) -> list[Place]:
-    """A place for the name of each of a few lines: none covers another and, if that can be, no line runs through one.
+def places(
+    values: Sequence[float], scale: Scale, left: Sequence[float] = (), right: Sequence[float] = ()
+) -> list[Place]:
+    """A place for the name of each of a few lines: none covers another, as few points as can be (those at the `left`
+    and at the `right` end of the chart) lie under one and, if that can be, no line runs through one.
 
     Of equally good choices, the one that moves the fewest names from where they would rather stand.
     """
     heights = [scale.px(value) for value in values]
+    ends = {is_left: [scale.px(value) for value in found] for is_left, found in ((True, left), (False, right))}
+    names = [(height, place) for height in heights for place in FIRST]
+    under = {name: sum(-POINT_PX < point - _foot(name) < TEXT_PX + POINT_PX for point in ends[name[1].is_left])
+             for name in names}  # fmt: skip
     wishes = [FIRST if i == 0 else OTHERS for i in range(len(heights))]
 
-    def faults(chosen: Sequence[Place]) -> tuple[int, int, int]:
+    def faults(chosen: Sequence[Place]) -> tuple[int, int, int, int]:
         named = list(zip(heights, chosen, strict=True))
         covered = sum(_meet(one, other) for one, other in combinations(named, 2))
         crossed = sum(0 < line - _foot(name) < TEXT_PX for name in named for line in heights)
-        return covered, crossed, sum(wish.index(place) for wish, place in zip(wishes, chosen, strict=True))
+        return (
+            covered,
+            sum(under[name] for name in named),
+            crossed,
+            sum(wish.index(place) for wish, place in zip(wishes, chosen, strict=True)),
+        )
 
     best: tuple[Place, ...] = min(product(*wishes), key=faults)
     return list(best)

@@ -38,20 +38,19 @@ def draw(run: RunRow) -> None:
 
 def note(drawn: int, total: int) -> str:
     """What the strip leaves out."""
-    return "" if drawn >= total else f"showing the newest {queries.NEWEST:,} of {total:,} kernels and the best"
+    return "" if drawn >= total else f"the newest {queries.NEWEST:,} of {total:,} kernels, and the best"
 
 
 def shown(node: Node) -> dict[str, Any]:
     """One node for the browser."""
     row = node.row
-    outcome = wording.speedup(row.speedup) if row.speedup else (
-        wording.VERDICT_NAME[row.verdict] if row.verdict else "not judged yet"
-    )  # fmt: skip
-    kept = ", best" if row.is_best else ", kept" if row.is_accepted else ""
+    speed = f"{wording.speedup(row.speedup)}, " if row.speedup else ""
+    outcome = speed + wording.outcome(row.verdict, row.is_accepted, row.is_pending)
+    rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,
         "is_on_path": node.is_on_path, "look": look(node),
-        "name": f"kernel {row.number}, depth {row.depth}, {outcome}{kept}: {wording.cut(row.summary, 90)}",
+        "name": f"kernel {row.number}, depth {row.depth}, {outcome}{rank}: {wording.cut(row.summary, 90)}",
     }  # fmt: skip
 
 
@@ -64,4 +63,6 @@ def look(node: Node) -> str:
         return "open"
     if row.verdict is not Verdict.PASSED:
         return "failed"
-    return "kept" if row.is_accepted else "correct"
+    if row.is_tied:
+        return "tied"
+    return "accepted" if row.is_accepted else "correct"

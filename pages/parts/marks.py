@@ -13,6 +13,7 @@ from pages.parts.line_names import TEXT_PX, Place, Scale, places
 from pages.parts.phases import Phase
 from storage.queries import BaselineRow, PointRow, SteeringMark
 from storage.records import CommandKind
+from storage.relative import is_known
 
 Shape = dict[str, Any]
 LANE_TOP, RIBBON = 0.12, 0.94  # the parts of the chart's height: failures below the one, phases above the other
@@ -20,7 +21,7 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
-UNDER = "@background-color/75"  # behind a word, so that it is read over lines and points
+UNDER = "@background-color/75"  # behind the best kernel's number: nothing is faster, so nothing is hidden by it
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 
@@ -37,9 +38,14 @@ class Line:
 
 
 def reference_lines(
-    limit: float | None, target: float | None, values: Sequence[float], is_log: bool, second: BaselineRow | None = None
+    limit: float | None,
+    target: float | None,
+    values: Sequence[float],
+    is_log: bool,
+    second: BaselineRow | None = None,
+    ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> tuple[list[Shape], list[Shape]]:
-    """Baselines, target and hardware limit beside the speed-ups shown.
+    """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right.
 
     A line far from all points is named at the edge and not drawn to scale.
     """
@@ -49,7 +55,9 @@ def reference_lines(
     far: list[Line] = []
     for line, low, high in (
         (
-            _line_of(second.speedup, second.name, "@yellow-text-color", "dot") if second else None,
+            _line_of(second.speedup, second.name, "@yellow-text-color", "dot")
+            if second and second.noise is not None and is_known(second.noise)
+            else None,
             min(shown),
             max(shown),
         ),
@@ -60,7 +68,7 @@ def reference_lines(
             (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
     heights = [*shown, *(line.value for line in near)]
     scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
-    names = places([line.value for line in near], scale)
+    names = places([line.value for line in near], scale, *ends)
     notes = [_note(line, place) for line, place in zip(near, names, strict=True)]
     return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
 
@@ -108,20 +116,21 @@ def _lengths(phase: Phase) -> list[str]:
 
 
 def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
-    """One flag per depth in which a person steered, with the verbs."""
+    """One flag per depth in which a person steered: with the verbs where the browser finds room, else behind the
+    pointer alone."""
     by_depth: dict[int, list[SteeringMark]] = {}
     for mark in found:
         if mark.kind not in (CommandKind.PAUSE, CommandKind.RESUME):
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
-        verbs = list(dict.fromkeys(wording.COMMAND_NAME[mark.kind] for mark in marks))
+        verbs = ", ".join(dict.fromkeys(wording.COMMAND_NAME[mark.kind] for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
-        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": 0.17, "text": f"⚑ {', '.join(verbs)}",
-                      "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
-                      "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
+        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": 0.17, "texts": [f"⚑ {verbs}", "⚑"],
+                      "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
+                      "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
     return shapes, notes
 
 
@@ -139,7 +148,7 @@ def _line(line: Line) -> Shape:
 def _note(line: Line, place: Place) -> Shape:
     return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
             "showarrow": False, "xanchor": "left" if place.is_left else "right",
-            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0, "bgcolor": UNDER,
+            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0,
             "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
 
 

@@ -18,26 +18,26 @@ def draw(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> 
     if candidate.verdict in (None, Verdict.PASSED):
         return
     found = story.mended_by(candidate, attempts)
-    st.markdown("## How it was mended")
+    st.markdown("## Repair")
     if found is None:
         st.caption(_not_mended(candidate, attempts))
     else:
-        st.markdown(f"**Kernel {found.number}** is the first correct one made from it: {wording.plain(found.summary)}")
+        st.markdown(f"Repaired in **kernel {found.number}**: {wording.plain(found.summary)}")
         with st.container(horizontal=True, gap="small"):
             _link(run_id, found, f"Kernel {found.number}", "", {})
-            _link(run_id, found, "The change from here to there", "Diff", {"against": candidate.candidate_id})
-            _link(run_id, found, "Its patch", "Diagnosis and patch", {})
+            _link(run_id, found, "Diff to this kernel", "Diff", {"against": candidate.candidate_id})
+            _link(run_id, found, "Patch", "Diagnosis and patch", {})
     _elsewhere(run_id, candidate, same_error.alike(candidate, attempts))
 
 
 def _not_mended(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
     if any(one.parent_id == candidate.candidate_id for one in attempts):
-        return "No repair of it became a correct kernel."
-    return "No repair of it has been made."
+        return "Repairs were tried; none is correct."
+    return "No repair tried yet."
 
 
 def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
-    st.markdown("## The same error elsewhere")
+    st.markdown("## Other kernels with this error")
     if told := same_error.sentence(candidate, found):
         st.markdown(told)
         others = [one for one in found if one.candidate_id != candidate.candidate_id]
@@ -47,7 +47,7 @@ def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) 
         if len(others) > MOST:
             st.caption(f"showing {MOST} of {len(others)}")
     else:
-        st.caption("No other kernel of this run failed with this message (numbers aside).")
+        st.caption("None in this run (messages that differ only in numbers count as the same).")
 
 
 def _link(run_id: str, one: AttemptRow, label: str, tab: str, more: dict[str, str]) -> None:

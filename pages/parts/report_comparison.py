@@ -52,9 +52,9 @@ def _table(runs: Sequence[Compared]) -> Html:
 def _curves(runs: Sequence[Compared], axis: Axis) -> Html:
     series = [_series(run, axis) for run in runs]
     missing = [run.letter for run, one in zip(runs, series, strict=True) if not one.steps and run.run.best_speedup]
-    note = f"Not shown, for this is unknown of them: {', '.join(missing)}." if missing else ""
+    note = f"Not shown, because not known for them: {', '.join(missing)}." if missing else ""
     if not any(one.steps for one in series):
-        return section(f"By {axis}", element("p", note or "No correct kernel yet.", class_="quiet"))
+        return section(f"By {axis}", element("p", note or "No correct kernel timed yet.", class_="quiet"))
     words = f"Best speed-up so far by {AXIS_TITLE[axis]}, {len(runs)} runs"
     drawn = report_figure.draw(words, AXIS_TITLE[axis], series, [Level(1.0, "eager")], is_whole=axis is Axis.DEPTH)
     return section(f"By {axis}", drawn, element("p", note, class_="quiet"))

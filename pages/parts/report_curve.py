@@ -10,6 +10,7 @@ from pages.parts.report_html import Html, element, join
 from storage import queries
 from storage.database import Database
 from storage.queries import AttemptRow, DepthRow, RunRow
+from storage.relative import is_known
 
 RINGS = 1_500
 
@@ -18,7 +19,7 @@ def draw(db: Database, run: RunRow, attempts: Sequence[AttemptRow], told: Collec
     """The curve; marks lead to their depth where that is `told` in the report."""
     timed = [a for a in attempts if a.speedup is not None]
     if not timed:
-        return element("p", "No kernel has been correct and timed yet.", class_="quiet")
+        return element("p", "No correct kernel timed yet.", class_="quiet")
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
     rings = [_ring(a, told) for a in shown]
     words = (
@@ -28,8 +29,8 @@ def draw(db: Database, run: RunRow, attempts: Sequence[AttemptRow], told: Collec
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
     series = Series(name, "green", "solid", steps(queries.depths(db, run.run_id), told), rings)
-    drawn = report_figure.draw(words, "depth (completed optimisation steps)", [series], _levels(db, run, attempts))
-    return join([drawn, element("p", "Point at a mark to read it; a click leads to its depth.", class_="quiet")])
+    drawn = report_figure.draw(words, "depth (completed optimisation steps)", [series], _levels(db, run))
+    return join([drawn, element("p", "Point at a mark for its figures; click it for its depth.", class_="quiet")])
 
 
 def steps(depths: Sequence[DepthRow], told: Collection[int]) -> list[Spot]:
@@ -53,12 +54,9 @@ def _href(depth: int, told: Collection[int]) -> str:
     return f"#depth-{depth}" if depth in told else ""
 
 
-def _levels(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> list[Level]:
-    levels = [Level(1.0, "eager PyTorch")]
-    limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
-    baseline = next((a.baseline_latency_ms for a in reversed(attempts) if a.baseline_latency_ms), None)
-    if limit and baseline and limit.limit_ms:
-        levels.append(Level(baseline / limit.limit_ms, "hardware limit"))
-    if second and second.speedup:
-        levels.append(Level(second.speedup, second.name))
-    return levels
+def _levels(db: Database, run: RunRow) -> list[Level]:
+    found = [("hardware limit", queries.limit_speedup(db, run.run_id))]
+    if (second := queries.baseline(db, run.run_id)) and second.noise is not None and is_known(second.noise):
+        found.append((second.name, second.speedup))
+    levels = [Level(value, f"{name} {wording.speedup(value)}") for name, value in found if value]
+    return [Level(1.0, "eager PyTorch 1×"), *levels]

@@ -25,8 +25,8 @@ def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Itera
     if len(told) < len(depths):
         yield element(
             "p",
-            f"This run has {len(depths):,} depths. Told here are {len(told):,}: the first, the last, those that "
-            "made a new best kernel, and the newest of the others. The rest is in the run folder.",
+            f"This report shows {len(told):,} of {len(depths):,} depths: the first, the last, those that made a new "
+            "best kernel, and the newest of the others. The run folder has all of them.",
             class_="warn",
         )
     unapplied = [s for s in queries.steps(db, run.run_id, limit=20_000) if s.outcome == "patch_failed"]
@@ -59,14 +59,14 @@ def _section(
     if result is not None and result.summary:
         parts.append(element("p", element("b", "What changed: "), result.summary))
     if depth.is_profile_exposed:
-        parts.append(element("p", "The model was shown a profile.", class_="quiet"))
+        parts.append(element("p", "Profile shown to the model.", class_="quiet"))
     if result is not None:
         parts += _change(run, result, by_id)
         parts += _metrics(db, run, result)
     parts += [_failure(db, run, a, cures.get(a.candidate_id)) for a in _failed(mine)[:FAILURES]]
     hidden = len(_failed(mine)) - FAILURES
     if hidden > 0:
-        parts.append(element("p", f"{hidden} further failed kernels of this depth are left out here.", class_="quiet"))
+        parts.append(element("p", f"{hidden} more failed kernels of this depth are not shown.", class_="quiet"))
     parts += [element("p", f"Not applied: {step.text}", class_="quiet") for step in unapplied[:FAILURES]]
     return section(f"Depth {depth.depth}", *parts, anchor=f"depth-{depth.depth}")
 
@@ -74,7 +74,7 @@ def _section(
 def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
     tried = f"{depth.attempts} {'kernel' if depth.attempts == 1 else 'kernels'} tried, {depth.failed} failed"
     if depth.outcome is None:
-        return f"Still going on: {tried}."
+        return f"In progress: {tried}."
     if depth.outcome is DepthOutcome.GIVEN_UP or result is None:
         return f"Given up: {depth.reason or 'no reason was recorded'} ({tried})."
     best = ", the best so far" if depth.is_best else ""
@@ -100,9 +100,9 @@ def _metrics(db: Database, run: RunRow, result: AttemptRow) -> list[Html]:
         return [element("p", f"No profile: {found.failure}", class_="quiet")] if found and found.failure else []
     rows = [_metric(change) for change in telling(changes)]
     left = len(changes) - len(rows)
-    more = f"; {left} more are left out" if left else ""
-    name = f"Profile of kernel {result.number} beside the nearest profiled one before it, largest changes first{more}"
-    return [folded("Its profile", table(name, ("Metric", "Value", "Before", "Change"), rows, right=(1, 2, 3)))]
+    more = f"; {left} more are not shown" if left else ""
+    name = f"Profile of kernel {result.number} against its nearest profiled ancestor, largest changes first{more}"
+    return [folded("Profile", table(name, ("Metric", "Value", "Before", "Change"), rows, right=(1, 2, 3)))]
 
 
 def telling(changes: Sequence[MetricChangeRow], limit: int = METRICS) -> list[MetricChangeRow]:
@@ -140,7 +140,7 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None)
                 element("pre", wording_cut(told), class_="told", tabindex="0"),
             ]
     if child is None:
-        parts.append(element("p", "Nothing was made of it.", class_="quiet"))
+        parts.append(element("p", "Not repaired.", class_="quiet"))
     else:
         became = wording.VERDICT_NAME[child.verdict] if child.verdict else "not judged yet"
         parts.append(element("p", f"Patched into kernel {child.number} ({became}): {child.summary}"))
@@ -151,4 +151,4 @@ def wording_cut(text: str) -> str:
     """The opening of a long text, saying that it was cut."""
     if len(text) <= TOLD_CHARACTERS:
         return text
-    return f"{text[:TOLD_CHARACTERS]}\n… {len(text) - TOLD_CHARACTERS:,} more characters are left out here."
+    return f"{text[:TOLD_CHARACTERS]}\n… {len(text) - TOLD_CHARACTERS:,} more characters are not shown."

@@ -26,9 +26,13 @@ HOW_TO_READ = (
     "precision class.",
     "A depth is one completed optimisation step: it starts from a correct kernel, changes one thing, and ends when the "
     "result is correct and timed, or is given up. Depth 0 is the first correct kernel.",
-    "A failed kernel is first diagnosed in words and then patched by line edits. Nothing is ever dropped: what failed "
-    "stands under its depth with what was done about it.",
-    "The hardware limit is the least time that moving the task's bytes, or doing its operations, takes on the device.",
+    "The best kernel is the fastest correct one of the run, abandoned branches included. Kernels that it does not beat "
+    "by more than the noise are tied with it. The next depth starts from the kernel that the base policy chooses, "
+    "which counts only gains beyond the noise.",
+    "A failed kernel is first diagnosed in words and then patched by line edits. Failed kernels are listed under their "
+    "depth with their diagnosis and repair.",
+    "The hardware limit is the theoretical minimum: the time to move the task's bytes, or to do its operations, at the "
+    "rates measured on the device. Its line is drawn against eager's latency at the first timing of the run.",
 )
 
 
@@ -69,11 +73,9 @@ def _head(db: Database, run: RunRow) -> Iterator[Html]:
     state = pulse.state_of(run)
     limit = queries.limit(db, run.run_id)
     if run.replay_of:
-        yield element(
-            "p", f"This is a replay of run {run.replay_of}: told once more, not measured again.", class_="warn"
-        )
+        yield element("p", f"Replay of run {run.replay_of}: shown again, not measured again.", class_="warn")
     if not state.is_finished:
-        yield element("p", f"This run is {state}: the report shows it as it was when it was written.", class_="warn")
+        yield element("p", f"This run is {state}. The report shows its state at the time of writing.", class_="warn")
     yield facts(
         [
             ("Run", run.run_id),
@@ -90,13 +92,11 @@ def _head(db: Database, run: RunRow) -> Iterator[Html]:
 
 def _figures(db: Database, run: RunRow) -> Html:
     limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
-    noise = None
-    if run.best_speedup and run.best_low is not None and run.best_high is not None:
-        noise = (run.best_high - run.best_low) / 2 / run.best_speedup
-    under = second.under(run.best_speedup, noise) if second else None
+    under = second.under(run.best_speedup, run.best_noise) if second else None
     allowed = queries.allowance(db, run.run_id)
     shown = [
-        ("Best speed-up", wording.speedup(run.best_speedup, noise), wording.interval(run.best_low, run.best_high)),
+        ("Best speed-up", wording.speedup(run.best_speedup, run.best_noise),
+         wording.interval(run.best_low, run.best_high)),
         ("Latency", wording.latency(run.best_latency_ms), "median of the best kernel"),
         *([(f"Over {second.name}", wording.speedup(under.speedup, under.noise), "the same kernel")]
           if under and second else []),
@@ -113,13 +113,15 @@ def _figures(db: Database, run: RunRow) -> Html:
 def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
     best = next((a for a in attempts if a.candidate_id == run.best_candidate_id), None)
     if best is None:
-        return section("The best kernel", element("p", "There is none yet.", class_="quiet"))
+        return section("The best kernel", element("p", "No correct kernel timed yet.", class_="quiet"))
+    tied = ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied)
     proofs = queries.proofs(db, run.run_id, best.candidate_id)
     found = trust.overall(best.verdict, best.speedup is not None, proofs)
     rows = [(wording.GROUP_NAME[p.group], p.check, wording.STANDING_NAME[p.standing], p.detail) for p in proofs]
     return section(
         "The best kernel",
         element("p", f"Kernel {best.number}, made at depth {best.depth}: {best.summary}"),
+        *([element("p", f"Tied with it within the noise: {tied}.")] if tied else []),
         element("p", element("b", found.sentence), f" {found.rest}"),
         folded(
             "Every check made of it", table("Checks of the best kernel", ("Group", "Check", "Standing", "Detail"), rows)
@@ -130,13 +132,13 @@ def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
 
 def _steering(commands: list[CommandRow]) -> Html:
     if not commands:
-        return section("Steering", element("p", "Nobody steered this run.", class_="quiet"))
+        return section("Steering", element("p", "No commands were given to this run.", class_="quiet"))
     rows = [
         (wording.moment(c.asked_at), c.asked_by, f"{wording.COMMAND_NAME.get(c.kind, c.kind)} {c.argument}".strip(),
          command_state(c), c.note)
         for c in commands
     ]  # fmt: skip
-    return section("Steering", table("Commands of people", ("Asked", "By", "What", "State", "What came of it"), rows))
+    return section("Steering", table("Commands of people", ("Asked", "By", "Command", "State", "Result"), rows))
 
 
 def command_state(command: CommandRow) -> str:
@@ -144,8 +146,8 @@ def command_state(command: CommandRow) -> str:
     if command.refused_at is not None:
         return "refused"
     if command.effective_at is not None:
-        return f"in effect from step {command.effective_step}"
-    return "acknowledged" if command.acknowledged_at is not None else "asked"
+        return f"in effect since step {command.effective_step}"
+    return "received" if command.acknowledged_at is not None else "asked"
 
 
 def _settings(run_id: str) -> Html:
@@ -163,12 +165,12 @@ def _settings(run_id: str) -> Html:
 
 def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
-    yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as written"
+    yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.precision
-    yield "Strategy", f"{settings.strategy}, each depth starts from: {settings.base_policy}"
+    yield "Strategy", f"{settings.strategy}; base policy: {settings.base_policy}"
     yield (
-        "Repairs of one kernel",
-        f"{settings.max_repairs} at most, {settings.max_regenerations} fresh starts of a depth",
+        "Attempts",
+        f"up to {settings.max_repairs} repairs of a kernel, {settings.max_regenerations} regenerations of a depth",
     )
     first = settings.expose_from_depth
     yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"

@@ -37,4 +37,4 @@ def source(text: str) -> Html:
 
 def _left_out(lines: Sequence[object], limit: int) -> Html:
     more = len(lines) - limit
-    return element("p", f"{more:,} more lines are left out here.", class_="quiet") if more > 0 else Html("")
+    return element("p", f"{more:,} more lines are not shown.", class_="quiet") if more > 0 else Html("")

@@ -25,8 +25,8 @@ def alike(a: AttemptRow, attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
 
 
 def sentence(a: AttemptRow, found: Sequence[AttemptRow]) -> str:
-    """ "The same error in 3 kernels of this run: this is the second."; empty where it is the only one."""
+    """ "3 kernels of this run failed with this error; this is number 2."; empty where it is the only one."""
     if len(found) < 2:
         return ""
     place = [one.candidate_id for one in found].index(a.candidate_id) + 1
-    return f"The same error in {len(found)} kernels of this run; this is number {place} of them."
+    return f"{len(found)} kernels of this run failed with this error; this is number {place}."

@@ -26,12 +26,13 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     where = ""
     if memory_rate:
         is_cache = limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate
-        where = " (a cache's rate: so little data may lie in one)" if is_cache else " (device memory's rate)"
+        where = " (cache bandwidth: the data fits into a cache)" if is_cache else " (device memory bandwidth)"
     told = (
-        f"This task moves at least {wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"
-        + (f" and counts {wording.quantity(float(limit.min_flop), 'FLOP')}" if limit.min_flop else "")
-        + f": no kernel takes less than {wording.latency(limit.limit_ms)}."
+        f"Theoretical minimum {wording.latency(limit.limit_ms)}: the task moves at least "
+        f"{wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"
+        + (f" and does {wording.quantity(float(limit.min_flop), 'FLOP')}" if limit.min_flop else "")
+        + "."
     )
     if share(limit, latency_ms) is None:
         return told
-    return f"{told} This one takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
+    return f"{told} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."

@@ -12,7 +12,7 @@ SHORT = 16
 LONG = 400
 COLUMNS = [table.Column("at", "Time", "nowrap"), table.Column("text", "What happened")]
 TONE = {
-    "passed": "green", "accepted": "green", "compile_error": "orange", "incorrect": "red", "runtime_error": "red",
+    "passed": "green", "best": "green", "compile_error": "orange", "incorrect": "red", "runtime_error": "red",
     "timeout": "violet", "given_up": "orange", "patch_failed": "orange", "refused": "orange", "failed": "red",
 }  # fmt: skip
 

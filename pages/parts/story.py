@@ -60,12 +60,12 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
 
 
 def standing(found: relative.Relative) -> str:
-    """Faster, slower or neither, by the rule by which the engine keeps a kernel or does not."""
+    """Faster, slower or neither, by the engine's rule for a gain."""
     if found.is_faster:
-        return "faster beyond the noise"
+        return "faster"
     if found.is_slower:
-        return "slower beyond the noise"
-    return "no difference beyond the noise"
+        return "slower"
+    return "no measurable difference"
 
 
 def _origin(facts: Facts) -> str:
@@ -77,50 +77,52 @@ def _origin(facts: Facts) -> str:
         return f"{name} was {wording.ORIGIN_NAME[one.origin]}{what}."
     if one.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
         failed = wording.VERDICT_NAME[parent.verdict] if parent.verdict else ""
-        return f"{name} was written to mend kernel {parent.number} ({failed}){what}{lines}."
-    return f"{name} is kernel {parent.number} with one change{what}{lines}."
+        return f"{name} repairs kernel {parent.number} ({failed}){what}{lines}."
+    return f"{name} changes kernel {parent.number}{what}{lines}."
 
 
 def _result(facts: Facts) -> str:
     one = facts.candidate
     if one.verdict is None:
-        return "It has not been judged yet."
+        return "Not judged yet."
     if one.verdict is not Verdict.PASSED:
         told = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
-        end = f" Kernel {facts.mended_by} mended it." if facts.mended_by else ""
-        return f"It is not accepted, {wording.VERDICT_NAME[one.verdict]}: {told}.{end}"
+        end = f" Repaired in kernel {facts.mended_by}." if facts.mended_by else ""
+        return f"Failed, {wording.VERDICT_NAME[one.verdict]}: {told}.{end}"
     if one.speedup is None:
-        return "It is correct and not timed yet."
+        return "Correct, not timed yet."
     over_eager = f"{wording.speedup(one.speedup, one.noise)} over eager ({wording.plus_minus(one.noise)})"
     found = gain(one, facts.timed) if facts.timed else None
     if found is None or facts.timed is None:
-        return f"It reaches {over_eager}."
-    return f"{_compared(found, facts.timed.number)}: {over_eager}, after {wording.speedup(facts.timed.speedup)}."
+        return f"Speed-up {over_eager}."
+    return f"{_compared(found, facts.timed.number)}. Speed-up {over_eager}, was {wording.speedup(facts.timed.speedup)}."
 
 
 def _compared(found: relative.Relative, number: int) -> str:
-    ratio = (
-        f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({wording.plus_minus(found.noise)})"
-    )
-    return f"It is {ratio}, {standing(found)}"
+    if not (found.is_faster or found.is_slower):
+        return f"No measurable difference from kernel {number} ({wording.plus_minus(found.noise)})"
+    noise = wording.plus_minus(found.noise)
+    if found.speedup >= 2:
+        return f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({noise})"
+    return f"{100 * abs(found.speedup - 1):.0f} % {standing(found)} than kernel {number} ({noise})"
 
 
 def _moved(facts: Facts) -> str:
     if facts.candidate.verdict is not Verdict.PASSED:
         return ""
     if not facts.candidate.is_profiled:
-        return "It has no profile, so what changed inside is not known."
+        return "Not profiled."
     if facts.profiled is None:
-        return "No kernel before it was profiled, so there is nothing to compare its profile with."
+        return "Profiled; no profiled ancestor to compare with."
     told = metric_sense.telling(facts.changes)
     if not told:
-        return f"Its profile shows no change that matters against kernel {facts.profiled}."
-    return f"Against kernel {facts.profiled}’s profile: {', '.join(metric_sense.phrase(one) for one in told)}."
+        return f"Profile: no notable change since kernel {facts.profiled}."
+    return f"Profile since kernel {facts.profiled}: {', '.join(metric_sense.phrase(one) for one in told)}."
 
 
 def _seen(facts: Facts) -> str:
     if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED):
         return ""
     if facts.candidate.is_profile_exposed:
-        return "The model had been shown a profile when it wrote this."
-    return "The model had not been shown a profile when it wrote this."
+        return "The model had seen a profile."
+    return "The model had not seen a profile."

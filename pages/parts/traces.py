@@ -40,9 +40,11 @@ def kernels(name: str, found: Sequence[PointRow], symbol: str, colour: str, size
 
 def hover(p: PointRow) -> str:
     """The optimisation in one line."""
-    kept = " · best so far" if p.is_best else "" if p.is_accepted else " · not kept"
+    rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
-    return f"<b>{short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]}</b> · {measured} · kernel {p.number}{kept}"
+    what = short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
+    outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending)
+    return f"<b>{what}</b> · {measured} · kernel {p.number} · {outcome}{rank}"
 
 
 def short(text: str, length: int) -> str:
@@ -65,12 +67,12 @@ def branches(found: Sequence[PointRow]) -> list[Trace]:
     """Lines from each base kernel to what was made of it: a return to an older kernel shows as a fork."""
     spot = {p.candidate_id: p for p in found}
     drawn = []
-    for is_kept, dash, name in ((True, "solid", "made from"), (False, "dot", "tried from")):
+    for is_accepted, dash, name in ((True, "solid", "made from"), (False, "dot", "tried from")):
         xs: list[float | None] = []
         ys: list[float | None] = []
         for p in found:
             base = spot.get(p.base_id or "")
-            if p.is_accepted is is_kept and base and base is not p:
+            if p.is_accepted is is_accepted and base and base is not p:
                 xs += [base.x, p.x, None]
                 ys += [base.speedup, p.speedup, None]
         line = {"width": 1.3, "color": "@gray-color", "dash": dash}
@@ -82,7 +84,7 @@ def best_so_far(rises: Sequence[RiseRow]) -> Trace:
     """The staircase of the best kernel."""
     return {
         "type": "scatter", "mode": "lines", "name": "best so far", "hoverinfo": "skip",
-        "x": [row.depth for row in rises], "y": [row.speedup for row in rises],
+        "x": [row.x for row in rises], "y": [row.speedup for row in rises],
         "line": {"shape": "hv", "width": 3, "color": "@green-color/55"},
     }  # fmt: skip
 

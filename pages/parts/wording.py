@@ -11,7 +11,7 @@ from typing import Literal
 from storage.models import CallFailure
 from storage.proof import Group, Standing
 from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
-from storage.relative import Relative
+from storage.relative import Relative, is_known
 
 NONE = "–"
 UNKNOWN = "unknown"
@@ -138,10 +138,22 @@ FAILURE_NAME = {
 }
 
 
+def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool) -> str:
+    """A kernel's verdict, and for a correct one what its depth made of it."""
+    if verdict is None:
+        return "not judged yet"
+    if verdict is not Verdict.PASSED:
+        return VERDICT_NAME[verdict]
+    return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
+
+
 def speedup(value: float | None, noise: float | None = None) -> str:
-    """A ratio as "3.41×"; with `noise` (relative) no digit beyond what the measurement supports."""
+    """A ratio as "3.41×"; with `noise` (relative) no digit beyond what the measurement supports, and "unknown" where
+    the 95 % interval is wider than the ratio itself."""
     if value is None:
         return NONE
+    if noise is not None and not is_known(noise):
+        return UNKNOWN
     decimals = 2 if value < 10 else 1 if value < 100 else 0
     if noise:
         decimals = min(decimals, max(0, math.ceil(-math.log10(value * noise))))
@@ -160,12 +172,14 @@ def interval(low: float | None, high: float | None) -> str:
 
 def over(found: Relative, baseline: str) -> str:
     """A speed-up over a named baseline: "1.66× over torch.compile ±0.9 %"."""
+    if not is_known(found.noise):
+        return f"Speed-up over {baseline} unknown ({plus_minus(found.noise)})"
     return f"{speedup(found.speedup, found.noise)} over {baseline} {plus_minus(found.noise)}"
 
 
 def not_measured(baseline: str, failure: str) -> str:
-    """Why there is no figure over a further baseline."""
-    return f"There is no figure over {baseline}: {cut(failure, 300) or 'no reason was recorded'}"
+    """Why there is no speed-up over a further baseline."""
+    return f"No speed-up over {baseline}: {cut(failure, 300) or 'no reason was recorded'}"
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -110,6 +110,7 @@ from storage.queries.proofs import standing_counts as standing_counts
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import limit as limit
+from storage.queries.runs import limit_speedup as limit_speedup
 from storage.queries.runs import of_ids as of_ids
 from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version

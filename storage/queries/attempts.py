@@ -14,8 +14,10 @@ class AttemptRow:
     """One candidate. `number` counts a run's candidates from 1; `verdict` is None until it is judged.
 
     speedup with its 95 % interval low..high, `noise` (half the interval over the speed-up) and the latencies are None
-    unless the candidate is correct and timed. `message` is one line, empty unless it failed. `is_profile_exposed` says
-    that the prompt which led to it showed a profile.
+    unless the candidate is correct and timed. `is_accepted`: its depth ended with it; `is_pending`: its depth has not
+    ended yet. `message` is one line, empty unless it failed. `is_profile_exposed` says
+    that the prompt which led to it showed a profile. `is_best`: the fastest of its run, abandoned branches included;
+    `is_tied`: not that one, but the best is not faster beyond the noise.
     """
 
     run_id: str
@@ -40,7 +42,9 @@ class AttemptRow:
     lines_added: int
     lines_removed: int
     is_accepted: bool
+    is_pending: bool
     is_best: bool
+    is_tied: bool
     is_profile_exposed: bool
     created_at: float
     source_blob: str
@@ -73,14 +77,17 @@ class LineageRow:
     verdict: Verdict | None
     speedup: float | None
     is_accepted: bool
+    is_pending: bool
     is_best: bool
+    is_tied: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DepthRow:
     """One depth of the loop. Outcome None: still going on.
 
-    Speed-up and latency are those of the accepted candidate; `best_speedup` is that of the best kernel so far.
+    Speed-up and latency are those of the accepted candidate; `best_speedup` is that of the fastest correct kernel so
+    far, and `is_best` says that the accepted one is it.
     """
 
     depth: int
@@ -123,7 +130,7 @@ def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | No
 def lineage(db: Database, run_id: str) -> list[LineageRow]:
     """The family tree, parents before children."""
     sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
-        is_accepted, is_best FROM attempts WHERE run_id = ? ORDER BY seq"""
+        is_accepted, is_pending, is_best, is_tied FROM attempts WHERE run_id = ? ORDER BY seq"""
     return fetch.rows(db, LineageRow, sql, [run_id])
 
 
@@ -134,15 +141,15 @@ def depths(db: Database, run_id: str) -> list[DepthRow]:
             WHERE run_id = $run AND phase = 'started' GROUP BY depth),
         ended AS (SELECT * FROM depths WHERE run_id = $run
             QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
-        tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed
-            FROM attempts WHERE run_id = $run GROUP BY depth)
+        tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
+            max(speedup) AS fastest FROM attempts WHERE run_id = $run GROUP BY depth)
     SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.speedup_low AS low, t.speedup_high AS high,
-        t.latency_ms, last_value(CASE WHEN e.is_best THEN t.speedup END IGNORE NULLS)
-            OVER (ORDER BY e.seq NULLS LAST) AS best_speedup,
-        coalesce(e.is_best, FALSE) AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
+        t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
+        r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
         coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
         e.time AS finished_at, coalesce(e.reason, '') AS reason
     FROM begun FULL JOIN ended e USING (depth) LEFT JOIN tried USING (depth)
     LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
+    LEFT JOIN records r ON r.run_id = $run AND r.candidate_id = t.candidate_id
     ORDER BY depth"""
     return fetch.rows(db, DepthRow, sql, {"run": run_id})

@@ -82,6 +82,7 @@ class ConditionsRow:
     cost_usd: float | None
     second_name: str
     second_speedup: float | None
+    second_noise: float | None
 
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
@@ -117,9 +118,9 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
     WITH {_SPENT},
     risen AS (SELECT d.run_id, d.seq, d.depth, d.outcome, d.candidate_id, d.is_profile_exposed,
         CASE WHEN d.outcome = 'accepted' THEN t.speedup END AS speedup,
-        last_value(CASE WHEN d.is_best THEN t.speedup END IGNORE NULLS)
-            OVER (PARTITION BY d.run_id ORDER BY d.seq) AS best_speedup
+        r.speedup AS best_speedup
         FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
+        ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
         WHERE d.run_id IN {_CHOSEN})
     SELECT risen.*, {_SO_FAR.format(calls="coalesce(total.calls, 0) AS calls,")}
     FROM risen ASOF LEFT JOIN total ON total.run_id = risen.run_id AND risen.seq >= total.seq
@@ -151,14 +152,15 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
     walked AS (SELECT run_id, max(depth) AS last_depth, min(depth) FILTER (WHERE is_profile_exposed) AS exposed_at
         FROM depths WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     machine AS (SELECT run_id, arg_max(device, seq) AS device FROM limits WHERE run_id IN {_CHOSEN} GROUP BY run_id),
-    other AS (SELECT run_id, arg_max(name, seq) AS name, arg_max(speedup, seq) AS speedup FROM baselines
+    other AS (SELECT run_id, arg_max(name, seq) AS name, arg_max(speedup, seq) AS speedup, arg_max(noise, seq) AS noise
+        FROM baselines
         WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     against AS (SELECT run_id, any_value(baseline) AS baseline FROM timings WHERE run_id IN {_CHOSEN} GROUP BY run_id)
     SELECT r.run_id, r.task_name, coalesce(r.sizes, '') AS sizes, r.toolchain, coalesce(m.device, '') AS device,
         coalesce(r.precision, '') AS precision, coalesce(g.baseline, '') AS baseline, w.exposed_at, w.last_depth,
         coalesce(e.engine_s, 0.0) AS engine_s, CASE WHEN e.run_id IS NULL THEN 0 ELSE e.tokens END AS tokens,
         CASE WHEN e.run_id IS NULL THEN 0.0 ELSE e.cost_usd END AS cost_usd, coalesce(o.name, '') AS second_name,
-        o.speedup AS second_speedup
+        o.speedup AS second_speedup, o.noise AS second_noise
     FROM runs r LEFT JOIN ended e USING (run_id) LEFT JOIN walked w USING (run_id) LEFT JOIN machine m USING (run_id)
     LEFT JOIN other o USING (run_id) LEFT JOIN against g USING (run_id)
     WHERE r.run_id IN {_CHOSEN} ORDER BY r.created_at, r.run_id"""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.database import Database
 from storage.queries import fetch
+from storage.queries.points import PLACE, SIBLINGS
 
 COLUMNS = 300
 
@@ -22,9 +23,9 @@ class BeamRow:
 
 @dataclass(frozen=True, slots=True)
 class RiseRow:
-    """From this depth on the best kernel so far has this speed-up. The last row says where the run is now."""
+    """From this place of the axis on the best kernel so far has this speed-up. The last row: where the run is now."""
 
-    depth: int
+    x: float
     speedup: float
 
 
@@ -49,14 +50,14 @@ def beam(db: Database, run_id: str) -> list[BeamRow]:
 
 
 def rises(db: Database, run_id: str) -> list[RiseRow]:
-    """The best so far, only where it changes. A kernel is best only when it gains more than the noise."""
-    sql = """
-    WITH ended AS (SELECT depth, candidate_id, is_best, seq FROM depths WHERE run_id = $run),
-        risen AS (SELECT e.depth, e.seq, t.speedup FROM ended e JOIN timings t
-            ON t.run_id = $run AND t.candidate_id = e.candidate_id WHERE e.is_best)
-    SELECT depth, speedup FROM (
-        SELECT depth, speedup, seq FROM risen UNION ALL
-        SELECT (SELECT max(depth) FROM ended), arg_max(speedup, seq), 9e18 FROM risen)
+    """The best so far, only where it changes: at the kernels that were the fastest when they were timed."""
+    sql = f"""
+    WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM candidates WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT p.x, r.speedup, r.seq FROM placed p JOIN records r
+            ON r.run_id = $run AND r.candidate_id = p.candidate_id)
+    SELECT x, speedup FROM (
+        FROM risen UNION ALL
+        SELECT (SELECT max(depth) FROM placed), max(speedup), 9e18 FROM risen)
     WHERE speedup IS NOT NULL ORDER BY seq"""
     return fetch.rows(db, RiseRow, sql, {"run": run_id})
 

@@ -29,7 +29,7 @@ class RollBackRow:
 def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     """The newest kernels and, where it is older, the best one before them; parents before children."""
     sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
-        is_accepted, is_best, summary FROM attempts WHERE run_id = $run
+        is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
     return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
 

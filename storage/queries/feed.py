@@ -8,7 +8,8 @@ from enum import StrEnum
 from storage.database import Database
 from storage.queries import fetch
 from storage.queries.feed_news import NEWS
-from storage.queries.steps import steps
+from storage.queries.steps import StepRow, steps
+from storage.records import StepKind, Verdict
 
 
 class FeedKind(StrEnum):
@@ -33,7 +34,9 @@ class FeedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedRow:
-    """One item. `at` is when it began; `outcome` is the step's, the depth's, the command's phase or the state."""
+    """One item. `at` is when it began; `outcome` is the step's, the depth's, the command's phase or the state. A depth
+    whose kernel is the fastest so far has the outcome "best"; a timing that worked has "timed", which does not say that
+    the kernel is fast."""
 
     seq: int
     at: float
@@ -46,13 +49,17 @@ class FeedRow:
 
 
 _DEPTHS = """
-SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id, d.outcome,
+SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
+    CASE WHEN d.outcome = 'accepted' AND r.candidate_id = d.candidate_id THEN 'best' ELSE d.outcome END AS outcome,
     CASE WHEN d.outcome = 'accepted' THEN printf('Depth %d ends with kernel %d', d.depth, coalesce(n.number, 0))
         || coalesce(printf(' at %.2f×', t.speedup), '')
-        || CASE WHEN d.is_best THEN ', the best so far' ELSE ', no clear gain over the best' END
+        || CASE WHEN r.candidate_id = d.candidate_id THEN ', the best so far'
+            WHEN NOT is_faster(r.speedup, r.noise, t.speedup, t.noise) THEN ', no measurable difference from the best'
+            ELSE coalesce(printf(', %.0f %% slower than the best', 100 * (1 - t.speedup / r.speedup)), '') END
     WHEN d.outcome = 'imported' THEN printf('Depth %d is %s', d.depth, d.reason)
     ELSE printf('Gave up depth %d', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
 FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
+ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
 LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run) n
     ON n.candidate_id = d.candidate_id
 WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
@@ -97,9 +104,13 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
     """The newest items after a journal line, newest first. A step's item appears when it starts and then changes."""
     parameters = {"run": run_id, "after": after_seq, "limit": limit}
     found = [
-        FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, s.outcome, s.text)
+        FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, _outcome(s), s.text)
         for s in steps(db, run_id, after_seq, limit)
     ]
     for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
         found += fetch.rows(db, FeedRow, sql, parameters)
     return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]
+
+
+def _outcome(step: StepRow) -> str | None:
+    return "timed" if step.kind is StepKind.TIME and step.outcome == Verdict.PASSED else step.outcome

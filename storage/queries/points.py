@@ -44,11 +44,12 @@ class UnappliedRow:
     reason: str
 
 
-_PLACED = """
-WITH placed AS (
-    SELECT *, depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq))
-        / greatest(count(*) OVER siblings - 1, 3) AS x
-    FROM attempts WHERE run_id = $run WINDOW siblings AS (PARTITION BY depth)),
+PLACE = """depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq))
+    / greatest(count(*) OVER siblings - 1, 3)"""
+SIBLINGS = "WINDOW siblings AS (PARTITION BY depth)"
+
+_PLACED = f"""
+WITH placed AS (SELECT *, {PLACE} AS x FROM attempts WHERE run_id = $run {SIBLINGS}),
  sorted AS (SELECT *, CASE WHEN $width = 0 THEN number ELSE floor(x / $width) END AS place FROM placed)
 """
 

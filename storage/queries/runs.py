@@ -15,8 +15,9 @@ class RunRow:
     """One run. Times are seconds since the epoch, costs US dollars, speed-ups ratios (1.0 = as fast as the baseline).
 
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
-    None before the first step; `depths` the budget. `curve` has the speed-up of the best kernel so far after each
-    finished depth, from the first accepted one on; a kernel is best only when it gains more than the noise.
+    None before the first step; `depths` the budget. The best kernel is the fastest correct one by measured speed-up,
+    abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
+    speed-up of the best kernel so far after each depth, from the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
@@ -38,8 +39,10 @@ class RunRow:
     best_speedup: float | None
     best_low: float | None
     best_high: float | None
+    best_noise: float | None
     best_latency_ms: float | None
     best_candidate_id: str | None
+    tied_kernels: int
     curve: list[float]
     last_event_at: float | None
     created_at: float
@@ -80,24 +83,26 @@ WITH chosen AS ({chosen}),
  judged AS (SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS passed,
     count(*) FILTER (WHERE verdict <> 'passed') AS failed, arg_max(message, seq) FILTER (WHERE verdict <> 'passed')
     AS last_error FROM verdicts WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- best AS (SELECT i.run_id, i.candidate_id, t.speedup, t.speedup_low, t.speedup_high, t.latency_ms
-    FROM incumbents i LEFT JOIN timings t ON t.run_id = i.run_id AND t.candidate_id = i.candidate_id
-    WHERE i.run_id IN (SELECT run_id FROM chosen)),
- risen AS (SELECT d.run_id, d.seq, last_value(CASE WHEN d.is_best THEN t.speedup END IGNORE NULLS)
-    OVER (PARTITION BY d.run_id ORDER BY d.seq) AS speedup
-    FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
-    WHERE d.run_id IN (SELECT run_id FROM chosen)),
+ timed AS (SELECT * FROM ranked WHERE run_id IN (SELECT run_id FROM chosen)),
+ best AS (SELECT * FROM timed WHERE is_best),
+ tied AS (SELECT run_id, count(*) AS kernels FROM timed WHERE is_tied GROUP BY run_id),
+ tried AS (SELECT run_id, depth, NULL AS speedup FROM depths WHERE run_id IN (SELECT run_id FROM chosen)
+    UNION ALL SELECT c.run_id, c.depth, t.speedup FROM timed t JOIN candidates c USING (run_id, candidate_id)),
+ risen AS (SELECT run_id, depth, max(max(speedup)) OVER (PARTITION BY run_id ORDER BY depth) AS speedup FROM tried
+    GROUP BY run_id, depth),
  owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
- curves AS (SELECT run_id, list(speedup ORDER BY seq) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
+ curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
     reached.depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
-    best.speedup_high AS best_high, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    best.speedup_high AS best_high, best.noise AS best_noise,
+    best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    coalesce(tied.kernels, 0) AS tied_kernels,
     coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
     CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
     coalesce(paid.tokens, 0)::BIGINT AS tokens,
@@ -111,7 +116,8 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
-LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN curves USING (run_id)
+LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
+LEFT JOIN curves USING (run_id)
 LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
@@ -154,10 +160,20 @@ def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:
-    """The task's speed of light as last measured."""
+    """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
     sql = """SELECT device, bandwidth_gb_s, peak_gflop_s, min_bytes, min_flop FROM limits
         WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
     return fetch.one(db, HardwareLimit, sql, [run_id])
+
+
+def limit_speedup(db: Database, run_id: str) -> float | None:
+    """The hardware limit as a speed-up over eager, the same for the whole run; None before the first kernel was timed.
+
+    Every session times eager anew. The first one's latency stands for all, so that the limit does not move with them.
+    """
+    sql = "SELECT arg_min(baseline_latency_ms, seq) FROM evaluations WHERE run_id = ? AND stage = 'time'"
+    eager_ms, found = fetch.tuples(db, sql, [run_id])[0][0], limit(db, run_id)
+    return eager_ms / found.limit_ms if eager_ms and found and found.limit_ms > 0 else None
 
 
 def version(db: Database, run_id: str) -> int:

@@ -64,7 +64,6 @@ def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
 
 def best_speedups(db: Database, run_ids: list[str]) -> list[RunSpeedup]:
     """The best speed-up of these runs; those without a correct kernel are left out."""
-    sql = """SELECT r.run_id, r.task_name, t.speedup FROM runs r JOIN incumbents i USING (run_id)
-        JOIN timings t ON t.run_id = r.run_id AND t.candidate_id = i.candidate_id
-        WHERE r.run_id IN (SELECT unnest(?::VARCHAR[])) AND t.speedup IS NOT NULL ORDER BY r.run_id"""
+    sql = """SELECT r.run_id, r.task_name, i.speedup FROM runs r JOIN incumbents i USING (run_id)
+        WHERE r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
     return fetch.rows(db, RunSpeedup, sql, [run_ids])

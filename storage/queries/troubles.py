@@ -19,8 +19,9 @@ class TroubleRow:
     """Facts of one run; None where there is nothing of the kind yet. Each `_seq` names the event a fact rests on.
 
     newest_*: the last kernel that a depth accepted, base_*: the one that depth started from. `since_gain` counts the
-    depths finished since the best kernel changed, `patience` is what the run's own limit allows, None without one.
-    recent_*: the last kernels judged, at most RECENT. last_*: the last two of them, when both failed.
+    depths finished since the first kernel that the best does not beat beyond the noise, `patience` is what the run's
+    own limit allows, None without one. recent_*: the last kernels judged, at most RECENT. last_*: the last two of them,
+    when both failed.
     """
 
     run_id: str
@@ -49,9 +50,10 @@ class TroubleRow:
 _TROUBLES = f"""
 WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- gained AS (SELECT run_id, max(seq) AS seq FROM ended WHERE is_best GROUP BY run_id),
- stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g ON g.run_id = e.run_id AND e.seq > g.seq
-    GROUP BY e.run_id),
+ gained AS (SELECT c.run_id, min(c.depth) AS depth FROM candidates c JOIN ranked t USING (run_id, candidate_id)
+    WHERE t.run_id IN (SELECT run_id FROM chosen) AND (t.is_best OR t.is_tied) GROUP BY c.run_id),
+ stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g
+    ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
     arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),
  numbers AS (SELECT run_id, candidate_id, row_number() OVER (PARTITION BY run_id ORDER BY seq) AS number

@@ -168,7 +168,7 @@ def test_an_error_shows_where_it_is_who_mended_it_and_who_else_made_it(page: Pag
     expect(heat).to_be_visible()
     expect(page.get_by_text("100 % of a block is wrong")).to_be_visible()
     expect(page.get_by_text("The wrong elements are all in the last 256 of 1024 columns.")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"The same error in \d+ kernels of this run"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d+ kernels of this run failed with this error"))).to_be_visible()
     page.get_by_role("link", name="made from kernel 2").click()
     expect(page.get_by_role("heading", name="Kernel 2")).to_be_visible()
     page.get_by_role("tab", name="Errors").click()

@@ -83,7 +83,7 @@ class Story:
 
     def settles(self, name: str | None, outcome: DepthOutcome = DepthOutcome.ACCEPTED) -> Story:
         history = self.history
-        best = outcome is DepthOutcome.ACCEPTED and name is not None and history.beats(name, history.best_id)
+        best = outcome is DepthOutcome.ACCEPTED and name is not None and name == history.best_id
         return self.tell(ev.DepthFinished(self.step, history.depth, outcome, name, None, False, best, ""))
 
     def accepts(self, name: str, speedup: float, parent: str | None = None) -> Story:

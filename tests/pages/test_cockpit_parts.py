@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import alerts, explain, index, lanes
+from pages.parts import alerts, explain, index, lanes, step_feed
 from pages.parts.alerts import AlertKind
 from pages.parts.phases import Phase, phases
 from storage import queries
-from storage.queries import CostRow, ExposureRow, FamilyRow, TroubleRow
+from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
 from storage.records import Origin, RunState, Switch, Verdict
 from tests import samples
 
@@ -100,7 +100,9 @@ def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
 
 
 def node(name: str, parent: str | None, is_best: bool = False) -> FamilyRow:
-    return FamilyRow(name, int(name), parent, parent, 0, 0, 0, Origin.REPAIR, None, None, False, is_best, "")
+    return FamilyRow(
+        name, int(name), parent, parent, 0, 0, 0, Origin.REPAIR, None, None, False, False, is_best, False, ""
+    )
 
 
 def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() -> None:
@@ -125,7 +127,18 @@ def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
     assert lanes.place([]) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "outcome", "tone"),
+    [("depth", "best", "green"), ("depth", "accepted", ""), ("step", "timed", ""), ("step", "passed", "green")],
+)
+def test_only_the_fastest_so_far_ends_a_depth_in_green(kind: str, outcome: str, tone: str) -> None:
+    item = FeedRow(1, 0.0, FeedKind(kind), 1, 1, "c002", outcome, "kernel 2 at 0.47×")
+    text = step_feed.cells(item)["text"]
+    assert isinstance(text, dict)
+    assert text["tone"] == tone
+
+
 def test_a_cost_that_is_not_known_is_not_free() -> None:
     assert explain.cost(CostRow(1, None, None, 2.0, 61.0)) == (
-        "1 model call · unknown tokens · unknown · 2.0 s to write · 1 min 01 s to judge"
+        "1 model call · unknown tokens · unknown · written in 2.0 s · judged in 1 min 01 s"
     )

@@ -140,17 +140,17 @@ def rows_of(home: Path) -> Iterator[Look]:
 def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_of: Look) -> None:
     candidate, _ = rows_of("c006")
     told = " ".join(story.sentences(why.gather("r1", candidate)))
-    assert told.startswith("Kernel 6 is kernel 5 with one change: unroll the inner loop (+2 −0 lines).")
-    assert "1.13× as fast as kernel 5 (±5 %), faster beyond the noise" in told
-    assert "Against kernel 4’s profile: memory throughput share from 36.0 % to 48.0 % (better)" in told
-    assert told.endswith("The model had been shown a profile when it wrote this.")
+    assert told.startswith("Kernel 6 changes kernel 5: unroll the inner loop (+2 −0 lines).")
+    assert "13 % faster than kernel 5 (±5 %)." in told
+    assert "Profile since kernel 4: memory throughput share from 36.0 % to 48.0 % (better)" in told
+    assert told.endswith("The model had seen a profile.")
 
 
 def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look) -> None:
     candidate, attempts = rows_of("c002")
     told = " ".join(story.sentences(why.gather("r1", candidate)))
     assert "does not compile: candidate.py:11: error" in told
-    assert "Kernel 4 mended it." in told
+    assert "Repaired in kernel 4." in told
     mender = story.mended_by(candidate, attempts)
     assert mender
     assert mender.number == 4
@@ -163,9 +163,9 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
     parent = next(a for a in attempts if a.number == 5)
     close = replace(candidate, speedup=(parent.speedup or 1.0) * 1.03)
-    assert "no difference beyond the noise" in story.sentences(story.Facts(close, parent, parent))[1]
+    assert "No measurable difference from kernel 5 (±5 %)" in story.sentences(story.Facts(close, parent, parent))[1]
     slow = replace(candidate, speedup=(parent.speedup or 1.0) * 0.8)
-    assert "slower beyond the noise" in story.sentences(story.Facts(slow, parent, parent))[1]
+    assert "20 % slower than kernel 5" in story.sentences(story.Facts(slow, parent, parent))[1]
 
 
 def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
@@ -247,7 +247,7 @@ def test_errors_that_differ_only_in_numbers_are_one_error(rows_of: Look) -> None
     candidate, attempts = rows_of("c002", depths=7)
     found = same_error.alike(candidate, attempts)
     assert {a.verdict for a in found} == {Verdict.COMPILE_ERROR}
-    assert same_error.sentence(candidate, found).startswith(f"The same error in {len(found)} kernels")
+    assert same_error.sentence(candidate, found).startswith(f"{len(found)} kernels of this run failed")
     moved = replace(found[1], message=found[1].message.replace(":11:", ":77:"))
     assert same_error.kind(moved) == same_error.kind(candidate)
     right = next(a for a in attempts if a.verdict is Verdict.PASSED)

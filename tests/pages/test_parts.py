@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from pages.parts import code, curve, curve_chart, diff, index, marks, routes, wording
 from pages.parts.line_names import TEXT_PX, Place, Scale, places
 from storage import queries
-from storage.queries import BaselineRow
+from storage.queries import BaselineRow, SteeringMark
+from storage.records import CommandKind
 from storage.relative import Relative
 from tests import samples
 from tests.pages.conftest import ROOT
@@ -106,7 +108,8 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
     rows, attempts = curve_chart.gather(run), queries.attempts(opened.database, "r1")
     drawn = curve.figure(rows, is_log=True, revision="r1")
     index.close_index()
-    shown = [name for t in drawn["data"] if t.get("name") != "best" for name in t.get("customdata", [])]
+    twice = ("best", "tied with the best")
+    shown = [name for t in drawn["data"] if t.get("name") not in twice for name in t.get("customdata", [])]
     judged = [a.candidate_id for a in attempts if a.verdict is not None]
     assert sorted(shown) == sorted(judged)
     assert all(math.isfinite(x) for t in drawn["data"] for x in t["x"] if x is not None)
@@ -125,7 +128,14 @@ def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
 
 def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:
     assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile ±0.9 %"
-    assert wording.not_measured("torch.compile", "") == "There is no figure over torch.compile: no reason was recorded"
+    assert wording.not_measured("torch.compile", "") == "No speed-up over torch.compile: no reason was recorded"
+
+
+def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_unknown() -> None:
+    assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (±460 %)"
+    assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
+    wide = replace(second(0.97), noise=4.6)
+    assert len(marks.reference_lines(None, None, [2.0], True, wide)[0]) == 1
 
 
 def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
@@ -164,6 +174,20 @@ def test_a_name_stands_on_the_side_where_no_other_line_runs_through_it() -> None
     scale = Scale(0.5, 2.0, 284, is_log=True)
     assert places([1.0, 1.02], scale)[1] == Place(is_left=True, is_above=True)
     assert places([1.0, 0.98], scale)[1] == Place(is_left=True, is_above=False)
+
+
+def test_a_name_stands_where_it_hides_no_point() -> None:
+    scale = Scale(0.5, 2.0, 284, is_log=True)
+    assert places([1.0], scale) == [Place(is_left=False, is_above=True)]
+    assert places([1.0], scale, right=[1.03, 1.05]) == [Place(is_left=False, is_above=False)]
+    assert places([1.0], scale, left=[], right=[0.97, 1.03]) == [Place(is_left=True, is_above=True)]
+
+
+def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everywhere() -> None:
+    found = [SteeringMark(1, 0.0, 7, 3, kind, "", "", "") for kind in (CommandKind.ROLL_BACK, CommandKind.HINT)]
+    _, (note,) = marks.steering_flags(found)
+    assert note["texts"] == ["⚑ roll back, hint", "⚑"]
+    assert note["hovertext"] == "roll back, hint"
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

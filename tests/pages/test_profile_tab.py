@@ -107,8 +107,9 @@ def test_a_launch_tells_what_limits_its_occupancy_and_a_dash_for_what_is_unknown
 def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None:
     large = HardwareLimit("NVIDIA H200", 4300.7, 65971.0, 12_884_901_888, 0)
     told = speed_of_light.sentence(large, 3.25, 4.3007e12)
+    assert told.startswith("Theoretical minimum 3.00 ms: ")
     assert "device memory" in told
-    assert told.endswith("This one takes 3.25 ms: 92 % of the limit.")
+    assert told.endswith("This kernel takes 3.25 ms: 92 % of the limit.")
     small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
-    assert "a cache's rate" in speed_of_light.sentence(small, None, 4.3007e12)
+    assert "cache bandwidth" in speed_of_light.sentence(small, None, 4.3007e12)
     assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"

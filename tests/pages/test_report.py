@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from pages import report
-from pages.parts import report_depths
+from pages.parts import report_depths, wording
 from pages.parts.report_html import element, escape
+from pages.parts.report_run import run_report
 from pages.parts.report_source import DIFF_LINES, difference
 from storage import queries
 from storage.database import index_file, open_database
@@ -71,9 +72,10 @@ def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home
         assert f'id="depth-{depth}"' in text
     for told in (
         "The best kernel", "Every check made of it", "Difference to kernel", "Diagnosis", "Patched into kernel",
-        "hint try 128-bit loads", "Its profile", "Limits at the start", "How to read this", "Nobody steered",
+        "hint try 128-bit loads", "Profile of kernel", "Limits at the start", "How to read this",
+        "No commands were given",
     ):  # fmt: skip
-        assert (told in text) is (told != "Nobody steered"), told
+        assert (told in text) is (told != "No commands were given"), told
     linked = {a["href"] for tag, a in tags_of(text) if tag == "a"}
     assert {f"#depth-{depth}" for depth in range(5)} <= {str(link) for link in linked}
     assert len(text) < 400_000
@@ -83,14 +85,14 @@ def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home
 def test_a_run_without_an_end_says_so(home: Path, ending: str) -> None:
     write_run(home / "runs", "half", ending=ending)
     text = report.report_of([find_run("half")])
-    assert ("the report shows it as it was" in text) is (ending != "failed")
+    assert ("The report shows its state" in text) is (ending != "failed")
     assert ("no correct kernel yet" in text) is (ending == "new")
 
 
 def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(home: Path) -> None:
     write_run(home / "runs", "long", depths=130)
     text = report.report_of([find_run("long")])
-    assert "This run has 130 depths" in text
+    assert "of 130 depths" in text
     targets = {f"#{attributes['id']}" for _, attributes in tags_of(text) if "id" in attributes}
     assert {attributes["href"] for tag, attributes in tags_of(text) if tag == "a"} <= targets
     with open_database(index_file(home)) as db:
@@ -100,9 +102,21 @@ def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(ho
     assert (len(kept), kept[0].depth, kept[-1].depth) == (report_depths.DEPTHS, 0, 129)
 
 
+def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_with_the_best(home: Path) -> None:
+    write_run(home / "runs", "r1", depths=6)
+    with report.temporary_index([find_run("r1")]) as db:
+        limit, run = queries.limit_speedup(db, "r1"), queries.run(db, "r1")
+        text, tied = run_report(db, "r1"), [a.number for a in queries.attempts(db, "r1") if a.is_tied]
+    assert run is not None
+    assert limit is not None
+    assert f"hardware limit {wording.speedup(limit)}" in text
+    assert all(f"kernel {number}" in text for number in tied)
+    assert run.tied_kernels == len(tied)
+
+
 def test_long_differences_are_cut_and_say_so() -> None:
     new = "\n".join(f"line {number}" for number in range(DIFF_LINES + 200))
-    assert "more lines are left out here" in difference("", new)
+    assert "more lines are not shown" in difference("", new)
 
 
 def test_elements_escape_what_is_put_into_them() -> None:

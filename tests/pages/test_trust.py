@@ -201,7 +201,7 @@ def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) 
     app = open_page("candidate", run="r1", candidate="c001", tab="Trust")
     assert not app.exception
     assert "Over" not in " ".join(figures_of("r1", "c001"))
-    said = "There is no figure over torch.compile: its answers differ: 3 of 1024 values are wrong"
+    said = "No speed-up over torch.compile: its answers differ: 3 of 1024 values are wrong"
     assert said in [caption.value.replace("\\", "") for caption in app.caption]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from engine.history import History
 from storage import events as ev
-from storage import queries
+from storage import journal, queries, relative
 from storage.database import Database
 from storage.ingest import Ingest
 from storage.records import (
@@ -14,8 +17,10 @@ from storage.records import (
     CommandKind,
     CompileResult,
     DepthOutcome,
+    HardwareLimit,
     KernelClass,
     Role,
+    RunState,
     TimingResult,
     Verdict,
 )
@@ -27,7 +32,7 @@ def call(step: int, cost: float | None) -> ev.ModelCalled:
     return ev.ModelCalled(step, 0, Role.SYNTHESISE, 0, None, "m", "p", "r", 10, 5, 0, 0, cost, 1.0, "stop")
 
 
-def test_the_best_is_the_last_that_the_engine_called_best(sample: Database) -> None:
+def test_the_best_kernel_is_told_alike_by_the_run_and_by_its_kernels(sample: Database) -> None:
     run, settled = queries.run(sample, "sample"), sample_script(sample_settings("sample")).entries
     best = [e.event for e in settled if isinstance(e.event, ev.DepthFinished) and e.event.is_best][-1]
     assert run is not None
@@ -47,16 +52,77 @@ def test_the_curve_has_one_value_per_finished_depth_and_never_falls(sample: Data
     assert run.curve == sorted(run.curve)
 
 
-def test_a_gain_within_the_noise_does_not_raise_the_curve(db: Database, root: Path) -> None:
-    write_run(root, depths=1)
-    timed = TimingResult((1.0, 2.0, 3.0), (3.0, 3.0, 3.0))
-    accepted = ev.DepthFinished(9, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, "")
-    right = CheckResult(Verdict.PASSED, 1.0)
-    grow(db, root, created(5, "c002", "c001"), ev.Checked(6, "c002", right), ev.Timed(7, "c002", timed), accepted)
+def timed(step: int, name: str, speedup: float, spread: float = 0.0) -> list[ev.Event]:
+    """A correct kernel of depth 0 with its timing; `spread` is the noise."""
+    pairs = TimingResult((1.0,) * 9, tuple(speedup * (1 + spread * k / 4) for k in range(-4, 5)))
+    return [created(step, name), ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)), ev.Timed(step, name, pairs)]
+
+
+def test_the_best_is_the_fastest_correct_kernel_as_soon_as_it_is_timed_and_whatever_became_of_its_depth(
+    db: Database, root: Path
+) -> None:
+    grow(db, root, *timed(1, "c001", 1.2), ev.DepthFinished(2, 0, DepthOutcome.ACCEPTED, "c001", None, False, True, ""))
+    grow(db, root, *timed(3, "c002", 1.6))
     run = queries.run(db, "sample")
     assert run is not None
-    assert run.best_candidate_id == "c001"
-    assert run.curve == [run.best_speedup, run.best_speedup]
+    assert (run.best_candidate_id, run.best_speedup, run.curve) == ("c002", 1.6, [1.6])
+    left = ev.DepthFinished(4, 1, DepthOutcome.GIVEN_UP, "c002", "c001", False, False, "left by a roll-back to c001")
+    grow(db, root, left, *timed(5, "c003", 1.4), ev.RunEnded(RunState.FINISHED, "", "c001"))
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert (run.best_candidate_id, run.best_speedup) == ("c002", 1.6)
+    assert [row.speedup for row in queries.rises(db, "sample")] == [1.2, 1.6, 1.6]
+    found = {
+        a.candidate_id: (a.is_best, a.is_tied, a.is_accepted, a.is_pending) for a in queries.attempts(db, "sample")
+    }
+    assert found["c001"] == (False, False, True, False)
+    assert found["c002"] == (True, False, False, False)
+    assert found["c003"] == (False, False, False, True)
+
+
+def test_kernels_that_the_best_does_not_beat_beyond_the_noise_are_tied_with_it(db: Database, root: Path) -> None:
+    names = {"c001": (1.5, 0.0), "c002": (1.6, 0.0), "c003": (1.55, 0.0), "c004": (1.3, 0.4), "c005": (1.6, 0.0)}
+    for step, (name, (speedup, spread)) in enumerate(names.items(), 1):
+        grow(db, root, *timed(step, name, speedup, spread))
+    rows = {a.candidate_id: a for a in queries.attempts(db, "sample")}
+    best, run = rows["c002"], queries.run(db, "sample")
+    assert best.is_best
+    assert run is not None
+    assert run.tied_kernels == 3
+    for row in rows.values():
+        assert row.speedup is not None
+        found = relative.between_sessions(best.speedup or 0.0, best.noise or 0.0, row.speedup, row.noise or 0.0)
+        assert row.is_tied == (row is not best and not found.is_faster), row.candidate_id
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_engine_and_the_index_name_the_same_best(db: Database, root: Path, seed: int) -> None:
+    folder = write_run(root, depths=12, seed=seed)
+    Ingest(db, root).catch_up()
+    history = History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert run.best_candidate_id == history.best_id is not None
+
+
+def test_a_depth_that_lost_speed_says_by_how_much(db: Database, root: Path) -> None:
+    grow(db, root, *timed(1, "c001", 0.6), ev.DepthFinished(2, 0, DepthOutcome.ACCEPTED, "c001", None, False, True, ""))
+    grow(db, root, *timed(3, "c002", 0.47))
+    grow(db, root, ev.DepthFinished(4, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, ""))
+    slower, best = (item for item in queries.feed(db, "sample") if item.kind is queries.FeedKind.DEPTH)
+    assert (slower.text, slower.outcome) == (
+        "Depth 1 ends with kernel 2 at 0.47×, 22 % slower than the best", DepthOutcome.ACCEPTED
+    )  # fmt: skip
+    assert (best.text, best.outcome) == ("Depth 0 ends with kernel 1 at 0.60×, the best so far", "best")
+
+
+def test_the_hardware_limit_stands_still_while_every_session_times_eager_anew(db: Database, root: Path) -> None:
+    grow(db, root, *timed(1, "c001", 1.2))
+    assert queries.limit_speedup(db, "sample") is None
+    grow(db, root, ev.LimitMeasured(HardwareLimit("cpu", 40.0, 100.0, 10_000_000, 0)))
+    first = queries.limit_speedup(db, "sample")
+    grow(db, root, *timed(2, "c002", 2.4), *timed(3, "c003", 1.9))
+    assert first == queries.limit_speedup(db, "sample") == pytest.approx(1.2 / 0.25)
 
 
 def test_derived_numbers_are_those_of_the_record(sample: Database) -> None:

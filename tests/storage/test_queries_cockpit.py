@@ -93,7 +93,7 @@ def test_the_beam_spans_what_each_depth_tried(long: Database) -> None:
 def test_the_rises_never_fall_and_end_where_the_run_is(long: Database) -> None:
     rises, depths = queries.rises(long, "sample"), queries.depths(long, "sample")
     assert [r.speedup for r in rises] == sorted(r.speedup for r in rises)
-    assert (rises[-1].depth, rises[-1].speedup) == (depths[-1].depth, depths[-1].best_speedup)
+    assert (rises[-1].x, rises[-1].speedup) == (depths[-1].depth, depths[-1].best_speedup)
 
 
 def test_exposures_are_the_stretches_in_which_the_model_saw_profiles(long: Database) -> None:

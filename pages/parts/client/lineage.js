@@ -3,12 +3,13 @@ const SVG = "http://www.w3.org/2000/svg"
 const STEP = 22, ROW = 19, TOP = 13
 const MARKS = {
   best: "M0-9 2.6-3 9-2.6 4 1.6 5.8 8 0 4.4-5.8 8-4 1.6-9-2.6-2.6-3z",
-  kept: "M-5.5 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z",
+  tied: "M0-9 2.6-3 9-2.6 4 1.6 5.8 8 0 4.4-5.8 8-4 1.6-9-2.6-2.6-3z",
+  accepted: "M-5.5 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0z",
   correct: "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
   open: "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
   failed: "M-4.5-4.5 4.5 4.5M4.5-4.5-4.5 4.5",
 }
-const KEY = "★ best   ● kept   ○ correct, not kept   ✕ failed   ⟲ rolled back"
+const KEY = "★ best   ☆ tied with the best   ● accepted   ○ correct, pending or abandoned   ✕ failed   ⟲ roll-back"
 
 function make(tag, attributes, className) {
   const node = document.createElementNS(SVG, tag)

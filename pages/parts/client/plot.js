@@ -39,15 +39,19 @@ function computed(value, probe) {
   return value
 }
 
-// A shape's label may come in several lengths, the longest first: the first that its shape has room for is drawn.
-function fitLabels(layout, width) {
-  for (const shape of layout.shapes || []) {
-    if (!shape.label?.texts) continue
-    const [low, high] = layout.xaxis.range
-    const room = ((width - layout.margin.l - layout.margin.r) * (shape.x1 - shape.x0)) / (high - low)
-    shape.label.text = shape.label.texts.find(text => 6.2 * text.length < room) ?? ""
-    delete shape.label.texts
+// A label may come in several lengths, the longest first: the first that there is room for is drawn. A shape's has room
+// inside the shape; a note's up to the next such note, or to the end of the axis.
+function fitLabels({ shapes = [], annotations = [], xaxis, margin }, width) {
+  if (!xaxis?.range) return
+  const [low, high] = xaxis.range
+  const fit = (label, span) => {
+    const room = ((width - margin.l - margin.r) * span) / (high - low)
+    label.text = label.texts.find(text => 6.2 * text.length < room) ?? label.texts.at(-1)
+    delete label.texts
   }
+  for (const { label, x0, x1 } of shapes) if (label?.texts) fit(label, x1 - x0)
+  const notes = annotations.filter(note => note.texts).sort((a, b) => a.x - b.x)
+  notes.forEach((note, i) => fit(note, (notes[i + 1]?.x ?? high) - note.x))
 }
 
 function remembered(layout, key) {

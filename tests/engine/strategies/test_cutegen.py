@@ -98,10 +98,23 @@ def test_patience_returns_to_the_best_after_two_depths_without_gain_and_then_all
     assert move(story) == Step(StepKind.OPTIMISE, 4, "c004")
 
 
-def test_a_gain_within_the_noise_is_no_gain() -> None:
-    story = Story().accepts("c001", 0.5).accepts("c002", 0.5004, "c001")
-    assert story.history.best_id == "c001"
-    assert story.history.fruitless == 1
+def test_a_gain_within_the_noise_is_no_gain_for_the_next_base_though_the_fastest_is_the_best() -> None:
+    story = Story(base_policy="best").accepts("c001", 0.5).accepts("c002", 0.5004, "c001")
+    assert story.history.best_id == "c002"
+    assert (story.history.line_best_id, story.history.fruitless) == ("c001", 1)
+    assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
+
+
+def test_the_best_is_the_fastest_correct_kernel_even_of_a_depth_that_was_left() -> None:
+    story = Story().accepts("c001", 1.2).candidate("c002", Origin.OPTIMISATION, "c001").passes("c002", 1.6)
+    assert story.history.best_id == "c002"
+    story.settles("c002", DepthOutcome.GIVEN_UP).steers(CommandKind.ROLL_BACK, "c001")
+    assert story.history.best_id == "c002"
+    assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
+    story.accepts("c003", 1.6, "c001")
+    assert story.history.best_id == "c002"
+    story.checks("c002", Verdict.INCORRECT)
+    assert story.history.best_id == "c003"
 
 
 def test_a_roll_back_starts_the_next_depth_from_that_kernel_and_forgets_the_abandoned_best() -> None:
