@@ -40,7 +40,7 @@ from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
-from storage.journal import Journal
+from storage.journal import DamagedJournalError, Journal
 from storage.models import ModelOptions
 from storage.records import CommandKind, RunSettings, RunState
 
@@ -103,6 +103,7 @@ def resume_run(options: Namespace) -> int:
     if options.background:
         if liveness.is_held(folder):
             raise liveness.AlreadyRunningError(f"an engine is already working on run {folder.run_id}")
+        supervisor.refuse_damaged(folder)
         if os.fork() > 0:
             return OK
         _detach(folder)
@@ -113,7 +114,7 @@ def work(folder: RunFolder, console: Console) -> int:
     """Be the engine of a run until it ends. Holds the run's lock for life."""
     began = time.time()
     lock = liveness.hold(folder)
-    settings, journal = folder.read_settings(), Journal(folder.journal_file)
+    settings, journal = folder.read_settings(), _whole_journal(folder)
     _leave_name(folder)
     history = History.of(settings, journal.entries)
     if settings.replay_of is not None:
@@ -142,11 +143,20 @@ def work(folder: RunFolder, console: Console) -> int:
     return FAILED if ended.state is RunState.FAILED else OK
 
 
+def _whole_journal(folder: RunFolder) -> Journal:
+    try:
+        return Journal(folder.journal_file)
+    except DamagedJournalError:
+        supervisor.refuse_damaged(folder)
+        raise
+
+
 def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox, began: float) -> ev.RunEnded:
     """Run the loop between its first and final event; our own failure is journaled before it is raised."""
     if not bench.journal.entries:
         bench.emit(ev.RunStarted(bench.folder.run_id, bench.task.name))
-    bench.emit(ev.EngineStarted(os.getpid(), bench.history.steps_finished > 0 or bench.history.in_flight is not None))
+    is_resumed = bench.history.steps_finished > 0 or bench.history.in_flight is not None
+    bench.emit(ev.EngineStarted(os.getpid(), is_resumed, bench.journal.lost_events))
     inbox.refuse_old_stops(began)
     try:
         take_over_kernel(bench)

@@ -1,4 +1,7 @@
-"""A run's state, folded from its journal alone. Decides nothing and touches no file."""
+"""A run's state, folded from its journal alone. Decides nothing and touches no file.
+
+A journal with holes can be folded too, so that people can look at what is left; no engine goes on with one.
+"""
 
 from __future__ import annotations
 
@@ -97,17 +100,18 @@ class History:
     @property
     def current(self) -> Attempt | None:
         """The kernel this depth is about at the moment."""
-        return self.attempts[self.current_id] if self.current_id else None
+        return self.attempts.get(self.current_id or "")
 
     @property
     def best(self) -> Attempt | None:
         """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
-        return self.attempts[self.best_id] if self.best_id else None
+        return self.attempts.get(self.best_id or "")
 
     def beats(self, candidate_id: str, other_id: str | None) -> bool:
         """True when a timed candidate is faster than another (or the first at all) beyond the noise."""
-        new = self.attempts[candidate_id].timed
-        old = self.attempts[other_id].timed if other_id else None
+        new, old = (
+            found.timed if (found := self.attempts.get(name or "")) else None for name in (candidate_id, other_id)
+        )
         return new is not None and (old is None or is_improvement(new, old))
 
     def apply(self, event: ev.Event) -> None:
@@ -171,11 +175,12 @@ class History:
                 pass
 
     def _update(self, name: str, **known: object) -> None:
-        self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
+        if name in self.attempts:
+            self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
 
     def _rank(self, name: str) -> None:
         """The best after news of one kernel; where the best itself has news, all are looked at again."""
-        rivals = self.attempts.values() if name == self.best_id else filter(None, (self.best, self.attempts[name]))
+        rivals = self.attempts.values() if name == self.best_id else filter(None, (self.best, self.attempts.get(name)))
         ranked = [(a.timed.speedup, a.candidate_id) for a in rivals if a.timed and a.verdict is Verdict.PASSED]
         self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
 
@@ -196,7 +201,7 @@ class History:
         self.usage.engine_s += event.seconds
         if event.outcome != "patch_failed" or started is None:
             return
-        if started.kind == "repair" and started.candidate_id:
+        if started.kind == "repair" and started.candidate_id in self.attempts:
             tried = self.attempts[started.candidate_id].repairs_tried
             self._update(started.candidate_id, repairs_tried=tried + 1)
         else:
@@ -236,7 +241,7 @@ class History:
             self.commands[event.command.command_id] = event
             return
         self.settled_commands.add(event.command_id)
-        if isinstance(event, ev.CommandRefused):
+        if isinstance(event, ev.CommandRefused) or event.command_id not in self.commands:
             return
         command = self.commands[event.command_id].command
         self.steering = self.steering.after(command)
@@ -280,7 +285,7 @@ class History:
     def repairs_used(self) -> int:
         """Repairs spent in the current generation, failed patches included."""
         spent, name = 0, self.current_id
-        while name is not None:
+        while name in self.attempts:
             attempt = self.attempts[name]
             spent += attempt.repairs_tried
             if attempt.created.origin is not Origin.REPAIR:

@@ -221,5 +221,5 @@ def _command_id(event: ev.Event) -> str:
 def _last_word(entries: Sequence[Entry]) -> str:
     last = next((entry.event for entry in reversed(entries) if isinstance(entry.event, ev.RunEnded)), None)
     if last is None:
-        return "the run's own engine left without a last word"
+        return "the run itself crashed before it ended"
     return f"the run itself ended as {last.state}" + (f": {last.reason}" if last.reason else "")

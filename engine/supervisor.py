@@ -35,7 +35,7 @@ from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
-from storage import commands, liveness, read_only, remeasurements
+from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.records import CommandKind, RunSettings
 
@@ -68,12 +68,24 @@ def resume(folder: RunFolder) -> None:
     """Start an engine on an existing run; it goes on where the journal ends.
 
     Raises:
-        EngineError: the server is read-only, an engine is already at work, or it could not be started.
+        EngineError: the server is read-only, an engine is already at work, the journal is damaged, or it could not be
+            started.
     """
     read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"an engine is already working on run {folder.run_id}")
+    refuse_damaged(folder)
     _launch(folder, "resume", folder.run_id)
+
+
+def refuse_damaged(folder: RunFolder) -> None:
+    """Keep an engine from a run whose journal has holes: what was done and paid for cannot be told from it.
+
+    Raises:
+        EngineError: it has; the message says what is missing and what to do.
+    """
+    if why := damage.refusal(folder):
+        raise EngineError(why)
 
 
 def _launch(folder: RunFolder, *verb: str) -> None:

@@ -15,6 +15,18 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes; empty when it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+class BlobError(FileNotFoundError):
+    """A text that cannot be had any more: its file is missing, or holds something else than it did."""
+
+
 class Blobs:
     """A folder of blobs. Writing the same text twice costs nothing; a half-written blob is never visible."""
 
@@ -39,8 +51,15 @@ class Blobs:
         """Read a text.
 
         Raises:
-            FileNotFoundError: no such blob, or the name is no hash.
+            BlobError: no such blob, the name is no hash, or the content does not fit the name.
         """
         if not HASH.fullmatch(name):
-            raise FileNotFoundError(f"{name!r} is no blob name")
-        return (self.folder / name).read_bytes().decode("utf-8", "surrogatepass")
+            raise BlobError(f"{name[:80]!r} is no blob name")
+        short = f"blobs/{name[:12]}… in run folder {self.folder.parent.name}"
+        try:
+            found = (self.folder / name).read_bytes()
+        except OSError as error:
+            raise BlobError(f"{short} is missing: restore it from a backup") from error
+        if hashlib.sha256(found).hexdigest() != name:
+            raise BlobError(f"{short} is damaged: restore it from a backup")
+        return found.decode("utf-8", "surrogatepass")

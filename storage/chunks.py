@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from storage import codec, journal, projection, tail
+from storage import codec, projection, tail
 from storage.folder import RunFolder
+from storage.journal import Fault, FaultKind, Reader
 from storage.projection import Rows
 from storage.records import Command
 from storage.tail import Position
@@ -31,7 +32,7 @@ class Chunk:
     @property
     def all_rows(self) -> list[tuple[str, dict[str, object]]]:
         """The rows and the new position as one more row."""
-        end = {"inode": self.end.inode, "position": self.end.offset, "lines": self.end.lines}
+        end = {"inode": self.end.inode, "position": self.end.offset, "lines": self.end.lines, "seq": self.end.seq}
         return [*self.rows, ("offsets", {"run_id": self.run_id, "file": self.file, **end})]
 
 
@@ -40,40 +41,51 @@ def read_settings(run: RunFolder, now: Position) -> Chunk:
     try:
         rows = list(projection.rows_of_settings(run.read_settings()))
     except (codec.DecodeError, UnicodeDecodeError) as error:
-        rows = [_problem(run.run_id, SETTINGS, 0, error)]
+        rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.UNREADABLE, f"{error}")]
     return Chunk(run.run_id, SETTINGS, rows, now, now.offset)
 
 
 def read_journal(run: RunFolder, start: Position) -> Iterator[Chunk]:
     """New events."""
+    reader = Reader(start.seq)
 
-    def rows(_: int, line: str) -> Rows:
-        return projection.rows_of_entry(run.run_id, journal.decode(line), line)
+    def rows(at: Position, line: bytes) -> Rows:
+        entry, faults = reader.take(line)
+        yield from (_fault(run.run_id, at.offset, fault) for fault in faults)
+        if entry:
+            yield from projection.rows_of_entry(run.run_id, entry, line.decode("utf-8", "surrogatepass"))
 
-    return _read(run, JOURNAL, start, rows)
+    for chunk in _read(run, JOURNAL, start, rows):
+        yield replace(chunk, end=replace(chunk.end, seq=reader.seq))
 
 
 def read_commands(run: RunFolder, start: Position) -> Iterator[Chunk]:
     """New commands, numbered by their lines."""
 
-    def rows(number: int, line: str) -> Rows:
-        return projection.rows_of_command(run.run_id, number, codec.from_plain(Command, json.loads(line)))
+    def rows(at: Position, line: bytes) -> Rows:
+        if line:
+            yield from projection.rows_of_command(run.run_id, at.lines, codec.from_plain(Command, json.loads(line)))
 
     return _read(run, COMMANDS, start, rows)
 
 
-def _read(run: RunFolder, file: str, start: Position, rows_of: Callable[[int, str], Rows]) -> Iterator[Chunk]:
+def _read(run: RunFolder, file: str, start: Position, rows_of: Callable[[Position, bytes], Rows]) -> Iterator[Chunk]:
     while data := tail.read_whole_lines(run.path / file, start, CHUNK_BYTES):
         rows: list[tuple[str, dict[str, object]]] = []
         for at, line in tail.split(data, start):
             try:
-                rows += list(rows_of(at.lines, line.decode("utf-8", "surrogatepass"))) if line else []
+                rows += list(rows_of(at, line))
             except (ValueError, ArithmeticError, RecursionError) as error:
-                rows.append(_problem(run.run_id, file, at.offset, error))
+                rows.append(_problem(run.run_id, file, at.offset, FaultKind.UNREADABLE, f"{error}"))
         start = Position(start.inode, start.offset + len(data), start.lines + data.count(b"\n"))
         yield Chunk(run.run_id, file, rows, start, len(data))
 
 
-def _problem(run_id: str, file: str, position: int, error: Exception) -> tuple[str, dict[str, object]]:
-    row = {"run_id": run_id, "file": file, "position": position, "message": f"{error}"[:500]}
+def _fault(run_id: str, position: int, fault: Fault) -> tuple[str, dict[str, object]]:
+    message = fault.message or f"events {fault.first} to {fault.last} are missing"
+    return _problem(run_id, JOURNAL, position, fault.kind, message)
+
+
+def _problem(run_id: str, file: str, position: int, kind: FaultKind, message: str) -> tuple[str, dict[str, object]]:
+    row = {"run_id": run_id, "file": file, "position": position, "kind": kind, "message": message[:500]}
     return "problems", projection.storable(row)

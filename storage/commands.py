@@ -78,6 +78,15 @@ def read_from(path: Path, offset: int = 0) -> tuple[list[Command], int]:
     return found, offset + len(whole)
 
 
+def unreadable(path: Path) -> int:
+    """How many whole lines are no commands."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError:
+        return 0
+    return len([line for line in lines if line]) - len(read_from(path)[0])
+
+
 def _check_argument(kind: CommandKind, argument: str) -> None:
     if kind in (CommandKind.COLLECT, CommandKind.EXPOSE) and argument not in set(Switch):
         raise CommandError(f"{kind} takes auto, on or off, not {argument!r}")

@@ -92,11 +92,12 @@ class Database:
                 self._writer.execute("ROLLBACK")
             raise
 
-    def positions(self) -> list[tuple[str, str, int, int, int]]:
-        """How far each run's files are read: run, file, inode, bytes, lines."""
+    def positions(self) -> list[tuple[str, str, int, int, int, int]]:
+        """How far each run's files are read: run, file, inode, bytes, lines, last event."""
         with self.reader() as cursor:
             return cursor.execute(
-                "SELECT run_id, file, arg_max(inode, position), max(position), max(lines) FROM offsets GROUP BY ALL"
+                "SELECT run_id, file, arg_max(inode, position), max(position), max(lines), max(seq) "
+                "FROM offsets GROUP BY ALL"
             ).fetchall()
 
     @property

@@ -33,10 +33,11 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
-    """An engine process took the run's lock."""
+    """An engine process took the run's lock. `lost_events` were written after the last one it found in the journal."""
 
     pid: int
     is_resumed: bool
+    lost_events: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class RunFolder:
         """
         try:
             settings: RunSettings = codec.from_plain(RunSettings, json.loads(self.settings_file.read_text()))
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise codec.DecodeError(f"{self.settings_file}: {error}") from error
         return settings
 

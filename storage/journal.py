@@ -1,13 +1,19 @@
-"""The run's journal: events as lines of JSON, one `os.write` each. Knows the events, not who reads them."""
+"""The run's journal: events as lines of JSON, one `os.write` each. Knows the events, not who reads them.
+
+Beside it `journal.seq` keeps the number of the last event written: it tells a journal that was cut at its end from one
+whose engine was killed.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from storage import codec, events
@@ -34,6 +40,9 @@ _DURABLE = (
 )
 
 
+LARGEST_SEQ = 2**53
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One journal line: `seq` rises by one from 1, `time` is seconds since the epoch."""
@@ -41,6 +50,41 @@ class Entry:
     seq: int
     time: float
     event: events.Event
+
+
+class FaultKind(StrEnum):
+    """What can be wrong with a journal. NEWER is no damage: another version of Tilewright wrote the event."""
+
+    UNREADABLE = "unreadable"
+    MISSING = "missing"
+    REPEATED = "repeated"
+    NEWER = "newer"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Events `first` to `last` that a reader has to do without. An unreadable line has the least number it can have."""
+
+    kind: FaultKind
+    first: int
+    last: int
+    message: str = ""
+
+
+class NewerEventError(codec.DecodeError):
+    """A whole line of a kind that this version does not know."""
+
+    def __init__(self, seq: int, kind: str) -> None:
+        super().__init__(f"event {seq} is of a kind that this version does not know: {kind[:80]}")
+        self.seq, self.kind = seq, kind[:80]
+
+
+class DamagedJournalError(codec.DecodeError):
+    """A journal with holes: what a run did and spent cannot be told from it, so no engine may go on with it."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(f"event {fault.first}: {fault.kind}" for fault in faults[:5]))
+        self.faults = faults
 
 
 def encode(entry: Entry) -> str:
@@ -53,26 +97,67 @@ def decode(line: str) -> Entry:
     """Read one line.
 
     Raises:
-        codec.DecodeError: not a journal line, or of a kind this version does not know.
+        NewerEventError: of a kind this version does not know.
+        codec.DecodeError: not a journal line.
     """
     try:
         fields = json.loads(line)
-        kind = _KINDS[fields["kind"]]
-        return Entry(int(fields["seq"]), float(fields["time"]), codec.from_plain(kind, fields["event"]))
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        seq, at, name = fields["seq"], float(fields["time"]), fields["kind"]
+        if type(seq) is not int or not 0 < seq < LARGEST_SEQ or not math.isfinite(at):
+            raise ValueError("a number is out of range")
+        if name not in _KINDS and isinstance(name, str) and name.isidentifier():
+            raise NewerEventError(seq, name)
+        return Entry(seq, at, codec.from_plain(_KINDS[name], fields["event"]))
+    except NewerEventError:
+        raise
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise codec.DecodeError(f"not a journal line ({error!r}): {line[:200]}") from error
 
 
+class Reader:
+    """Reads lines one after the other and notes what is wrong with them. `seq` is the last number read."""
+
+    def __init__(self, seq: int = 0) -> None:
+        self.seq = seq
+
+    def take(self, line: bytes) -> tuple[Entry | None, list[Fault]]:
+        """One line without its newline. An event whose number has been read before is left out."""
+        if not line:
+            return None, []
+        try:
+            entry: Entry | None = decode(line.decode("utf-8", "surrogatepass"))
+            seq, newer = typing.cast(Entry, entry).seq, []
+        except NewerEventError as error:
+            entry, seq, newer = None, error.seq, [Fault(FaultKind.NEWER, error.seq, error.seq, error.kind)]
+        except ValueError as error:
+            return None, [Fault(FaultKind.UNREADABLE, self.seq + 1, self.seq + 1, f"{error}"[:500])]
+        if seq <= self.seq:
+            return None, [Fault(FaultKind.REPEATED, seq, seq, f"event {seq} stands in the journal again")]
+        gap = [Fault(FaultKind.MISSING, self.seq + 1, seq - 1)] if seq > self.seq + 1 else []
+        self.seq = seq
+        return entry, gap + newer
+
+
 class Journal:
-    """Appends events. One writer per run: the engine that holds the run's lock."""
+    """Appends events. One writer per run: the engine that holds the run's lock.
+
+    `lost_events` were written after the last one that the file still has when it is opened.
+
+    Raises:
+        DamagedJournalError: events are missing before the end; nothing is changed.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
+        self.entries, faults = survey(path)
+        if faults:
+            raise DamagedJournalError(faults)
         _drop_torn_tail(path)
-        self.entries = list(read(path))
         self._seq = self.entries[-1].seq if self.entries else 0
+        self.lost_events = max(0, (last_written(path) or 0) - self._seq)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._end = os.open(path.with_suffix(".seq"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, event: events.Event) -> Entry:
         """Write one event; results and acknowledgements are on disk when this returns."""
@@ -82,22 +167,49 @@ class Journal:
             raise OSError(f"{self.path}: the disk took only part of a line")
         if isinstance(event, _DURABLE):
             os.fsync(self._file)
+        os.pwrite(self._end, b"%16d\n" % entry.seq, 0)
         self._seq = entry.seq
         self.entries.append(entry)
         return entry
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         os.close(self._file)
+        os.close(self._end)
+
+
+def last_written(path: Path) -> int | None:
+    """The number of the last event that an engine wrote to this journal; None where that was not kept."""
+    try:
+        return int(path.with_suffix(".seq").read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """Whole lines of a journal; a torn last line is left out."""
+    """Every event that can be read; a torn last line is left out."""
+    reader = Reader()
+    for line in _whole_lines(path):
+        if (entry := reader.take(line)[0]) is not None:
+            yield entry
+
+
+def survey(path: Path) -> tuple[list[Entry], list[Fault]]:
+    """Every event that can be read, and what is wrong with the rest."""
+    reader = Reader()
+    entries: list[Entry] = []
+    faults: list[Fault] = []
+    for line in _whole_lines(path):
+        entry, found = reader.take(line)
+        entries += [entry] if entry else []
+        faults += found
+    return entries, faults
+
+
+def _whole_lines(path: Path) -> Iterable[bytes]:
     if path.exists():
         with open(path, "rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    yield decode(line.decode("utf-8", "surrogatepass"))
+            yield from (line[:-1] for line in file if line.endswith(b"\n"))
 
 
 def read_from(path: Path, offset: int, limit_bytes: int = 1 << 24) -> tuple[list[Entry], int]:

@@ -76,7 +76,9 @@ def project(event: events.Event) -> Rows:
 
 @project.register(events.EngineStarted)
 def _(event: events.EngineStarted) -> Rows:
-    reason = "an engine took the run up again" if event.is_resumed else "an engine started"
+    reason = "Run resumed" if event.is_resumed else "Run started"
+    if event.lost_events:
+        reason += f"; {event.lost_events:,} earlier events are missing from the journal"
     yield "states", {"state": RunState.RUNNING, "reason": reason, "is_start": False, "is_final": False}
     yield "steps", {"phase": "resumed"}
 

@@ -160,11 +160,13 @@ CREATE TABLE budgets (
 
 CREATE TABLE warnings (run_id VARCHAR, seq BIGINT, time DOUBLE, budget VARCHAR, used DOUBLE, allowed DOUBLE);
 
--- Lines that could not be read. position: byte offset of the line in the file.
-CREATE TABLE problems (run_id VARCHAR, file VARCHAR, position BIGINT, message VARCHAR);
+-- What is wrong with a run's files. kind: unreadable, missing (numbers that the journal skips), repeated, or newer (of
+-- another version, no damage). position: byte offset of the line in the file.
+CREATE TABLE problems (run_id VARCHAR, file VARCHAR, position BIGINT, kind VARCHAR, message VARCHAR);
 
--- How far each file is read. Added to on every batch; the largest position counts. inode tells a replaced file apart.
-CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGINT, lines BIGINT);
+-- How far each file is read. Added to on every batch; the largest position counts. inode tells a replaced file apart,
+-- seq is the number of the last event read.
+CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGINT, lines BIGINT, seq BIGINT);
 
 -- The limits in force: those of the start, or the last ones a person set.
 CREATE VIEW allowances AS

@@ -12,11 +12,12 @@ _INODE_MASK = 2**63 - 1  # some file systems number files beyond what a signed c
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a file is read: bytes and lines, and which file it was."""
+    """How far a file is read: bytes and lines, the last event's number in a journal, and which file it was."""
 
     inode: int
     offset: int = 0
     lines: int = 0
+    seq: int = 0
 
 
 def end_of(path: Path) -> Position | None:

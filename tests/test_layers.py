@@ -11,7 +11,7 @@ LIGHT_ENGINE = {"engine", "engine.supervisor", "engine.tasks", "engine.errors", 
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
-    "storage.journal", "storage.commands", "storage.blobs",
+    "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.attendance", "storage.verbs", "storage.choices", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure",

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from engine.cli import prompts, report
-from engine.cli.verbs import FAILED, OK
+from engine.cli.verbs import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.recording_runs import recording_of
 from storage import commands, journal, liveness
@@ -86,6 +86,7 @@ def _told(folder: RunFolder, command_id: str) -> int:
 def record_run(options: Namespace) -> int:
     """Save a run's replies as a recording."""
     folder = find_run(options.run_id)
+    warn_of_damage(folder)
     report.write(recording_of(folder), options.output)
     if options.output:
         task = folder.read_settings().task_name

@@ -6,32 +6,49 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from engine.cli.judgement import printable
 from engine.cli.live import attempts_table
 from engine.errors import EngineError
 from engine.history import Attempt, History
-from storage import codec, journal, liveness, relative
+from storage import codec, damage, journal, liveness, relative
 from storage.blobs import Blobs
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
+from storage.journal import Entry
 from storage.proof import StagedProof, Standing, standing
 from storage.records import RunState
 from storage.relative import Relative
 
 
 def load(folder: RunFolder) -> History:
-    """A run's history, with `lost` as its state when its engine is gone without a final event."""
-    history = History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    """A run's history, with `lost` as its state when its engine is gone without a final event.
+
+    Raises:
+        EngineError: run.json cannot be read.
+    """
+    return _folded(folder, list(journal.read(folder.journal_file)))
+
+
+def _folded(folder: RunFolder, entries: list[Entry]) -> History:
+    try:
+        history = History.of(folder.read_settings(), entries)
+    except codec.DecodeError as error:
+        raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
     if not history.state.is_finished and not liveness.is_held(folder):
         history.state = RunState.LOST
     return history
 
 
 def summary(folder: RunFolder) -> dict[str, Any]:
-    """One run as plain values."""
-    history = load(folder)
+    """One run as plain values; only `run`, `state` and `damage` where run.json cannot be read."""
+    read = journal.survey(folder.journal_file)
+    found = damage.examine(folder, read=read)
+    if found.settings:
+        return {"run": folder.run_id, "state": "unreadable", "damage": damage.sentences(found)}
+    history = _folded(folder, read[0])
     best = history.best
     return {
         "run": folder.run_id,
@@ -51,6 +68,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         "tokens": history.usage.tokens,
         "cost_usd": history.usage.cost_usd,
         "engine_s": history.usage.engine_s,
+        "damage": damage.sentences(found) if found.is_damaged else [],
     }
 
 
@@ -123,9 +141,18 @@ def print_list(console: Console) -> None:
         table.add_column(heading)
     for folder in all_runs():
         row = summary(folder)
+        if "task" not in row:
+            table.add_row(row["run"], "", "[red]run.json damaged[/]", "", "", "")
+            continue
+        mark = " [red](damaged)[/]" if row["damage"] else ""
         gain = f"{row['speedup']:.3g}x" if row["speedup"] else "-"
         table.add_row(
-            row["run"], row["task"], row["state"], f"{row['depth']}/{row['depths']}", gain, str(row["model_calls"])
+            row["run"],
+            row["task"],
+            f"{row['state']}{mark}",
+            f"{row['depth']}/{row['depths']}",
+            gain,
+            str(row["model_calls"]),
         )
     console.print(table if table.row_count else "No runs yet. Start one: python -m engine run square_matmul")
 
@@ -134,6 +161,9 @@ def print_run(console: Console, folder: RunFolder) -> None:
     """One run with all its kernels."""
     history, row = load(folder), summary(folder)
     console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
+    label = "[bold red]damaged:[/]" if row["damage"] else "note:"
+    for told in damage.told(folder):
+        console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
     console.print(attempts_table(list(history.attempts.values())))
     for attempt in history.attempts.values():
         for told in (*attempt.created.flags, *_checks(attempt, Standing.FLAGGED)):

@@ -17,9 +17,9 @@ from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
 from engine.strategies.base_policy import check_policy
-from storage import budgets, commands, liveness
+from storage import budgets, commands, damage, liveness
 from storage.attendance import AskFirst
-from storage.folder import all_runs, find_run
+from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
 from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
 
@@ -56,8 +56,16 @@ def send_command(options: Namespace) -> int:
 
 def export_kernel(options: Namespace) -> int:
     """Write a kernel out."""
-    report.write(report.exported(find_run(options.run_id), options.candidate), options.output)
+    folder = find_run(options.run_id)
+    warn_of_damage(folder)
+    report.write(report.exported(folder, options.candidate), options.output)
     return OK
+
+
+def warn_of_damage(folder: RunFolder) -> None:
+    """Say beside what is made of a run that some of the run is missing."""
+    if (found := damage.examine(folder, 0)).is_damaged:
+        print(f"tilewright: warning: {damage.title(found)}. {' '.join(damage.sentences(found))}", file=sys.stderr)
 
 
 def patch_source(options: Namespace) -> int:
@@ -79,6 +87,7 @@ def patch_source(options: Namespace) -> int:
 def fork_run(options: Namespace) -> int:
     """Start a run from a kernel of another one."""
     folder = find_run(options.run_id)
+    warn_of_damage(folder)
     fields: dict[str, Any] = {}
     if options.base_policy:
         check_policy(options.base_policy)

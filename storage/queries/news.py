@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage.database import Database
+from storage.journal import FaultKind
 from storage.queries import fetch
 from storage.records import RunState
 
@@ -23,11 +24,12 @@ class StateRow:
 
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
-    """A line that could not be read and was left out. `position` is its byte offset in the file."""
+    """A line that could not be read and was left out, or events missing before it. `position` is its byte offset."""
 
     run_id: str
     file: str
     position: int
+    kind: FaultKind
     message: str
 
 
@@ -48,8 +50,8 @@ def states(db: Database, run_id: str) -> list[StateRow]:
 
 
 def problems(db: Database, run_id: str | None = None) -> list[ProblemRow]:
-    """Unreadable lines of one run, or of all."""
-    sql = """SELECT run_id, file, position, message FROM problems WHERE $run::VARCHAR IS NULL OR run_id = $run
+    """What is wrong with the files of one run, or of all."""
+    sql = """SELECT run_id, file, position, kind, message FROM problems WHERE $run::VARCHAR IS NULL OR run_id = $run
         ORDER BY run_id, file, position"""
     return fetch.rows(db, ProblemRow, sql, {"run": run_id})
 
