@@ -1,1 +1,13 @@
-"""Programs behind the measured figures; run by hand, never by the test suite."""
+"""Programs behind the measured figures.
+
+Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the smallest one, which the tests make.
+
+    builds.py, stock_build.py           our builds against stock load_inline
+    a_a.py, cost_of_trust.py            how far two timings of one kernel differ; what judging costs over a bare check
+    cheats.py, hostile.py               the cheats suite as a table; attacks in a row against one evaluator
+    mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
+    demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
+    kill_engine.py, kill_server.py      SIGKILL at random moments, then compare what is left
+    dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
+    redraw.py, wire.py, ingest.py       one redraw, one event on the wire, journals into rows
+"""

@@ -1,15 +1,20 @@
 """The dashboard with a thousand runs, one of 20,000 iterations, sources of 3,000 lines, and four browsers that watch.
 
     python -m benchmarks.dashboard_scale --minutes 5
+    python -m benchmarks.dashboard_scale --runs 4 --iterations 40 --loads 0 --only source --lines 1 --minutes 0.02
+                                                                                    smallest
 
-Prints a Markdown table: time to first meaningful paint (cold and warm), live ticks at one update a second (bytes over
-the websocket, processor share of the server), memory of the server minute by minute. Needs /usr/bin/chromium.
+Prints a Markdown table: time to first meaningful paint (cold and warm), from a journal line to the screen, live ticks
+at one update a second (bytes over the websocket, processor share of the server), memory of the server minute by minute.
+Needs the development packages and /usr/bin/chromium.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import re
 import statistics
 import tempfile
@@ -17,12 +22,21 @@ import time
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.dashboard import cpu_s
 from benchmarks.scale_home import LIVE, LONG, WIDE, Growing, write_home
 from tests.browser.conftest import Server, start_server, stop_server
+
+# The speed-up curve of a run's page, drawn.
+CURVE = '[role="figure"] .main-svg'
+# Looks into components' shadow roots too, at every frame: a locator's own retries are coarser than what is measured.
+SHOWS = """text => {
+  const shows = root => root.textContent.includes(text) ||
+    [...root.querySelectorAll("*")].some(node => node.shadowRoot && shows(node.shadowRoot))
+  return shows(document.body)
+}"""
 
 
 @dataclass
@@ -38,8 +52,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=20_000)
-    parser.add_argument("--minutes", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=5, help="how long the four browsers watch (5)")
+    parser.add_argument("--loads", type=int, default=3, help="warm loads of each page (3)")
     parser.add_argument("--home", type=Path, help="use the runs of an earlier measurement, or make them here")
+    parser.add_argument("--only", default="", metavar="TEXT", help="first paint of the pages whose name holds this")
+    parser.add_argument("--lines", type=int, default=50, help="journal lines timed on their way to the screen (50)")
     options = parser.parse_args()
     home = options.home or Path(tempfile.mkdtemp()) / "home"
     if not home.exists():
@@ -52,17 +69,19 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
         first_start(home)
         for name, (address, sign) in pages(home).items():
-            paint(home, browser, name, address, sign)
-        live(home, browser, options.minutes)
+            if options.only in name:
+                paint(home, browser, name, address, sign, options.loads)
+        live(home, browser, options.minutes, options.lines)
         browser.close()
 
 
 def pages(home: Path) -> dict[str, tuple[str, str]]:
     """Address of each page and a selector of what people come for."""
+    runs = len(list((home / "runs").iterdir()))
     wide = re.findall(r'"candidate_id":"(c\d+)"', (home / "runs" / WIDE / "journal.jsonl").read_text())
     return {
-        "overview, 1,000 runs": ("", f'tr[data-id="{LIVE}"]'),
-        "run page, 20,000 iterations": (f"run?run={LONG}", '[role="img"] .main-svg'),
+        f"overview, {runs:,} runs": ("", f'tr[data-id="{LIVE}"]'),
+        "long run's page": (f"run?run={LONG}", CURVE),
         "kernel page, 3,000 lines": (f"candidate?run={WIDE}&candidate={wide[-1]}", "table.diff td"),
         "source of 3,000 lines": (
             f"candidate?run={WIDE}&candidate={wide[-1]}&tab=Source",
@@ -78,13 +97,13 @@ def first_start(home: Path) -> None:
     tell("first start, no index: server answers", time.perf_counter() - began)
     runs, newest = len(list((home / "runs").iterdir())), 0.0
     while True:
-        if not newest and fetch(server, "/api/runs?limit=50")["total"] >= 50:
+        if not newest and fetch(server, "/api/runs?limit=50")["total"] >= min(50, runs):
             newest = time.perf_counter() - began
         if fetch(server, "/api/runs?limit=1")["total"] == runs and not metric(server, "tilewright_ingest_lag_bytes"):
             break
-        time.sleep(1.0)
+        time.sleep(0.2)
     size = sum(path.stat().st_size for path in home.glob("runs/*/journal.jsonl")) / 1e6
-    tell("first start: 50 runs in the list", newest)
+    tell("first start: the newest runs in the list", newest)
     tell(f"first start: all {runs:,} journals read ({size:.0f} MB)", time.perf_counter() - began)
     print(f"| memory of the server after that | {memory(server):.0f} MB |", flush=True)
     for query in ("limit=50", "limit=50&sort=best", "limit=50&sort=last_event", "limit=50&text=softmax", "state=lost"):
@@ -94,45 +113,62 @@ def first_start(home: Path) -> None:
     stop_server(server)
 
 
-def paint(home: Path, browser: Browser, name: str, address: str, sign: str) -> None:
-    """First request of a fresh server, then the median of three in fresh contexts."""
+def paint(home: Path, browser: Browser, name: str, address: str, sign: str, loads: int) -> None:
+    """First request of a fresh server, then the median of some more in fresh contexts."""
     server = start_server(home)
     times = []
-    for _ in range(4):
-        page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    for _ in range(1 + loads):
         began = time.perf_counter()
-        page.goto(f"{server.url}/{address}", wait_until="domcontentloaded")
-        page.locator(sign).first.wait_for(timeout=120_000)
+        page = open_page(browser, f"{server.url}/{address}", sign)
         times.append(time.perf_counter() - began)
         page.context.close()
     tell(f"{name}: first paint, cold", times[0])
-    tell(f"{name}: first paint, warm, median of 3", statistics.median(times[1:]))
+    if loads:
+        tell(f"{name}: first paint, warm, median of {loads}", statistics.median(times[1:]))
     stop_server(server)
 
 
-def live(home: Path, browser: Browser, minutes: int) -> None:
-    """Four browsers while a line is appended once a second to two runs: bytes, processor time, memory."""
+def live(home: Path, browser: Browser, minutes: float, lines: int) -> None:
+    """Four browsers while a line is appended once a second to two runs: bytes, processor time, memory, delay."""
     server = start_server(home)
     engines = [Growing(home, LIVE), Growing(home, LONG)]
     known = pages(home)
-    addresses = {name: known[name] for name in list(known)[:3]} | {"run page, small": (f"run?run={LIVE}", ".main-svg")}
+    addresses = {name: known[name] for name in list(known)[:3]} | {"run page, small": (f"run?run={LIVE}", CURVE)}
     print(f"| memory of the server, no page open | {memory(server):.0f} MB |", flush=True)
     watched = [watch(browser, server, name, *found) for name, found in addresses.items()]
-    watched[0].page.wait_for_timeout(5000)
-    idle = spend(server, watched, 10, [])
+    seconds = max(1, round(60 * min(minutes, 1)))
+    watched[0].page.wait_for_timeout(min(5, seconds) * 1000)
+    idle = spend(server, watched, min(10, seconds), [])
     print(f"| four browsers, nothing new: processor, kB/s | {idle[0]:.1%} of a core, {idle[1]:.2f} kB/s |", flush=True)
     print(f"| memory, four browsers open | {memory(server):.0f} MB |", flush=True)
-    for minute in range(minutes):
+    for minute in range(math.ceil(minutes)):
         for one in watched:
             one.received = [0, 0]
-        share, total = spend(server, watched, 60, engines)
+        share, total = spend(server, watched, seconds, engines)
         print(f"| minute {minute + 1}: processor, kB/s, memory | "
               f"{share:.0%} of a core, {total:.0f} kB/s, {memory(server):.0f} MB |", flush=True)  # fmt: skip
     for one in watched:
-        tell_bytes(one)
+        tell_bytes(one, seconds)
+    line_to_screen(engines[0], watched[-1].page, lines)
     for engine in engines:
         engine.close()
     stop_server(server)
+
+
+def line_to_screen(engine: Growing, page: Page, lines: int) -> None:
+    """From the write of a journal line to its text on the run's page, the other pages open beside it."""
+    waits = []
+    if engine.is_begun:
+        engine.grow()
+    for number in range(lines):
+        depth = 7000 + number
+        engine.grow(depth)
+        began = time.perf_counter()
+        page.wait_for_function(SHOWS, arg=f"{depth}", polling="raf")
+        waits.append(time.perf_counter() - began)
+        engine.grow()
+    tell(f"journal line to screen, median of {lines}", statistics.median(waits))
+    tell(f"journal line to screen, worst of {lines}", max(waits))
 
 
 def watch(browser: Browser, server: Server, name: str, address: str, sign: str) -> Watched:
@@ -145,9 +181,20 @@ def watch(browser: Browser, server: Server, name: str, address: str, sign: str) 
         one.received[1] += 1
 
     page.on("websocket", lambda socket: socket.on("framereceived", count))
-    page.goto(f"{server.url}/{address}", wait_until="domcontentloaded")
-    page.locator(sign).first.wait_for(timeout=120_000)
+    show(page, f"{server.url}/{address}", sign)
     return one
+
+
+def open_page(browser: Browser, address: str, sign: str) -> Page:
+    """A page in a context of its own, as soon as what people come for is drawn."""
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    show(page, address, sign)
+    return page
+
+
+def show(page: Page, address: str, sign: str) -> None:
+    page.goto(address, wait_until="domcontentloaded")
+    page.locator(sign).first.wait_for(timeout=120_000)
 
 
 def spend(server: Server, watched: list[Watched], seconds: int, engines: list[Growing]) -> tuple[float, float]:
@@ -163,21 +210,28 @@ def spend(server: Server, watched: list[Watched], seconds: int, engines: list[Gr
     return (cpu_s(server.process.pid) - cpu) / took, (sum(one.received[0] for one in watched) - sent) / took / 1000
 
 
-def tell_bytes(one: Watched) -> None:
-    received, frames = one.received
-    print(f"| {one.name}: live tick | {received / 60 / 1000:.1f} kB/s in {frames / 60:.1f} frames/s |", flush=True)
+def tell_bytes(one: Watched, seconds: int) -> None:
+    kilobytes, frames = one.received[0] / seconds / 1000, one.received[1] / seconds
+    print(f"| {one.name}: live tick | {kilobytes:.1f} kB/s in {frames:.1f} frames/s |", flush=True)
+
+
+def cpu_s(pid: int) -> float:
+    """Processor seconds of one process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fetch(server: Server, path: str) -> dict[str, Any]:
+    """What a route of the server answers."""
+    with urllib.request.urlopen(server.url + path, timeout=60) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
 
 
 def memory(server: Server) -> float:
     """Resident memory of the server, in MB."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
-
-
-def fetch(server: Server, path: str) -> dict[str, int]:
-    with urllib.request.urlopen(server.url + path, timeout=60) as answer:
-        found: dict[str, int] = json.load(answer)
-    return found
 
 
 def metric(server: Server, name: str) -> float:

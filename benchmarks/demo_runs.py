@@ -1,26 +1,36 @@
 """Run the recorded demos to their end, one after the other, and print what happened on the way as a table.
 
 python -m benchmarks.demo_runs square_matmul swish softmax
+python -m benchmarks.demo_runs swish --set batch_size=64 --set dim=4096 --depths 0      smallest
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections import Counter
+from typing import Any
 
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
+from engine.cli.arguments import size
 from engine.history import History
 from storage import events, journal
 from storage.folder import RunFolder
-from storage.records import Verdict
+from storage.records import Budget, Verdict
 
 
 def main() -> None:
-    for name in sys.argv[1:] or list(supervisor.RECORDED_DEPTHS["cpu"]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="default: every task with a recording")
+    parser.add_argument("--set", dest="overrides", action="append", type=size, default=[])
+    parser.add_argument("--depths", type=int, help="default: those of the recording")
+    options = parser.parse_args()
+    for name in options.tasks or list(supervisor.RECORDED_DEPTHS["cpu"]):
         started = time.time()
-        folder = supervisor.start(supervisor.new_settings(name, model="recorded"))
+        fields: dict[str, Any] = {} if options.depths is None else {"budget": Budget(depths=options.depths)}
+        overrides = dict(options.overrides)
+        folder = supervisor.start(supervisor.new_settings(name, model="recorded", overrides=overrides, **fields))
         took = wait_for_end(folder)
         report(folder, took, first_point(folder) - started)
 

@@ -1,6 +1,7 @@
 """Attacks in a row against one evaluator: is each a verdict in time, is anything left, and does honest work notice?
 
     python -m benchmarks.hostile [--runs 200]
+    python -m benchmarks.hostile --runs 1       smallest
 
 Runs every kind of `tests/engine/evaluation/hostile.py` in turn, an honest kernel after every tenth. Exits 1 when a run
 passed, outlasted its limit, or left something behind.
@@ -53,7 +54,7 @@ def main() -> None:
         private_temporary_folder(),
         CpuToolchain(Path(name), TIMES, LIMITS) as toolchain,
     ):
-        for _ in range(2):
+        for _ in range(2 if runs >= HONEST_EVERY else 1):
             _honest(toolchain, task, tally)
         quiet = Surroundings.now(toolchain, Path(name))
         tally.honest_s.clear()

@@ -1,7 +1,12 @@
-"""How fast journals become rows, and how long a line takes until it can be queried: `python -m benchmarks.ingest`."""
+"""How fast journals become rows, and how long a line takes until it can be queried.
+
+python -m benchmarks.ingest
+python -m benchmarks.ingest --runs 1 --depths 3 --lines 2      smallest
+"""
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 import time
@@ -15,28 +20,37 @@ from storage.journal import Journal
 from storage.records import StepKind
 from tests.samples import write_run
 
-RUNS, DEPTHS, LINES = 4, 500, 50
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=4, help="runs read into an empty index (4)")
+    parser.add_argument("--depths", type=int, default=500, help="depths of each (500)")
+    parser.add_argument("--lines", type=int, default=50, help="lines timed one by one (50)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        measure_bulk(Path(name) / "bulk", options.runs, options.depths)
+        measure_latency(Path(name) / "live", options.lines)
 
 
-def measure_bulk(home: Path) -> None:
+def measure_bulk(home: Path, runs: int, depths: int) -> None:
     """Rows of whole journals, read into an empty index."""
-    folders = [write_run(home / "runs", f"bulk-{seed}", seed=seed, depths=DEPTHS) for seed in range(RUNS)]
+    folders = [write_run(home / "runs", f"bulk-{seed}", seed=seed, depths=depths) for seed in range(runs)]
     with open_database(index_file(home)) as db:
         started = time.perf_counter()
         Ingest(db, home / "runs").catch_up()
         seconds = time.perf_counter() - started
         events = sum(folder.journal_file.read_bytes().count(b"\n") for folder in folders)
-        print(f"bulk: {events} events of {RUNS} runs in {seconds:.2f} s: {events / seconds:,.0f} events/s")
+        print(f"bulk: {events} events of {runs} runs in {seconds:.2f} s: {events / seconds:,.0f} events/s")
         for name in ("attempts", "depths", "steps", "feed", "run"):
             started = time.perf_counter()
             getattr(queries, name)(db, "bulk-0")
-            print(f"query {name}: {1e3 * (time.perf_counter() - started):.1f} ms at {DEPTHS} depths")
+            print(f"query {name}: {1e3 * (time.perf_counter() - started):.1f} ms at {depths} depths")
         started = time.perf_counter()
         queries.overview(db)
         print(f"query overview: {1e3 * (time.perf_counter() - started):.1f} ms")
 
 
-def measure_latency(home: Path) -> None:
+def measure_latency(home: Path, lines: int) -> None:
     """From the journal's write to the row being there, one line at a time."""
     folder = write_run(home / "runs", "live", depths=4, ending="running")
     with open_database(index_file(home)) as db:
@@ -44,11 +58,11 @@ def measure_latency(home: Path) -> None:
         ingest.start()
         journal = Journal(folder.journal_file)
         db.wait_until(lambda: count(db) == len(journal.entries), 10.0)
-        waits = [one_line(db, journal) for _ in range(LINES)]
+        waits = [one_line(db, journal) for _ in range(lines)]
         journal.close()
         ingest.stop()
     median, worst = statistics.median(waits), max(waits)
-    print(f"latency over {LINES} lines: median {1e3 * median:.0f} ms, worst {1e3 * worst:.0f} ms")
+    print(f"latency over {lines} lines: median {1e3 * median:.0f} ms, worst {1e3 * worst:.0f} ms")
 
 
 def one_line(db: Database, journal: Journal) -> float:
@@ -67,6 +81,4 @@ def count(db: Database) -> int:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        measure_bulk(Path(name) / "bulk")
-        measure_latency(Path(name) / "live")
+    main()

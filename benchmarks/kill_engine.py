@@ -1,6 +1,7 @@
 """Kill an engine with SIGKILL at random instants, resume it each time, and compare its history with an undisturbed run.
 
     python -m benchmarks.kill_engine swish --kills 20 --set batch_size=64 --set dim=4096
+    python -m benchmarks.kill_engine swish --kills 1 --depths 0 --set batch_size=64 --set dim=4096     smallest
 
 The base policy is `latest`, so that timing noise cannot send the two runs along different paths.
 """
@@ -20,9 +21,12 @@ from engine import supervisor
 from engine.cli.arguments import size
 from storage import codec, events, journal
 from storage.folder import RunFolder
-from storage.records import RunState
+from storage.records import Budget, RunState
 
-MEASURED = {"seconds", "candidate_ms", "baseline_ms", "evidence", "seed", "is_best", "reference_error", "prompt_blob"}
+MEASURED = {
+    *("seconds", "candidate_ms", "baseline_ms", "evidence", "proofs", "seed", "is_best", "reference_error"),
+    "prompt_blob",
+}
 PROGRESS = (events.EngineStarted, events.StepStarted, events.LimitMeasured, events.RunStarted, events.Profiled)
 
 
@@ -30,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task")
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--depths", type=int, help="default: those of the recording")
     parser.add_argument("--set", dest="overrides", action="append", type=size, default=[])
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -39,7 +44,7 @@ def main() -> None:
         "overrides": overrides,
         "base_policy": "latest",
         "reply_seconds": 0.2,
-    }
+    } | ({} if options.depths is None else {"budget": Budget(depths=options.depths)})
     calm = supervisor.start(supervisor.new_settings(options.task, **settings))
     took = wait_for_end(calm)
     folder = supervisor.start(supervisor.new_settings(options.task, **settings))

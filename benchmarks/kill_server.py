@@ -1,6 +1,9 @@
-"""Kill the dashboard's server with SIGKILL while an engine works, again and again; compare its index with a new one.
+"""Kill the dashboard's server with SIGKILL while a run is written, again and again; compare its index with a new one.
 
-python -m benchmarks.kill_server swish --kills 5 --set batch_size=64 --set dim=4096
+python -m benchmarks.kill_server --kills 5
+python -m benchmarks.kill_server --kills 1 --depths 3 --seconds 2      smallest
+
+The run is a replay: an engine process of its own that writes the events of a sample run in their rhythm.
 """
 
 from __future__ import annotations
@@ -14,29 +17,28 @@ from pathlib import Path
 
 from benchmarks.kill_engine import ended
 from engine import supervisor
-from engine.cli.arguments import size
 from storage.database import index_file, open_database
 from storage.ingest import Ingest
+from tests import samples
 from tests.browser.conftest import new_home, start_server
 from tests.storage.index_dump import dump, rebuilt
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task")
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--set", dest="overrides", action="append", type=size, default=[])
+    parser.add_argument("--depths", type=int, default=40, help="depths of the run (40)")
+    parser.add_argument("--seconds", type=float, default=30, help="how long it is written (30)")
     options = parser.parse_args()
     home = new_home(Path(tempfile.mkdtemp()) / "home")
     os.environ["TILEWRIGHT_HOME"] = str(home)
     dice = random.Random(1)
-    folder = supervisor.start(
-        supervisor.new_settings(options.task, model="recorded", overrides=dict(options.overrides), reply_seconds=0.5)
-    )
+    samples.write_run(home / "runs", "original", depths=options.depths)
+    folder = supervisor.start_replay("original", None, options.seconds)
     alive = 0
     for _ in range(options.kills):
         server = start_server(home)
-        time.sleep(dice.uniform(1.0, 6.0))
+        time.sleep(dice.uniform(0.2, 1.2) * options.seconds / options.kills)
         server.process.kill()
         server.process.wait()
         alive += supervisor.is_alive(folder) or ended(folder)

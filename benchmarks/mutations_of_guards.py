@@ -165,7 +165,7 @@ MUTATIONS = [
         REMEMBERING,
         ("return self.is_telling and", "return False and"),
         ("REMEMBERED = 0.4", "REMEMBERED = 0.01"),
-        ("return self.first_ms > max", "return self.first_ms < max"),
+        ("return self.first_ms > LEAST_MS", "return self.first_ms < LEAST_MS"),
         ("min(1.0, self.reference_share)", "self.reference_share"),
     ),
     *of(

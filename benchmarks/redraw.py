@@ -1,12 +1,14 @@
 """What it costs the server to draw a run page again: after a click, after an event, and with nothing kept.
 
     python -m benchmarks.redraw
+    python -m benchmarks.redraw --rounds 1      smallest
 
 Prints a Markdown table of medians in milliseconds, the three kinds taken in turn, and the queries of one redraw.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import tempfile
@@ -23,7 +25,6 @@ from storage.memory import Memory
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 15
 RUN = "drawn"
 
 
@@ -40,6 +41,9 @@ class Counting(Memory):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15, help="redraws of each kind (15)")
+    options = parser.parse_args()
     home = Path(tempfile.mkdtemp())
     os.environ |= {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"}
     samples.write_run(home / "runs", RUN, depths=6, ending="paused")
@@ -58,7 +62,7 @@ def main() -> None:
     forget(db)
     found: dict[str, list[float]] = {name: [] for name in cases}
     reads = dict.fromkeys(cases, 0)
-    for _ in range(ROUNDS):
+    for _ in range(options.rounds):
         for name, prepare in cases.items():
             prepare()
             before = getattr(db.memory, "reads", 0)

@@ -63,10 +63,10 @@ class Growing:
             self.seq = sum(1 for _ in journal)
         self.step, self.is_begun = 1_000_000 + self.seq, False
 
-    def grow(self) -> None:
-        """Begin a step, or end the one that was begun."""
+    def grow(self, depth: int = 3) -> None:
+        """Begin a step at this depth, or end the one that was begun."""
         self.seq += 1
-        event: ev.Event = ev.StepStarted(self.step, StepKind.CHECK, 3, "c001")
+        event: ev.Event = ev.StepStarted(self.step, StepKind.CHECK, depth, "c001")
         if self.is_begun:
             event = ev.StepFinished(self.step, StepKind.CHECK, 1.0, "passed")
             self.step += 1

@@ -1,12 +1,14 @@
 """What an event costs on the wire and in the server, with and without compression of the WebSocket, taken in turn.
 
     python -m benchmarks.wire
+    python -m benchmarks.wire --rounds 1 --events 1      smallest
 
 One browser follows a small run that gets an event a second, through a relay that counts bytes. Needs /usr/bin/chromium.
 """
 
 from __future__ import annotations
 
+import argparse
 import socket
 import tempfile
 import threading
@@ -14,12 +16,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from benchmarks.dashboard import cpu_s
+from benchmarks.dashboard_scale import cpu_s
 from tests.browser.conftest import new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth
-
-ROUNDS = 3
-EVENTS = 25
 
 
 class Relay:
@@ -50,17 +49,21 @@ class Relay:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="pairs, in turns of who comes first (3)")
+    parser.add_argument("--events", type=int, default=25, help="events a round, one a second (25)")
+    options = parser.parse_args()
     print("| compressed | kB an event | ms of the server's processor time an event |\n|---|---|---|")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        for number in range(ROUNDS):
+        for number in range(options.rounds):
             for is_on in (False, True) if number % 2 == 0 else (True, False):
-                size, seconds = follow(browser, is_on)
+                size, seconds = follow(browser, is_on, options.events)
                 print(f"| {'yes' if is_on else 'no'} | {size / 1000:.0f} | {1000 * seconds:.0f} |", flush=True)
         browser.close()
 
 
-def follow(browser: Browser, is_compressed: bool) -> tuple[float, float]:
+def follow(browser: Browser, is_compressed: bool, events: int) -> tuple[float, float]:
     """Bytes and processor seconds an event."""
     home = new_home(Path(tempfile.mkdtemp()) / "home")
     engine = PretendEngine(home / "runs", "running", depths=60)
@@ -70,16 +73,16 @@ def follow(browser: Browser, is_compressed: bool) -> tuple[float, float]:
     page = browser.new_page(reduced_motion="reduce")
     page.goto(f"http://127.0.0.1:{relay.port}/run?run=running")
     expect(page.get_by_role("table").first).to_be_visible(timeout=30_000)
-    page.wait_for_timeout(4000)
+    page.wait_for_timeout(1000 * min(4, events))
     size, spent = relay.received, cpu_s(server.process.pid)
-    for _ in range(EVENTS):
+    for _ in range(events):
         engine.play_until(lambda _event: True)
         page.wait_for_timeout(1000)
     size, spent = relay.received - size, cpu_s(server.process.pid) - spent
     page.close()
     engine.die()
     stop_server(server)
-    return size / EVENTS, spent / EVENTS
+    return size / events, spent / events
 
 
 if __name__ == "__main__":

@@ -1,1 +1,7 @@
-"""The screens: one file each, `_main.py` routes, `parts/` draws."""
+"""The screens: one file each, `_main.py` routes, `parts/` draws.
+
+overview.py, run.py, candidate.py, compare.py   all runs; one run; one kernel; several runs side by side
+new_run.py, edit.py, steering.py                start a run; edit a kernel by hand; every command ever asked
+models.py, system.py                            the models that have replied; what this machine has and lacks
+report.py                                       a run or a comparison as one HTML file, from a shell
+"""

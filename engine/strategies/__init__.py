@@ -1,4 +1,8 @@
-"""The seam for search methods: the next move, from the run's records alone."""
+"""The seam for search methods: the next move, from the run's records alone.
+
+cutegen.py      CuTeGen's loop as a decision
+base_policy.py, schedule.py     which kernel the next depth starts from; when profiles are collected and shown
+"""
 
 from __future__ import annotations
 

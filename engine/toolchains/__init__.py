@@ -1,4 +1,9 @@
-"""The seam between loop and machine: build, judge, time and profile one candidate. Knows no model and no run."""
+"""The seam between loop and machine: build, judge, time and profile one candidate. Knows no model and no run.
+
+cpu.py, cuda.py, judged.py      the two toolchains and what they share
+cached.py                       a toolchain that remembers
+builders.py, host/, device/     building with g++, with nvcc
+"""
 
 from __future__ import annotations
 

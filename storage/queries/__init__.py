@@ -1,4 +1,14 @@
-"""Everything a screen asks of the index: functions of a Database that return frozen rows. Knows no files."""
+"""Everything a screen asks of the index: functions of a Database that return frozen rows. Knows no files.
+
+runs.py, listing.py, totals.py      runs as the overview and monitoring show them
+attempts.py, points.py, kernels.py, families.py, course.py, baselines.py   a run's curve, kernels and lineage
+evaluations.py, proofs.py, profiles.py, failures.py, patching.py   one kernel's results
+calls.py, costs.py, spending.py     model calls and what they cost
+steps.py, feed.py, feed_news.py, news.py, sentences.py, troubles.py   what happens, as sentences
+steering.py, orders.py, person.py   commands and people
+compare.py                          several runs side by side
+fetch.py                            results as records
+"""
 
 from storage.queries.attempts import AttemptRow as AttemptRow
 from storage.queries.attempts import CandidateRow as CandidateRow

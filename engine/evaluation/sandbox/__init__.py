@@ -7,6 +7,10 @@ and processor time, memory, processes, files and output; an environment without 
 one shared buffer open; every descendant ended, whatever session or group it moved to.
 Not covered: faults of the kernel itself, side channels (shared caches, memory bandwidth), and reading what the
 toolchain's own folders hold. Where neither namespaces nor Landlock exist a child can read and write this user's files.
+
+    probe.py, walls.py      the strongest walls that hold here, tried out
+    enclosure.py, command.py, environment.py    starting a child behind them
+    room.py, landlock.py, seccomp.py, kernel.py     its file system, the filters, the Linux calls Python lacks
 """
 
 from engine.evaluation.sandbox.command import Done, run

@@ -1,0 +1,114 @@
+"""Every program behind a published figure runs to its end, at its smallest."""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks import demo_runs, kill_engine, mutations
+from tests import samples
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = ("swish", "--set", "batch_size=64", "--set", "dim=4096")
+JUDGING = {
+    "a_a": (*TINY, "--runs", "1"),
+    "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
+    "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
+    "hostile": ("--runs", "1"),
+}
+READING = {
+    "ingest": ("--runs", "1", "--depths", "3", "--lines", "2"),
+    "redraw": ("--rounds", "1"),
+    "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),
+}
+BROWSING = {
+    "dashboard_scale": (
+        *("--runs", "4", "--iterations", "20", "--loads", "0", "--only", "source", "--lines", "1"),
+        *("--minutes", "0.02"),
+    ),
+    "wire": ("--rounds", "1", "--events", "1"),
+}
+DEVICE = {"a_a": (*TINY, "--runs", "1", "--toolchain", "cuda"), "builds": ("--toolchain", "cuda", "--limit", "1")}
+# Each has a test of its own below; the parts are imported or run by another program.
+ELSEWHERE = {"builds", "demo_runs", "kill_engine", "mutations", "replies"}
+PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results"}
+
+
+def run(name: str, *words: str) -> str:
+    command = [sys.executable, "-m", f"benchmarks.{name}", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def test_every_program_has_a_smallest_run() -> None:
+    programs = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
+    assert programs == {*JUDGING, *READING, *BROWSING, *ELSEWHERE, *PARTS}
+
+
+@pytest.mark.judging
+@pytest.mark.parametrize("name", JUDGING)
+def test_a_program_that_judges_kernels_runs(home: Path, name: str) -> None:
+    assert run(name, *JUDGING[name])
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_program_that_reads_runs_runs(home: Path, name: str) -> None:
+    assert run(name, *READING[name])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", BROWSING)
+def test_a_program_with_a_browser_runs(home: Path, name: str) -> None:
+    assert "kB" in run(name, *BROWSING[name])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", DEVICE)
+def test_a_program_on_a_gpu_runs(home: Path, name: str) -> None:
+    assert run(name, *DEVICE[name])
+
+
+def test_a_finished_run_is_told_as_a_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = samples.write_run(tmp_path, "told", depths=3)
+    demo_runs.report(folder, 2.0, demo_runs.first_point(folder))
+    assert "curve:" in capsys.readouterr().out
+
+
+def test_a_killed_run_is_compared_without_what_two_measurements_differ_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calm, killed = (samples.write_run(tmp_path / name, "run", depths=3) for name in ("calm", "killed"))
+    again = re.sub(r'("detail":)"[^"]*"', r'\1"measured again"', killed.journal_file.read_text())
+    killed.journal_file.write_text(re.sub(r'("seconds":)[\d.]+', r"\g<1>7.25", again))
+    with pytest.raises(SystemExit):
+        kill_engine.report(calm, killed, 1)
+    assert "entries): True" in capsys.readouterr().out
+
+
+def test_raw_replies_are_judged(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    file.write_text(json.dumps({"source": "a\n", "answer": "no edit", "source_after": "a\n"}) + "\n")
+    assert "0 of 1 replies apply" in run("replies", str(file))
+
+
+def test_every_mutation_still_finds_its_line() -> None:
+    stale = [
+        f"{one.file}: {one.old.strip()!r}"
+        for one in mutations.MUTATIONS
+        if (ROOT / one.file).read_text().count(one.old) != 1 or not all(map(_exists, one.tests))
+    ]
+    assert stale == []
+
+
+def _exists(test: str) -> bool:
+    """True for options such as `-k`, and their words, which name no file."""
+    return not test.startswith("tests/") or (ROOT / test).exists()
