@@ -27,7 +27,7 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
     attempt = history.attempts.get(candidate_id)
     if attempt is None:
         raise EngineError(f"run {folder.run_id} has no kernel {candidate_id}")
-    number = list(history.attempts).index(candidate_id) + 1
+    number = history.number(candidate_id)
     known: dict[str, Any] = {
         "kernel_class": history.kernel_class,
         "class_is_proposed": not history.is_class_known,

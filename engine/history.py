@@ -107,6 +107,11 @@ class History:
         """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
         return self.attempts.get(self.best_id or "")
 
+    def number(self, candidate_id: str) -> int:
+        """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
+        digits = candidate_id.removeprefix("c")
+        return int(digits) if digits.isdecimal() else list(self.attempts).index(candidate_id) + 1
+
     def beats(self, candidate_id: str, other_id: str | None) -> bool:
         """True when a timed candidate is faster than another (or the first at all) beyond the noise."""
         new, old = (

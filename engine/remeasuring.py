@@ -52,11 +52,11 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
 def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:
     folder = find_run(run_id)
     history = _history(folder)
-    attempts = list(history.attempts.values())
-    number = next((i for i, a in enumerate(attempts, 1) if kernel in (a.candidate_id, str(i))), None)
-    if number is None:
+    named = {name: history.number(name) for name in history.attempts}
+    found = next((history.attempts[name] for name, i in named.items() if kernel in (name, str(i))), None)
+    if found is None:
         raise EngineError(f"run {run_id} has no kernel {kernel}")
-    found = attempts[number - 1]
+    number = named[found.candidate_id]
     if found.verdict is not Verdict.PASSED or found.timed is None:
         raise EngineError(f"kernel {number} of run {run_id} is not correct and timed")
     return history.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.parts import (
     address,
     candidate_header,
+    damaged,
     diff_tab,
     errors_tab,
     index,
@@ -64,6 +65,8 @@ def live() -> None:
         missing.candidate(run_id, candidate_id)
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
+    with st.container():
+        damaged.banner(run_id)
     candidate_header.draw(run, candidate)
     kernel_actions.draw(run, candidate)
     wanted_tab = st.query_params.get("tab", "")

@@ -7,6 +7,7 @@ import streamlit as st
 from engine import supervisor
 from pages.parts import (
     alert_list,
+    damaged,
     index,
     now,
     open_dialog,
@@ -29,9 +30,12 @@ def live() -> None:
     db = index.current()
     version = pulse.version([], is_overview=True)
     everything = queries.count_runs(db)
+    with st.container():
+        are_some_unreadable = damaged.unreadable()
     if not everything:
         now.watch([], is_overview=True, version=version)
-        nothing_yet()
+        if not are_some_unreadable:
+            nothing_yet()
         return
     lost = pulse.lost(queries.unfinished_runs(db))
     counts = queries.state_counts(db, lost)

@@ -24,7 +24,11 @@ def file_hash(path: Path) -> str:
 
 
 class BlobError(FileNotFoundError):
-    """A text that cannot be had any more: its file is missing, or holds something else than it did."""
+    """A text that cannot be read: its file is missing."""
+
+
+class DamagedBlobError(BlobError):
+    """The file is there and holds something else."""
 
 
 class Blobs:
@@ -51,7 +55,8 @@ class Blobs:
         """Read a text.
 
         Raises:
-            BlobError: no such blob, the name is no hash, or the content does not fit the name.
+            BlobError: no such blob, or the name is no hash.
+            DamagedBlobError: the content does not fit the name.
         """
         if not HASH.fullmatch(name):
             raise BlobError(f"{name[:80]!r} is no blob name")
@@ -61,5 +66,5 @@ class Blobs:
         except OSError as error:
             raise BlobError(f"{short} is missing: restore it from a backup") from error
         if hashlib.sha256(found).hexdigest() != name:
-            raise BlobError(f"{short} is damaged: restore it from a backup")
+            raise DamagedBlobError(f"{short} is damaged: restore it from a backup")
         return found.decode("utf-8", "surrogatepass")

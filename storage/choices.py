@@ -9,6 +9,21 @@ from storage.models import Options, with_option
 
 NOBODY = "-"
 NOTE_LENGTH = 140
+# How an argument reads on screen: no hashes, kernels by number, an answer by its step, no id of another command.
+READABLE = (
+    (r"[0-9a-f]{64} ?", ""),
+    (r"^c0*([1-9][0-9]*)( |$)", r"kernel \1\2"),
+    (r"^([0-9]+)\.[0-9]+ $", r"for step \1"),
+    (r"^- ", ""),
+    (r"^[0-9a-f]{12}$", ""),
+)
+
+
+def readable(argument: str) -> str:
+    """The argument of a command as people read it."""
+    for pattern, words in READABLE:
+        argument = re.sub(pattern, words, argument)
+    return argument.strip()
 
 
 @dataclass(frozen=True, slots=True)

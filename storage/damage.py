@@ -11,6 +11,7 @@ from pathlib import Path
 
 from storage import commands, events, journal, liveness
 from storage.blobs import HASH, file_hash
+from storage.choices import readable
 from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind
 
@@ -21,7 +22,7 @@ LEFT_BY_A_KILL = 2
 NAMED = 6
 _ANY_HASH = re.compile(rb"[0-9a-f]{64}")
 _BLOB_FIELD = re.compile(rb'_blob":"([0-9a-f]{64})"')
-_KERNEL_ID = re.compile(r"c0*([1-9]\d*)")
+_LOST_BEFORE = re.compile(rb'"lost_events":[1-9]')
 _TEXT_NAME = {
     "source_blob": "source", "diff_blob": "diff", "prompt_blob": "prompt", "reply_blob": "reply", "log_blob":
     "compiler log", "raw_blob": "profile", "report_blob": "profiler file", "text_blob": "diagnosis", "edits_blob":
@@ -109,6 +110,21 @@ def examine(
         gone=gone,
         spoilt=spoilt,
     )
+
+
+def is_whole_at_a_glance(folder: RunFolder, most_bytes: int) -> bool:
+    """Whether nothing but unreadable lines can be wrong with a run that no engine works on; decodes no event.
+
+    Texts are compared with the journal while it is `most_bytes` at most.
+    """
+    lines = _raw(folder.journal_file)
+    if (journal.last_written(folder.journal_file) or 0) > lines.count(b"\n") or _LOST_BEFORE.search(lines):
+        return False
+    if len(lines) > most_bytes:
+        return True
+    if journal.last_written(folder.journal_file) is None and _stray_texts(folder):
+        return False
+    return not any(_texts(folder, (), most_bytes))
 
 
 def title(damage: Damage) -> str:
@@ -210,8 +226,8 @@ def _newer(d: Damage) -> str:
 
 def kernel(candidate_id: str) -> str:
     """A kernel's name for people: "kernel 6" for c006."""
-    found = _KERNEL_ID.fullmatch(candidate_id)
-    return f"kernel {found[1]}" if found else f"kernel {candidate_id}"
+    found = readable(candidate_id)
+    return found if found.startswith("kernel ") else f"kernel {candidate_id}"
 
 
 def _is(count: int) -> str:

@@ -220,9 +220,13 @@ SELECT t.*, t.candidate_id = b.candidate_id AS is_best, t.candidate_id <> b.cand
     AND NOT is_faster(b.speedup, b.noise, t.speedup, t.noise) AS is_tied
 FROM timings t JOIN incumbents b ON b.run_id = t.run_id;
 
+-- A kernel's number is that of its id, so that it stays the same where the line of an earlier one cannot be read.
+CREATE VIEW numbered AS
+SELECT *, coalesce(TRY_CAST(regexp_extract(candidate_id, '^c(\d+)$', 1) AS BIGINT),
+    row_number() OVER (PARTITION BY run_id ORDER BY seq)) AS number FROM candidates;
+
 CREATE VIEW attempts AS
-SELECT c.run_id, c.seq, c.step, c.candidate_id,
-    row_number() OVER (PARTITION BY c.run_id ORDER BY c.seq) AS number,
+SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
     c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.origin, v.verdict,
     t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
     c.summary, d.lines_added, d.lines_removed,
@@ -234,7 +238,7 @@ SELECT c.run_id, c.seq, c.step, c.candidate_id,
             AND m.is_profile_exposed) AS is_profile_exposed,
     c.time AS created_at, c.source_blob, d.diff_blob,
     CASE WHEN v.verdict <> 'passed' THEN coalesce(v.message, '') ELSE '' END AS message
-FROM candidates c
+FROM numbered c
 LEFT JOIN diffs d ON d.run_id = c.run_id AND d.seq = c.seq
 LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
 LEFT JOIN ranked t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
@@ -249,20 +253,25 @@ SELECT p.run_id, p.seq, p.step, c.depth, NULL, p.candidate_id, 'patch_failed', N
 FROM patches p LEFT JOIN candidates c ON c.run_id = p.run_id AND c.candidate_id = p.candidate_id
 WHERE NOT p.is_applied;
 
--- Steps with their ends. The last step is in flight until it finishes or the run ends; an engine that takes the run up
--- goes on with it, and its time counts from there.
+-- Steps with their ends. The last step is in flight until it finishes or the run ends; an engine that resumes the run, or
+-- has waited for a person, goes on with it, and its time counts from there.
 CREATE VIEW moves AS
 SELECT s.run_id, s.seq, s.step, s.kind, s.depth, s.candidate_id, f.seconds,
     s.step = l.last_step AND f.seq IS NULL AND coalesce(l.ended_seq, 0) <= coalesce(l.resumed_seq, 0) AS is_in_flight,
-    CASE WHEN is_in_flight THEN greatest(s.time, l.resumed_at) ELSE s.time END AS started_at,
+    CASE WHEN is_in_flight THEN greatest(s.time, r.resumed_at) ELSE s.time END AS started_at,
     CASE WHEN f.seq IS NULL AND NOT is_in_flight THEN 'interrupted' ELSE f.outcome END AS outcome
 FROM (SELECT run_id, step, max(seq) AS seq, max(time) AS time, arg_max(kind, seq) AS kind, arg_max(depth, seq) AS depth,
         arg_max(candidate_id, seq) AS candidate_id FROM steps WHERE phase = 'started' GROUP BY run_id, step) s
 JOIN (SELECT run_id, max(step) AS last_step, max(seq) FILTER (WHERE phase = 'ended') AS ended_seq,
-        max(seq) FILTER (WHERE phase = 'resumed') AS resumed_seq, max(time) FILTER (WHERE phase = 'resumed') AS resumed_at
-        FROM steps GROUP BY run_id) l ON l.run_id = s.run_id
+        max(seq) FILTER (WHERE phase = 'resumed') AS resumed_seq FROM steps GROUP BY run_id) l ON l.run_id = s.run_id
+LEFT JOIN (SELECT run_id, max(time) AS resumed_at FROM states WHERE state = 'running' GROUP BY run_id) r
+    ON r.run_id = s.run_id
 LEFT JOIN (SELECT run_id, step, max(seq) AS seq, arg_max(seconds, seq) AS seconds, arg_max(outcome, seq) AS outcome
         FROM steps WHERE phase = 'finished' GROUP BY run_id, step) f ON f.run_id = s.run_id AND f.step = s.step;
+
+-- The time that engines worked: the finished steps. What lies between them, pauses, waiting for a person and the time in
+-- which no engine lived do not count, nor does a step that was broken off. Every figure of engine time is a sum over this.
+CREATE VIEW worked AS SELECT run_id, seq, seconds FROM steps WHERE phase = 'finished';
 
 CREATE VIEW steering AS
 SELECT run_id, command_id,

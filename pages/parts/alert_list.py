@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import alerts, index, table, wording
+from pages.parts import alerts, damaged, index, table, wording
 from pages.parts.alerts import Alert
 from storage import queries
 from storage.queries import RunRow
@@ -18,7 +18,11 @@ def of_runs(states: Mapping[str, RunState]) -> dict[str, list[Alert]]:
     """Alerts by run; only runs that are not over are asked about."""
     open_runs = [run_id for run_id, state in states.items() if not state.is_finished]
     facts = queries.troubles(index.current(), open_runs)
-    return {run_id: alerts.find(row, states[run_id], time.time()) for run_id, row in facts.items()}
+    return {
+        run_id: alerts.find(row, states[run_id], time.time())
+        for run_id, row in facts.items()
+        if not (states[run_id] is RunState.LOST and damaged.of(run_id).is_damaged)  # its banner says more
+    }
 
 
 def badge(found: Sequence[Alert]) -> list[table.Cell]:

@@ -19,7 +19,7 @@ ENOUGH = 5  # kernels judged before their share says anything
 class AlertKind(StrEnum):
     """What an alert is about."""
 
-    HEARTBEAT = "heartbeat lost"
+    HEARTBEAT = "engine"
     REPEATED = "same error again"
     FAILING = "many failures"
     REGRESSION = "regression"
@@ -54,8 +54,7 @@ def find(facts: TroubleRow, state: RunState, now: float) -> list[Alert]:
 def _heartbeat(f: TroubleRow, state: RunState, now: float) -> Alert | None:
     seq = int(f.last_event_at or 0)
     if state is RunState.LOST:
-        text = "The engine ended without a last word."
-        return Alert(AlertKind.HEARTBEAT, seq, text, "Resume the run: it goes on at the step where it stopped.")
+        return Alert(AlertKind.HEARTBEAT, seq, "The run crashed.", "Completed steps are saved; resume to continue.")
     silent_s = now - f.last_event_at if f.last_event_at else 0.0
     if state is not RunState.RUNNING or silent_s < SILENT_S:
         return None

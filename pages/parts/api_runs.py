@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pages.parts import index, pulse
+from pages.parts import damaged, index, pulse
 from pages.parts.api_answers import moment
-from storage import codec, folder, queries
+from storage import codec, damage, folder, queries
 from storage.queries import AttemptRow, DepthRow, EventRow, RunFilter, RunRow, RunSort
 
 SHOWN = 1000
@@ -36,14 +36,17 @@ def run(row: RunRow) -> dict[str, Any]:
             "interval_95": [row.best_low, row.best_high],
             "latency_ms": row.best_latency_ms,
         }
-    state = pulse.state_of(row)
+    state, found = pulse.state_of(row), damaged.of(row.run_id)
+    crashed = damage.title(found) if found.is_cut else "the run crashed"
     return {
         "run": row.run_id, "task": row.task_name, "class": row.kernel_class, "toolchain": row.toolchain,
         "device": row.device or None, "model": row.model, "state": state,
-        "reason": row.state_reason if state is row.state else "the engine is gone",
+        "reason": row.state_reason if state is row.state else crashed,
+        "damage": damage.sentences(found) if found.is_damaged else [],
         "depth": row.depth, "depths": row.depths, "best": best,
         "created_at": moment(row.created_at), "started_at": moment(row.started_at), "ended_at": moment(row.ended_at),
-        "last_event_at": moment(row.last_event_at), "model_calls": row.model_calls, "tokens": row.tokens,
+        "last_event_at": moment(row.last_event_at), "engine_s": row.engine_s,
+        "model_calls": row.model_calls, "tokens": row.tokens,
         "cost_usd": row.cost_usd, "kernels": row.attempts, "passed": row.passed, "failed": row.failed,
         "last_error": row.last_error or None, "is_demo": row.is_demo, "replay_of": row.replay_of,
         "has_recorded_replies": row.has_recorded_replies,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import index, kernel_choice, pulse, table, wording
 from storage import queries
-from storage.choices import Submission
+from storage.choices import Submission, readable
 from storage.queries import CommandRow, RunRow
 from storage.records import CommandKind
 
@@ -95,6 +95,7 @@ def words(run: RunRow, command: CommandRow) -> str:
     if command.kind is CommandKind.LIFT:
         asked = queries.commands(index.current(), run.run_id)
         argument = next((c.argument for c in asked if c.command_id == argument), argument)
+    argument = readable(argument)
     return f"{wording.COMMAND_NAME[command.kind]} {argument}".strip()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pages.parts import pulse, wording
-from storage import queries
+from pages.parts import damaged, pulse, wording
+from storage import damage, queries
 from storage.database import Database
 from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow
 from storage.records import RunState
@@ -37,7 +37,10 @@ AXIS_TITLE = {
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One run with everything that is drawn of it; `place` counts the chosen runs from 0."""
+    """One run with everything that is drawn of it; `place` counts the chosen runs from 0.
+
+    `damage` says what is wrong with its files, empty for a whole run.
+    """
 
     place: int
     run: RunRow
@@ -45,6 +48,7 @@ class Compared:
     conditions: ConditionsRow
     reached: Sequence[ReachedRow]
     timed: Sequence[TimedRow]
+    damage: str = ""
 
     @property
     def letter(self) -> str:
@@ -99,6 +103,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             conditions[run.run_id],
             [row for row in reached if row.run_id == run.run_id],
             [row for row in timed if row.run_id == run.run_id],
+            damage.title(damaged.of(run.run_id, db)),
         )
         for place, run in enumerate(known)
     ]

@@ -10,6 +10,8 @@ from pages.parts.compare_rows import Compared
 def warnings(runs: Sequence[Compared]) -> list[str]:
     """One sentence per difference that makes speed-ups hard to compare; empty when nothing does."""
     found = []
+    if spoilt := [run for run in runs if run.damage]:
+        found.append("**Damaged runs.** What is missing is left out here. " + _who(spoilt, lambda run: run.damage))
     if len({run.run.task_name for run in runs}) > 1:
         found.append(
             "**Different tasks.** Each speed-up is over the baseline of its own task: a higher curve is not a faster "

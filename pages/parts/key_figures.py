@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import client, index, speed_of_light, wording
+from pages.parts import client, freeze, index, speed_of_light, wording
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -17,6 +17,7 @@ BEST = (
     "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
     "the noise are tied with it. Which kernel the next depth starts from is the base policy's choice, not this one's."
 )
+ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
 
 _figures = st.components.v2.component(
     "tilewright_key_figures",
@@ -43,8 +44,9 @@ def draw(run: RunRow, state: RunState) -> None:
         ("Cost", wording.cost(run.cost_usd), "", ""),
     ]
     items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
-    began = run.started_at or run.created_at
-    clock = {"since": began, "until": _until(run, state), "note": f"from {wording.moment(began)}"}
+    note = f"started {wording.moment(run.started_at or run.created_at)}"
+    clock = {"label": "Engine time", "title": ENGINE_TIME, "note": note, "spent_s": run.engine_s}
+    clock |= _current(run, state)
     shown = {"state": _state(run, state), "best": _best(run), "headroom": headroom(run), "items": items, "clock": clock}
     _figures(data=shown | {"server_now": time.time()}, key="figures")
 
@@ -99,8 +101,8 @@ def _second(run: RunRow) -> str:
     return wording.over(found, baseline.name) if found and baseline else ""
 
 
-def _until(run: RunRow, state: RunState) -> float | None:
-    """When the clock stopped; None while it runs."""
-    if state is RunState.LOST:
-        return run.last_event_at
-    return (run.ended_at or run.last_event_at) if state.is_finished else None
+def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
+    """When the step in flight began, and the moment at which a page that is held stands."""
+    held = freeze.held(run.run_id)
+    step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
+    return {"since": step.started_at if step else None, "until": held.at if held else None}

@@ -5,14 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import now, wording
-from storage import folder
+from storage import damage, folder
+from storage.folder import RunFolder
 
 
 def run(run_id: str, version: str) -> None:
     """No such run in the index: unknown, or on disk and about to be read."""
     st.title("Run", anchor=False)
     now.watch([run_id] if run_id else [], is_overview=True, version=version)
-    if not run_id:
+    settings = damage.examine(RunFolder(folder.runs_folder() / run_id), 0).settings if _is_on_disk(run_id) else ""
+    if settings:
+        found = damage.Damage(settings=settings)
+        told = f"run.json cannot be read: {settings}. {damage.advice(found)}"
+        st.error(f"**{damage.title(found)}.** {wording.plain(told)}", icon=":material/broken_image:")
+    elif not run_id:
         st.info("Choose a run from the list.", icon=":material/monitoring:")
     elif _is_on_disk(run_id):
         st.info("This run's journal is being read; it appears here in a moment.", icon=":material/hourglass_top:")

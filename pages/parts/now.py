@@ -57,6 +57,7 @@ def draw(
         "active": str(step.kind) if step and is_running else "",
         "since": step.started_at if step and is_running else None,
         "usual_s": usual_s if is_running else None,
+        "usual": usual(usual_s or 0.0),
     }
     texts |= {
         "held_seq": held.last_seq if held else None,
@@ -82,6 +83,12 @@ def _mount(
     )  # fmt: skip
 
 
+def usual(seconds: float) -> list[str]:
+    """How long such a step takes: what is said in time, and what is said once it has taken much longer."""
+    told = "under 1 s" if seconds < 1 else wording.seconds(seconds)
+    return [f"usually {told}", f"longer than usual ({told})"]
+
+
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
     match state:
         case RunState.RUNNING:
@@ -89,7 +96,7 @@ def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.STARTING:
             return "The engine is starting"
         case RunState.LOST:
-            return "The engine is gone"
+            return "Not running"
         case RunState.PAUSED:
             return "Paused"
         case RunState.WAITING:
@@ -108,7 +115,7 @@ def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.RUNNING:
             return f"depth {step.depth} of {run.depths}" if step else ""
         case RunState.LOST:
-            return "It ended without a last word. Resume to go on where the journal ends."
+            return ""
         case RunState.STARTING:
             return ""
         case _:

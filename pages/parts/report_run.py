@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pages.parts import (
+    damaged,
     pulse,
     report_curve,
     report_depths,
@@ -15,7 +16,8 @@ from pages.parts import (
     wording,
 )
 from pages.parts.report_html import Html, document, element, facts, folded, section, table
-from storage import codec, folder, queries
+from storage import codec, damage, folder, queries
+from storage.choices import readable
 from storage.database import Database
 from storage.queries import AttemptRow, CommandRow, RunRow
 from storage.records import RunSettings
@@ -74,6 +76,9 @@ def _head(db: Database, run: RunRow) -> Iterator[Html]:
     limit = queries.limit(db, run.run_id)
     if run.replay_of:
         yield element("p", f"Replay of run {run.replay_of}: shown again, not measured again.", class_="warn")
+    found = damaged.of(run.run_id, db)
+    if facts_of_it := " ".join(damage.sentences(found)):
+        yield element("p", f"{damage.title(found)}. {facts_of_it}".removeprefix(". "), class_="warn")
     if not state.is_finished:
         yield element("p", f"This run is {state}. The report shows its state at the time of writing.", class_="warn")
     yield facts(
@@ -104,7 +109,7 @@ def _figures(db: Database, run: RunRow) -> Html:
         ("Correct", wording.share(run.passed, run.passed + run.failed), "kernels of those judged"),
         ("Model calls", wording.count(run.model_calls), f"{wording.tokens(run.tokens)} tokens"),
         ("Cost", wording.cost(run.cost_usd), "of the model calls"),
-        ("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
+        ("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps, without pauses"),
     ]  # fmt: skip
     items = [element("li", name, element("b", value), element("small", note)) for name, value, note in shown]
     return element("ul", *items, class_="figures")
@@ -134,7 +139,7 @@ def _steering(commands: list[CommandRow]) -> Html:
     if not commands:
         return section("Steering", element("p", "No commands were given to this run.", class_="quiet"))
     rows = [
-        (wording.moment(c.asked_at), c.asked_by, f"{wording.COMMAND_NAME.get(c.kind, c.kind)} {c.argument}".strip(),
+        (wording.moment(c.asked_at), c.asked_by, f"{wording.COMMAND_NAME[c.kind]} {readable(c.argument)}".strip(),
          command_state(c), c.note)
         for c in commands
     ]  # fmt: skip

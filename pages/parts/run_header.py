@@ -8,6 +8,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import (
     alert_list,
+    damaged,
     fork_mark,
     freeze,
     index,
@@ -47,7 +48,13 @@ def draw(run: RunRow, state: RunState) -> None:
         replay_mark.banner(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
+        damaged.banner(run.run_id)
         _alert(run, state)
+
+
+def _where(run: RunRow) -> str:
+    step = queries.current_step(index.current(), run.run_id)
+    return f" at step {step.step}" if step else ""
 
 
 def _alert(run: RunRow, state: RunState) -> None:
@@ -56,12 +63,10 @@ def _alert(run: RunRow, state: RunState) -> None:
         st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     elif state is RunState.FAILED:
         st.error(f"**The engine failed.** {wording.plain(run.state_reason)}", icon=":material/error:")
-    if state is RunState.LOST:
-        st.warning(
-            "**The engine is gone.** It ended without a last word, so this run is *lost*, not finished. "
-            "Nothing it did is lost: it can go on at the step where it stopped.",
-            icon=":material/warning:",
-        )
+    found = damaged.of(run.run_id)
+    if state is RunState.LOST and not found.is_cut:
+        rest = " Completed steps are saved; resume to continue." if found.can_resume else ""
+        st.warning(f"**The run crashed{_where(run)}.**{rest}", icon=":material/warning:")
 
 
 def _divergence(run: RunRow) -> None:
@@ -75,7 +80,7 @@ def _divergence(run: RunRow) -> None:
 
 def _offer_resume(run: RunRow, state: RunState) -> str:
     """A button where an engine left before its work was done; what went wrong with it, if anything."""
-    if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED):
+    if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED) or not damaged.of(run.run_id).can_resume:
         return ""
     if not st.button("Resume the run", icon=":material/play_arrow:", type="primary", key="resume_run"):
         return ""
@@ -84,5 +89,5 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         return str(error)
-    steer.say("An engine took the run up again.")
+    steer.say("Run resumed.")
     return ""

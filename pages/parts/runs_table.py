@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import alert_list, fork_mark, row_actions, table, wording
+from pages.parts import alert_list, damaged, fork_mark, row_actions, table, wording
 from pages.parts.alerts import Alert
 from storage.queries import RunRow, StateCount
 from storage.records import RunState
@@ -49,14 +49,17 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
 
 
 def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, table.Cell]:
-    badges = _kind(run) + alert_list.badge(alerts)
+    badges = damaged.cells(run.run_id) + _kind(run) + alert_list.badge(alerts)
     return {
         "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
             run.state_reason, _why(run, state), row_actions.cells(run, state),
         ),
-        "depth": table.bar(f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run)),
+        "depth": table.bar(
+            f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run),
+            f"{wording.seconds(run.engine_s)} engine time" if run.engine_s else "",
+        ),
         "best": _best(run),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
         "correct": _correct(run),
@@ -103,5 +106,5 @@ def _why(run: RunRow, state: RunState) -> str:
     if state is RunState.WAITING:
         return wording.cut(run.waiting_reason, 44)
     if state is RunState.LOST:
-        return "engine is gone"
+        return "end of the journal missing" if damaged.of(run.run_id).is_cut else "crashed; can be resumed"
     return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""

@@ -66,9 +66,9 @@ def badge(value: str, tone: str, icon: str, opens: str, href: str) -> Cell:
     return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "opens": opens, "href": href}
 
 
-def bar(value: str, share: float) -> Cell:
-    """A progress bar with its text; `share` is 0..1."""
-    return {"kind": "bar", "text": value, "share": share}
+def bar(value: str, share: float, note: str = "") -> Cell:
+    """A progress bar with its text and a quiet second line; `share` is 0..1."""
+    return {"kind": "bar", "text": value, "share": share, "note": note}
 
 
 def spark(points: Sequence[float], title: str = "") -> Cell:

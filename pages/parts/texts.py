@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.blobs import Blobs
+from storage.blobs import Blobs, DamagedBlobError
 from storage.folder import RunFolder, runs_folder
 
-LOST = "(this text is missing from the run folder)"
+LOST = "(this text is missing or damaged in the run folder)"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, or the file that it should be in. `gone` is empty unless that file cannot be read."""
+    """A text, or the file that it should be in: `gone` is empty unless that file is missing or damaged."""
 
     text: str
     gone: str = ""
+    is_damaged: bool = False
 
     @property
     def is_gone(self) -> bool:
@@ -30,8 +31,8 @@ def read(run_id: str, blob: str | None) -> Text:
     blobs = Blobs(RunFolder(runs_folder() / run_id).blobs)
     try:
         return Text(blobs.get(blob))
-    except OSError:
-        return Text(LOST, str(blobs.folder / blob))
+    except OSError as error:
+        return Text(LOST, str(blobs.folder / blob), isinstance(error, DamagedBlobError))
 
 
 def source(run_id: str, blob: str | None) -> str:

@@ -89,7 +89,7 @@ _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
 _SPENT = f"""
 spent AS (
     SELECT run_id, seq, coalesce(seconds, 0.0) AS seconds, 0 AS calls, 0 AS tokens, 0 AS uncounted, 0.0 AS cost,
-        0 AS unpriced FROM steps WHERE phase = 'finished' AND run_id IN {_CHOSEN}
+        0 AS unpriced FROM worked WHERE run_id IN {_CHOSEN}
     UNION ALL
     SELECT run_id, seq, 0.0, 1, coalesce(input_tokens, 0) + coalesce(output_tokens, 0),
         (input_tokens IS NULL OR output_tokens IS NULL)::INT, coalesce(cost_usd, 0.0), (cost_usd IS NULL)::INT
@@ -133,7 +133,7 @@ def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     sql = f"""
     WITH {_SPENT},
     numbered AS (SELECT run_id, candidate_id, depth, summary,
-        row_number() OVER (PARTITION BY run_id ORDER BY seq) AS number FROM candidates WHERE run_id IN {_CHOSEN}),
+        number FROM numbered WHERE run_id IN {_CHOSEN}),
     found AS (SELECT n.run_id, n.candidate_id, n.number, n.depth, t.speedup, t.noise, n.summary, t.seq FROM numbered n
         JOIN timings t ON t.run_id = n.run_id AND t.candidate_id = n.candidate_id
         WHERE t.run_id IN {_CHOSEN} AND t.speedup IS NOT NULL)

@@ -120,7 +120,7 @@ def timing_samples(db: Database, run_id: str, candidate_id: str) -> TimingSample
 def correctness_errors(db: Database, run_id: str, candidate_id: str | None = None) -> list[CorrectnessErrorRow]:
     """Failed checks of a candidate, or of all, newest first."""
     sql = """
-    WITH n AS (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run)
+    WITH n AS (SELECT candidate_id, number FROM numbered WHERE run_id = $run)
     SELECT e.* EXCLUDE (run_id, time), e.time AS at, n.number FROM correctness_errors e LEFT JOIN n USING (candidate_id)
     WHERE e.run_id = $run AND ($candidate::VARCHAR IS NULL OR e.candidate_id = $candidate) ORDER BY e.seq DESC"""
     return fetch.rows(db, CorrectnessErrorRow, sql, {"run": run_id, "candidate": candidate_id})

@@ -28,7 +28,7 @@ class ErrorGroupRow:
 def error_groups(db: Database, run_id: str, limit: int = 12, named: int = 6) -> list[ErrorGroupRow]:
     """The groups with the most kernels first."""
     sql = f"""
-    WITH n AS (SELECT candidate_id, depth, row_number() OVER (ORDER BY seq) AS number FROM candidates
+    WITH n AS (SELECT candidate_id, depth, number FROM numbered
             WHERE run_id = $run),
         failed AS (SELECT v.verdict, v.message, v.seq, n.* FROM verdicts v JOIN n USING (candidate_id)
             WHERE v.run_id = $run AND v.verdict <> 'passed')

@@ -37,7 +37,7 @@ def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
 def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
     """Roll-backs in force, by the first kernel made after each; those that no kernel has followed yet are left out."""
     sql = """
-    WITH n AS (SELECT seq, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run)
+    WITH n AS (SELECT seq, number FROM numbered WHERE run_id = $run)
     SELECT (SELECT min(number) FROM n WHERE n.seq > s.effective_seq) AS from_number, s.argument AS candidate_id
     FROM steering s WHERE s.run_id = $run AND s.kind = 'roll_back' AND s.effective_seq IS NOT NULL
         AND from_number IS NOT NULL ORDER BY s.effective_seq"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from storage import choices
 from storage.database import Database
 from storage.queries import fetch
 from storage.queries.feed_news import NEWS
@@ -60,16 +61,21 @@ SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
     ELSE printf('Gave up depth %d', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
 FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
 ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
-LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run) n
+LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
     ON n.candidate_id = d.candidate_id
 WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
 """
 
-_COMMANDS = """
+# An argument as people read it, as `choices.readable` does it.
+READABLE = "s.argument"
+for _pattern, _words in choices.READABLE:
+    READABLE = f"regexp_replace({READABLE}, '{_pattern}', '{_words}')"
+
+_COMMANDS = f"""
 SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
     CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for '
     WHEN 'effective' THEN 'In force: ' ELSE 'Refused: ' END || replace(coalesce(s.kind, 'a command'), '_', ' ')
-    || CASE WHEN coalesce(s.argument, '') = '' THEN '' ELSE ' ' || s.argument END
+    || coalesce(' ' || nullif({READABLE}, ''), '')
     || CASE WHEN coalesce(c.note, '') = '' THEN '' ELSE ' (' || c.note || ')' END AS text
 FROM commands c LEFT JOIN steering s ON s.run_id = $run AND s.command_id = c.command_id
 WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq DESC LIMIT $limit

@@ -62,7 +62,7 @@ IMPORTS = """
 SELECT i.seq, i.time AS at, 'import' AS kind, NULL AS step, NULL AS depth, i.candidate_id, i.status AS outcome,
     printf('Imported kernel %d from %s', coalesce(n.number, 0), i.file)
     || CASE WHEN i.status = '' THEN '' ELSE ', recorded there as ' || i.status END AS text
-FROM imports i LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates
+FROM imports i LEFT JOIN (SELECT candidate_id, number FROM numbered
     WHERE run_id = $run) n ON n.candidate_id = i.candidate_id
 WHERE i.run_id = $run AND i.seq > $after ORDER BY i.seq DESC LIMIT $limit
 """
@@ -72,7 +72,7 @@ SELECT p.seq, p.time AS at, 'patch' AS kind, p.step, NULL AS depth, p.candidate_
     printf('The reply''s %s did not fit kernel %d', CASE p.rung WHEN 'edits' THEN 'line edits'
         WHEN 'reask' THEN 'line edits, asked for again,' WHEN 'search_replace' THEN 'search and replace'
         ELSE p.rung END, coalesce(n.number, 0)) || CASE WHEN p.reason = '' THEN '' ELSE ': ' || p.reason END AS text
-FROM patches p LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates
+FROM patches p LEFT JOIN (SELECT candidate_id, number FROM numbered
     WHERE run_id = $run) n ON n.candidate_id = p.candidate_id
 WHERE p.run_id = $run AND NOT p.is_applied AND p.seq > $after ORDER BY p.seq DESC LIMIT $limit
 """

@@ -48,7 +48,7 @@ def kernels(db: Database, run_id: str, wanted: KernelFilter, limit: int, offset:
     """One page, newest first."""
     sql = f"""{_CHOSEN}
     SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
-    LEFT JOIN (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number FROM candidates WHERE run_id = $run) p
+    LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) p
         ON p.candidate_id = c.parent_id
     ORDER BY c.seq DESC"""
     return fetch.rows(db, KernelRow, sql, _parameters(run_id, wanted) | {"limit": limit, "offset": offset})
@@ -61,8 +61,8 @@ def count_kernels(db: Database, run_id: str, wanted: KernelFilter) -> int:
 
 def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
     """None when there is no kernel of that id."""
-    sql = """SELECT number, previous_id, next_id FROM (SELECT candidate_id, row_number() OVER inorder AS number,
-        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM candidates
+    sql = """SELECT number, previous_id, next_id FROM (SELECT candidate_id, number,
+        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM numbered
         WHERE run_id = ? WINDOW inorder AS (ORDER BY seq)) WHERE candidate_id = ? ORDER BY number DESC LIMIT 1"""
     return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
 

@@ -67,8 +67,7 @@ _IN_FORCE = "SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT
 
 def _started_depths(db: Database, run_id: str) -> dict[str, str]:
     sql = f"""SELECT s.command_id, arg_min(m.depth, m.seq), arg_min(m.step, m.seq),
-        (SELECT count(*) FROM candidates c WHERE c.run_id = $run AND c.seq <= (SELECT min(x.seq) FROM candidates x
-            WHERE x.run_id = $run AND x.candidate_id = s.argument))
+        (SELECT min(c.number) FROM numbered c WHERE c.run_id = $run AND c.candidate_id = s.argument)
         FROM ({_IN_FORCE}) s JOIN steps m ON m.run_id = $run AND m.phase = 'started' AND m.kind = 'optimise'
             AND m.candidate_id = s.argument AND m.seq > s.effective_seq
         WHERE s.kind IN ('roll_back', 'set_base', 'pin') GROUP BY s.command_id, s.argument"""

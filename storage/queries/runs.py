@@ -19,6 +19,7 @@ class RunRow:
     abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
     speed-up of the best kernel so far after each depth, from the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
+    `engine_s` is the time that engines worked, in finished steps.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
     `forked_run` names the run whose kernel `forked_number` (counted from 1) this one began with; such a run is not
@@ -48,6 +49,7 @@ class RunRow:
     created_at: float
     started_at: float | None
     ended_at: float | None
+    engine_s: float
     tokens: int
     cost_usd: float | None
     model_calls: int
@@ -90,6 +92,8 @@ WITH chosen AS ({chosen}),
     UNION ALL SELECT c.run_id, c.depth, t.speedup FROM timed t JOIN candidates c USING (run_id, candidate_id)),
  risen AS (SELECT run_id, depth, max(max(speedup)) OVER (PARTITION BY run_id ORDER BY depth) AS speedup FROM tried
     GROUP BY run_id, depth),
+ busy AS (SELECT run_id, sum(seconds) AS engine_s FROM worked
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
@@ -105,7 +109,7 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(tied.kernels, 0) AS tied_kernels,
     coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
     CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
-    coalesce(paid.tokens, 0)::BIGINT AS tokens,
+    coalesce(busy.engine_s, 0.0) AS engine_s, coalesce(paid.tokens, 0)::BIGINT AS tokens,
     CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
@@ -118,7 +122,7 @@ LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
 LEFT JOIN curves USING (run_id)
-LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
+LEFT JOIN busy USING (run_id) LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 

@@ -30,7 +30,7 @@ class SpendingRow:
 
 @dataclass(frozen=True, slots=True)
 class AllowanceRow:
-    """The limits in force; None is no limit. `spent_s` is the engine's time in finished steps, in seconds."""
+    """The limits in force; None is no limit. `spent_s` is the engine time, as the view `worked` counts it."""
 
     depths: int
     max_model_calls: int | None
@@ -57,6 +57,6 @@ def spending(db: Database, run_id: str) -> list[SpendingRow]:
 def allowance(db: Database, run_id: str) -> AllowanceRow | None:
     """The limits of a run, or None when it is not in the index."""
     sql = """SELECT depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup,
-        coalesce((SELECT sum(seconds) FROM steps WHERE run_id = $run AND phase = 'finished'), 0.0) AS spent_s
+        coalesce((SELECT sum(seconds) FROM worked WHERE run_id = $run), 0.0) AS spent_s
         FROM allowances WHERE run_id = $run"""
     return fetch.one(db, AllowanceRow, sql, {"run": run_id})

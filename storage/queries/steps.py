@@ -31,7 +31,7 @@ class StepRow:
 
 _STEPS = """
 WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND {where} ORDER BY seq {order} LIMIT $limit),
- numbers AS (SELECT candidate_id, row_number() OVER (ORDER BY seq) AS number, step, seq, summary FROM candidates
+ numbers AS (SELECT candidate_id, number, step, seq, summary FROM numbered
     WHERE run_id = $run),
  made AS (SELECT step, arg_max(candidate_id, seq) AS made_id, arg_max(number, seq) AS made_number,
     arg_max(summary, seq) AS summary FROM numbers GROUP BY step),

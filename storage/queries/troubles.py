@@ -56,8 +56,8 @@ WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], ru
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
     arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),
- numbers AS (SELECT run_id, candidate_id, row_number() OVER (PARTITION BY run_id ORDER BY seq) AS number
-    FROM candidates WHERE run_id IN (SELECT run_id FROM chosen)),
+ numbers AS (SELECT run_id, candidate_id, number
+    FROM numbered WHERE run_id IN (SELECT run_id FROM chosen)),
  judged AS (SELECT run_id, verdict, message, seq, {MESSAGE_CLASS} AS class FROM verdicts
     WHERE run_id IN (SELECT run_id FROM chosen) AND verdict IS NOT NULL
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY seq DESC) <= {RECENT}),

@@ -222,5 +222,5 @@ def test_every_tab_fits_a_narrow_screen_and_a_lost_text_names_its_file(page: Pag
         expect(page.get_by_role("tab", name=tab, exact=True)).to_have_attribute("aria-selected", "true")
         expect(page.get_by_role("tabpanel").first.locator("> *").first).to_be_visible()
         if name == "c006":
-            expect(page.get_by_text("The source is gone from the run folder.")).to_be_visible()
+            expect(page.get_by_text("The source is missing from the run folder.")).to_be_visible()
         assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") == 390, tab

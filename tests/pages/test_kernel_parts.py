@@ -327,7 +327,9 @@ def test_a_text_that_is_gone_is_named_with_its_file(
     app.run()
     assert not app.exception
     said = [error.value for error in app.error]
-    assert any(f"The {what} is gone from the run folder" in text and str(folder.blobs) in text for text in said), said
+    assert any(f"The {what} is missing from the run folder" in text for text in said), said
+    assert not re.search("[0-9a-f]{40}", " ".join(said))
+    assert any(str(folder.blobs) in str(caption.help) for caption in app.caption)
 
 
 def test_no_two_components_share_a_name() -> None:

@@ -39,7 +39,8 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     app = open_page("run", run="r1")
     assert not app.exception
     is_over = ending in ("finished", "stopped", "failed")
-    assert ("engine is gone" in words(app)) is not is_over
+    assert ("The run crashed" in words(app)) is not is_over
+    assert "**The run crashed at step 18.** Completed steps" in words(app) or ending != "running"
     assert ("resume_run" in [button.key for button in app.button]) is (ending != "finished")
 
 

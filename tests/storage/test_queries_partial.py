@@ -8,10 +8,13 @@ import pytest
 
 from storage import liveness, queries
 from storage.database import SCHEMA, Database
+from storage.events import StateChanged, StepFinished, StepStarted
 from storage.ingest import Ingest
+from storage.journal import Journal
 from storage.memory import Memory
-from storage.records import KernelClass, RunState, Switch
+from storage.records import KernelClass, RunState, StepKind, Switch
 from tests.samples import write_run
+from tests.storage.growth import grow
 from tests.storage.questions import ask_everything
 
 
@@ -109,3 +112,35 @@ def test_runs_are_shown_newest_first_and_in_pages(db: Database, root: Path) -> N
     assert names == ["run-4", "run-3", "run-2", "run-1", "run-0"]
     assert [run.run_id for run in queries.overview(db, limit=2, offset=2)] == names[2:4]
     assert queries.count_runs(db) == 5
+
+
+def test_kernels_keep_their_numbers_where_the_line_of_an_earlier_one_is_lost(db: Database, root: Path) -> None:
+    run = write_run(root, depths=4)
+    lines = run.journal_file.read_bytes().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if b'"kind":"CandidateCreated"' in line)
+    run.journal_file.write_bytes(b"".join([*lines[:at], b"?\n", *lines[at + 1 :]]))
+    Ingest(db, root).catch_up()
+    attempts = queries.attempts(db, "sample")
+    assert [a.number for a in attempts] == list(range(2, len(attempts) + 2))
+    assert [a.candidate_id for a in attempts] == [f"c{a.number:03d}" for a in attempts]
+    assert any("kernel 2" in item.text for item in queries.feed(db, "sample", limit=500))
+    ask_everything(db, "sample")
+
+
+def test_engine_time_is_one_figure_and_leaves_out_pauses_waits_and_dead_time(db: Database, root: Path) -> None:
+    grow(
+        db, root, StepStarted(1, StepKind.COMPILE, 0, None), StepFinished(1, StepKind.COMPILE, 7.5, "passed"),
+        StateChanged(RunState.PAUSED, ""), StateChanged(RunState.RUNNING, ""), StepStarted(2, StepKind.CHECK, 0, None),
+    )  # fmt: skip
+    book = Journal(root / "sample" / "journal.jsonl", clock=lambda: 2e9 + 3600)
+    book.append(StateChanged(RunState.WAITING, "no model"))
+    book.append(StateChanged(RunState.RUNNING, ""))
+    book.close()
+    Ingest(db, root).catch_up()
+    step, run, allowed = queries.current_step(db, "sample"), queries.run(db, "sample"), queries.allowance(db, "sample")
+    assert step is not None
+    assert step.started_at == 2e9 + 3600, "the clock of a step starts again when a person has been waited for"
+    assert run is not None
+    assert allowed is not None
+    (known,) = queries.conditions(db, ["sample"])
+    assert run.engine_s == allowed.spent_s == known.engine_s == 7.5

@@ -1,4 +1,4 @@
-// Key figures as a definition list: state, best speed-up and headroom large, the rest small; the elapsed time ticks here.
+// Key figures as a definition list: state, best speed-up and headroom large, the rest small; the engine time ticks here.
 function span(seconds) {
   const s = Math.max(0, Math.floor(seconds)), pad = n => String(n).padStart(2, "0")
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
@@ -33,14 +33,14 @@ function gauge(item) {
 
 export default function ({ data, parentElement }) {
   const list = parentElement.querySelector(".figures")
-  const elapsed = figure("elapsed", { label: "Elapsed", value: "0:00", note: data.clock.note })
+  const elapsed = figure("elapsed", { ...data.clock, value: "0:00" })
   list.replaceChildren(
     figure(`state ${data.state.tone}`, data.state), figure(`best ${data.best.tone}`, data.best),
     gauge(data.headroom), ...data.items.map(item => figure("", item)), elapsed)
   const skew = data.server_now - Date.now() / 1000
   const tick = () => {
     const now = data.clock.until ?? Date.now() / 1000 + skew
-    elapsed.querySelector(".value").textContent = span(now - data.clock.since)
+    elapsed.querySelector(".value").textContent = span(data.clock.spent_s + (data.clock.since ? now - data.clock.since : 0))
   }
   tick()
   clearInterval(list.timer)

@@ -29,15 +29,11 @@ function drawPipeline(list, active) {
 
 // The clock of a page that is held stands at the moment it was frozen.
 function tick(box) {
-  const { since, usual_s, held_at, frozen } = box.shown
+  const { since, usual_s, usual, held_at, frozen } = box.shown
   const passed = since ? (held_at ?? Date.now() / 1000 + box.skew) - since : 0
   box.querySelector(".clock").textContent = since ? clock(passed) : ""
-  box.querySelector(".usual").textContent = frozen || (since && usual_s ? against(passed, usual_s) : "")
+  box.querySelector(".usual").textContent = frozen || (since && usual_s ? usual[Number(passed > 2 * usual_s + 5)] : "")
   box.style.setProperty("--passed", since && usual_s ? `${Math.min(100, (100 * passed) / usual_s)}%` : "0%")
-}
-
-function against(passed, usual_s) {
-  return passed > 2 * usual_s + 5 ? `longer than the usual ${clock(usual_s)}` : `of about ${clock(usual_s)}`
 }
 
 function pace() {
