@@ -15,8 +15,7 @@ run: .venv/ready
 	$(BIN)/streamlit run app.py --server.port=$(PORT)
 
 test: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not gpu and not judging" -n 2 --dist worksteal
-	$(BIN)/python -m pytest -m "not gpu and judging" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not gpu" -n 3
 
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .

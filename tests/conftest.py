@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.progress import pytest_configure
 
@@ -24,8 +26,8 @@ os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
 atexit.register(shutil.rmtree, os.environ["TILEWRIGHT_LEASES"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent
-# Those that build and judge kernels wait most of the time, since a lease lets one at a time measure; browser tests keep
-# every processor busy. Apart from each other neither holds the other up.
+# Those that build and judge kernels wait most of the time, since a lease lets one at a time measure: two workers have
+# them from the first to the last, one measures while the other builds, and browser tests take what the cores have left.
 JUDGING = (
     "cheats",
     "engine/evaluation",
@@ -38,26 +40,48 @@ JUDGING = (
     "engine/test_forking.py",
     "browser/test_remeasure.py",
 )
+FIRST_CHAIN = ("cheats", "engine/toolchains")
 TEXT_ONLY = "engine/evaluation/screening"
 # Those that take longest begin first: a long one at the end would leave the other workers without work.
 LONG = (
-    "browser/test_remeasure.py",
     "browser/test_real_engine.py",
     "browser/test_manual.py",
-    "browser/test_new_run.py",
-    "engine/test_forking.py",
-    "engine/test_cli.py",
-    "engine/test_supervisor.py",
-    "engine/test_loop.py",
+    "browser/test_screens.py",
+    "browser",
 )
+# Their tests share a server of the file's own.
+TOGETHER = ("browser/test_screens.py", "browser/test_api.py")
+
+
+class Scheduling(LoadScopeScheduling):
+    """A worker takes the next file, or the next browser test, when it has nothing left; judging is two chains."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        place = nodeid.partition("::")[0].removeprefix("tests/")
+        if _judges(place):
+            return "first chain" if place.startswith(FIRST_CHAIN) else "second chain"
+        return nodeid if place.startswith("browser") and place not in TOGETHER else place
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    config.option.loadscopereorder = False  # they are in order
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what judges kernels, and put what takes long in front."""
-    items.sort(key=lambda item: not _place(item).startswith(LONG))
     for item in items:
-        if _place(item).startswith(JUDGING) and not _place(item).startswith(TEXT_ONLY):
+        if _judges(_place(item)):
             item.add_marker(pytest.mark.judging)
+    items.sort(key=lambda item: _rank(_place(item)))
+
+
+def _judges(place: str) -> bool:
+    return place.startswith(JUDGING) and not place.startswith(TEXT_ONLY)
+
+
+def _rank(place: str) -> int:
+    return -1 if _judges(place) else next((n for n, long in enumerate(LONG) if place.startswith(long)), len(LONG))
 
 
 def _place(item: pytest.Item) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Response, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Response, ViewportSize, expect, sync_playwright
 
 from storage import journal
 
@@ -27,6 +27,7 @@ KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT
 # A page asks for news twice a second; tests would spend most of their time waiting for that.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 150"
 READ_S = 20.0
+SIZE: ViewportSize = {"width": 1280, "height": 900}
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
@@ -137,20 +138,26 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             tmp_path_factory.mktemp("visitor"),
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
             args=["--no-sandbox", "--disable-dev-shm-usage"],
-            viewport={"width": 1280, "height": 900},
+            viewport=SIZE,
             reduced_motion="reduce",
         )
         context.add_init_script(HURRY)
+        context.set_default_timeout(EXPECT_MS)
         yield context
         context.close()
 
 
+@pytest.fixture(scope="session")
+def problems(visitor: BrowserContext) -> list[str]:
+    return watch(visitor)
+
+
 @pytest.fixture
-def page(visitor: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The same tab for all tests: a new one would compile and draw the first page half as slowly again."""
     expect.set_options(timeout=EXPECT_MS)
-    opened = visitor.new_page()
-    opened.set_default_timeout(EXPECT_MS)
-    problems = watch(opened)
+    problems.clear()
+    opened = visitor.pages[0]
     goto = opened.goto
 
     def goto_when_read(address: str, **how: Any) -> Response | None:
@@ -159,11 +166,14 @@ def page(visitor: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
 
     opened.goto = goto_when_read  # type: ignore[method-assign, assignment]
     yield opened
+    opened.goto = goto  # type: ignore[method-assign]
     if request.node.stash.get(FAILED, False):
         folder = ROOT / "test-results"
         folder.mkdir(exist_ok=True)
         opened.screenshot(path=folder / f"{request.node.name}.png", full_page=True)
-    forget(visitor, opened)
+        visitor.new_page()
+        opened.close()
+    forget(visitor)
     assert not problems
 
 
@@ -173,21 +183,25 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def forget(visitor: BrowserContext, page: Page) -> None:
+def forget(visitor: BrowserContext) -> None:
     """The next test meets a visitor who has never been here."""
-    if page.url.startswith("http"):
-        page.evaluate("localStorage.clear()")
-    for one in visitor.pages[1:]:  # without its first one the browser would end
+    page, *others = visitor.pages
+    for one in others:
         one.close()
+    if page.url.startswith("http"):
+        page.evaluate("[localStorage, sessionStorage].forEach(store => store.clear())")
+    page.goto("about:blank")
+    page.set_viewport_size(SIZE)
+    page.emulate_media(color_scheme="null")
     visitor.clear_cookies()
     visitor.set_offline(False)
 
 
-def watch(page: Page) -> list[str]:
+def watch(visitor: BrowserContext) -> list[str]:
     """Collect everything a browser complains about."""
     problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
-    page.on(
+    visitor.on("weberror", lambda error: problems.append(f"page error: {error.error}"))
+    visitor.on(
         "console",
         lambda message: (
             problems.append(f"console: {message.text} {message.location}")
@@ -195,7 +209,7 @@ def watch(page: Page) -> list[str]:
             else None
         ),
     )
-    page.on(
+    visitor.on(
         "requestfailed",
         lambda request: (
             problems.append(f"failed: {request.url} {request.failure}")

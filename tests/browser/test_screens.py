@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests import samples
 from tests.browser import rules
-from tests.browser.conftest import EXPECT_MS, Server, drawn, new_home, start_server, stop_server, watch
+from tests.browser.conftest import Server, drawn, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -65,19 +65,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     stop_server(server)
 
 
-@pytest.fixture(scope="module")
-def screen(visitor: BrowserContext) -> Iterator[Page]:
-    """One page for all of them: a new one for each would take longer than the looks."""
-    expect.set_options(timeout=EXPECT_MS)
-    page = visitor.new_page()
-    page.set_default_timeout(EXPECT_MS)
-    yield page
-    page.close()
-
-
 def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> list[str]:
     """Everything wrong with a page, in every theme and width; and with some of its tabs."""
-    errors = watch(page)
     page.set_viewport_size({"width": LOOKS[0][1], "height": 900})
     page.goto(address, wait_until="domcontentloaded")
     expect(page.locator(sign).first).to_be_visible()
@@ -94,7 +83,7 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> 
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
         drawn(page)
         found += [f"{tab} 390: {problem}" for problem in settled(page) + rules.broken(page)]
-    return found + errors
+    return found
 
 
 def settled(page: Page) -> list[str]:
@@ -106,26 +95,25 @@ def settled(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_sound_in_every_theme_and_width(full: Server, screen: Page, name: str) -> None:
+def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name: str) -> None:
     address, sign = PAGES[name]
-    assert look(screen, f"{full.url}/{address}", sign, TABS if name in TABBED else None) == []
+    assert look(page, f"{full.url}/{address}", sign, TABS if name in TABBED else None) == []
 
 
-def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], screen: Page) -> None:
+def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
     server = own_server()
     signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model has replied yet"}
     signs["system"] = "text=looked at"
     for address, sign in signs.items():
-        assert look(screen, f"{server.url}/{address}", sign) == [], address
+        assert look(page, f"{server.url}/{address}", sign) == [], address
 
 
-def test_the_check_finds_what_it_is_for(screen: Page) -> None:
-    screen.goto("about:blank")  # scripts of a page that was open would go on, and clear this one away
-    screen.set_content("<div style='width: 5000px'>wide</div><button></button><img src='data:,'><h1>a</h1><h1>b</h1>")
-    found = " ".join(screen.evaluate(CHECK))
+def test_the_check_finds_what_it_is_for(page: Page) -> None:
+    page.set_content("<div style='width: 5000px'>wide</div><button></button><img src='data:,'><h1>a</h1><h1>b</h1>")
+    found = " ".join(page.evaluate(CHECK))
     for problem in ("no name: <button>", "no name: <img", "2 headings of level 1", "px too wide"):
         assert problem in found
-    screen.set_content("<h1>a</h1><button aria-label='go'></button>")
-    assert screen.evaluate(CHECK) == []
-    screen.set_content("<h1 style='color: #aaa; background: #fff'>faint</h1><h4>far below</h4>")
-    assert {"color-contrast", "heading-order"} <= {problem.split()[0] for problem in rules.broken(screen)}
+    page.set_content("<h1>a</h1><button aria-label='go'></button>")
+    assert page.evaluate(CHECK) == []
+    page.set_content("<h1 style='color: #aaa; background: #fff'>faint</h1><h4>far below</h4>")
+    assert {"color-contrast", "heading-order"} <= {problem.split()[0] for problem in rules.broken(page)}
