@@ -75,19 +75,19 @@ def _worst_stage(same: Sequence[StagedProof]) -> list[StagedProof]:
     return [replace(proof, stages=stages) for proof in same if proof.stages == worst.stages]
 
 
-_WORDS = {
-    Standing.HELD: "held",
+WORDS = {
+    Standing.HELD: "passed",
     Standing.FLAGGED: "flagged",
-    Standing.BROKEN: "broken",
-    Standing.ABSENT: "could not be made here",
+    Standing.BROKEN: "failed",
+    Standing.ABSENT: "not possible",
 }
 
 
 def counted(proofs: Sequence[Proof]) -> str:
-    """ "34 checks held, 1 flagged, 2 could not be made here"; kinds that there are none of are left out."""
-    number = {kind: sum(proof.standing is kind for proof in proofs) for kind in _WORDS}
-    told = [(number[kind], word) for kind, word in _WORDS.items() if number[kind]]
+    """ "34 checks passed, 1 flagged, 2 not possible"; kinds that there are none of are left out."""
+    number = {kind: sum(proof.standing is kind for proof in proofs) for kind in WORDS}
+    told = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
     if not told:
-        return "no check was made"
+        return "no checks"
     (first, word), *others = told
     return ", ".join([f"{first} {'check' if first == 1 else 'checks'} {word}", *(f"{n} {w}" for n, w in others)])

@@ -59,3 +59,31 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{'must not use' if self.kind is CommandKind.BAN else 'must use'}: {self.text}"
+
+
+# What people call each command.
+COMMAND_NAME = {
+    CommandKind.PAUSE: "pause",
+    CommandKind.RESUME: "resume",
+    CommandKind.STOP: "stop",
+    CommandKind.COLLECT: "collect profiles",
+    CommandKind.EXPOSE: "show profiles to the model",
+    CommandKind.ROLL_BACK: "roll back",
+    CommandKind.SET_BASE: "set base kernel",
+    CommandKind.PIN: "pin",
+    CommandKind.UNPIN: "unpin",
+    CommandKind.HINT: "hint",
+    CommandKind.BAN: "must not use",
+    CommandKind.REQUIRE: "must use",
+    CommandKind.LIFT: "lift rule",
+    CommandKind.SUBMIT: "kernel by hand",
+    CommandKind.RETRY: "do a step again",
+    CommandKind.SET_MODEL: "model",
+    CommandKind.ANSWER: "answer",
+    CommandKind.TAKE_OVER: "answer calls by hand",
+    CommandKind.ASK_FIRST: "ask before steps",
+    CommandKind.APPROVE: "approve step",
+    CommandKind.SKIP: "skip step",
+    CommandKind.SET_CLASS: "kernel class",
+    CommandKind.SET_BUDGET: "limits",
+}

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from storage import codec
-from storage.proof import StagedProof, Standing, counted, standing
+from storage.proof import WORDS, StagedProof, Standing, counted, standing
 
 STYLE = {Standing.HELD: "green", Standing.FLAGGED: "yellow", Standing.BROKEN: "red", Standing.ABSENT: "dim"}
 
@@ -37,7 +37,7 @@ def checks_table(proofs: list[StagedProof]) -> Table:
     for heading in ("group", "check", "standing", "detail"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("group", "standing"))
     for proof in proofs:
-        word = f"[{STYLE[proof.standing]}]{proof.standing}[/]"
+        word = f"[{STYLE[proof.standing]}]{WORDS[proof.standing]}[/]"
         table.add_row(str(proof.group), escape(printable(proof.check)), word, escape(printable(proof.detail)))
     return table
 

@@ -34,9 +34,12 @@ def draw(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> Non
 def _ending(call: ModelCallRow) -> None:
     if call.finish_reason in set(CallFailure):
         name = wording.FAILURE_NAME[CallFailure(call.finish_reason)]
-        st.warning(f"This call gave no usable reply: {name}.", icon=":material/cloud_off:")
+        st.warning(f"No usable reply: {name}.", icon=":material/cloud_off:")
     elif call.finish_reason not in ("stop", "end_turn"):
-        st.warning(f"The reply ended because of “{wording.plain(call.finish_reason)}”.", icon=":material/content_cut:")
+        st.warning(
+            f"The reply ended early (finish reason: {wording.plain(call.finish_reason)}).",
+            icon=":material/content_cut:",
+        )
 
 
 def _prompt(run_id: str, call: ModelCallRow) -> None:
@@ -54,13 +57,13 @@ def _prompt(run_id: str, call: ModelCallRow) -> None:
 
 def _reply(run_id: str, call: ModelCallRow) -> None:
     if call.reply_blob is None:
-        st.caption("No reply was kept of this call.")
+        st.caption("No reply stored for this call.")
         return
     _text("Reply", texts.read(run_id, call.reply_blob), f"reply-{call.seq}")
     if call.reasoning_tokens:
         st.caption(
-            f"{wording.tokens(call.reasoning_tokens)} of its tokens were reasoning, which endpoints count and keep to "
-            "themselves: there is no text of it."
+            f"Includes {wording.tokens(call.reasoning_tokens)} reasoning tokens, which the endpoint counts but does "
+            "not return."
         )
 
 
@@ -72,7 +75,7 @@ def _text(name: str, found: Text, file: str) -> None:
     text = found.text
     st.markdown(f"**{wording.plain(name)}** :gray[{len(text):,} characters]")
     if len(text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download the rest.")
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
         st.download_button(
             "Download", text, f"{file}.txt", icon=":material/download:", on_click="ignore", key=f"download:{file}"
         )

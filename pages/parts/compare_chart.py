@@ -17,23 +17,27 @@ def draw(runs: Sequence[Compared]) -> str | None:
             "Speed-up by", list(Axis), default=Axis.DEPTH, required=True, key="compare_axis", format_func=str
         )
         scale = st.segmented_control("Scale", ["log", "linear"], default="log", required=True, key="compare_scale")
-        has_kernels = st.toggle("every kernel", key="compare_kernels", help="not only the best so far")
+        has_kernels = st.toggle("All kernels", key="compare_kernels", help="not only the best so far")
     axis, is_log = Axis(str(axis)), scale != "linear"
     figure = compare_curve.figure(runs, axis, is_log, has_kernels)
     for run in compare_curve.unknown(runs, axis):
-        st.caption(f":material/help: {run.letter}: {_why_unknown(axis)} from some call on; its curve ends there.")
+        st.caption(
+            f":material/help: Run {run.letter}: {_why_unknown(axis)} for some calls; its curve ends before them."
+        )
     height = compare_curve.height(len(runs))
     return plot.draw(figure, name(runs, axis), height, f"compare:{axis}:{scale}", key="compare_curve")
 
 
 def _why_unknown(axis: Axis) -> str:
-    return "the price is unknown" if axis is Axis.MONEY else "nobody counted the tokens"
+    return "price unknown" if axis is Axis.MONEY else "tokens not counted"
 
 
 def name(runs: Sequence[Compared], axis: Axis) -> str:
     """The chart in words, for those who cannot see it."""
     bests = ", ".join(f"{run.letter} {wording.speedup(run.run.best_speedup)}" for run in runs)
-    return f"Best speed-up so far by {AXIS_TITLE[axis]} of {len(runs)} runs: {bests}. The table below has every figure."
+    return (
+        f"Best speed-up so far by {AXIS_TITLE[axis]} of {len(runs)} runs: {bests}. The table below lists all figures."
+    )
 
 
 def draw_exposure(runs: Sequence[Compared]) -> None:
@@ -47,10 +51,10 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         )
     found = compare_exposure.groups([run for run in runs if run.run.task_name == task])
     if len(found) < 2:
-        only = f" All of them: {found[0].exposure}." if found else ""
+        only = f" All runs here: {found[0].exposure}." if found else ""
         st.caption(
-            "Choose runs of one task whose model saw profiles early, late or never, to see what the time of the first "
-            f"profile does.{only}"
+            "Compares runs of one task by when the model was first shown a profile: early, delayed or never. Choose "
+            f"runs that differ in this.{only}"
         )
         return
     shown = ", ".join(f"{group.name}: {wording.speedup(group.spots[-1].mean)}" for group in found)
@@ -58,9 +62,8 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
     figure = compare_exposure.figure(found, True, str(task))
     plot.draw(figure, words, compare_curve.height(len(found)), f"exposure:{task}", key="exposure_curve")
     st.caption(
-        f"Early: shown by depth {compare_exposure.EARLY_UNTIL}; delayed: later. The uprights mark where the first "
-        "profile was shown. A group of several runs is their geometric mean, the band their lowest and highest; a run "
-        "that has ended stays at its best."
+        f"Early: by depth {compare_exposure.EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
+        "Line: geometric mean of the group's runs; band: lowest to highest. A run that has ended counts with its best."
     )
 
 
@@ -76,7 +79,7 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
                 st.metric(title, value)
                 st.caption(note)
     st.caption(
-        "Each task counts once, by the best of its chosen runs: "
+        "Each task counts once, with the best of its chosen runs: "
         + "; ".join(
             f"{wording.plain(task.task)} {wording.speedup(task.best)}" + (f" ({task.best_letter})" if task.best else "")
             for task in over.tasks

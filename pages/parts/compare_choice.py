@@ -20,20 +20,20 @@ def draw(choices: Sequence[RunChoice]) -> list[str]:
     if KEY not in st.session_state:
         st.session_state[KEY] = [name for name in dict.fromkeys(wanted) if name in known][:AT_MOST]
     if not known:
-        st.info("There are no runs yet, so there is nothing to compare.", icon=":material/monitoring:")
+        st.info("No runs yet, so nothing to compare.", icon=":material/monitoring:")
         return []
     chosen = st.multiselect(
         "Runs to compare", list(known), key=KEY, format_func=lambda name: label(known[name]) if name in known else name,
-        max_selections=AT_MOST, select_all=False, placeholder="Type a task, a model or a part of a run's name",
+        max_selections=AT_MOST, select_all=False, placeholder="Search by task, model or run name",
     )  # fmt: skip
     for name in [name for name in wanted if name not in known][:3]:
-        st.warning(f"There is no run {wording.plain(wording.cut(name, 80))} to compare.", icon=":material/search_off:")
+        st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
     if chosen != wanted:
         _keep(chosen)
     if not chosen:
-        st.info(f"Choose two runs or more, {AT_MOST} at most.", icon=":material/stacked_line_chart:")
+        st.info(f"Choose 2 to {AT_MOST} runs.", icon=":material/stacked_line_chart:")
     elif len(chosen) == 1:
-        st.caption("One run so far: choose another one to compare it with.")
+        st.caption("Choose another run to compare with.")
     return list(chosen)
 
 

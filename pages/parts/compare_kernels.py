@@ -37,10 +37,10 @@ class Choice:
 
 def draw(runs: Sequence[Compared]) -> None:
     """Choose two kernels, then look at their difference."""
-    st.markdown("## Two kernels")
+    st.markdown("## Compare two kernels")
     offered = choices(runs)
     if len(offered) < 2:
-        st.caption("Two correct and timed kernels are needed to set one against the other.")
+        st.caption("Needs two correct and timed kernels.")
         return
     by_id = {choice.choice_id: choice for choice in offered}
     left, right = st.columns(2)
@@ -54,7 +54,7 @@ def draw(runs: Sequence[Compared]) -> None:
     second = by_id[str(other)]
     hidden = sum(len(run.timed) for run in runs) - len(offered)
     if hidden:
-        st.caption(f"The {OFFERED} fastest kernels of each run are offered; {hidden:,} slower ones are not.")
+        st.caption(f"Listed: the {OFFERED} fastest kernels of each run; {hidden:,} slower ones are not listed.")
     _difference(first, second)
     same_task = first.run.run.task_name == second.run.run.task_name
     remeasure_panel.draw(first.row, second.row, same_task)
@@ -73,7 +73,7 @@ def _start(others: Sequence[Choice], first: Choice) -> int:
 
 
 def _difference(first: Choice, second: Choice) -> None:
-    box = st.expander("What differs in their sources", key="compare_diff", on_change="rerun")
+    box = st.expander("Source diff", key="compare_diff", on_change="rerun")
     if not box.open:
         return
     with box:

@@ -13,7 +13,7 @@ from pages.parts.report_comparison import comparison_report
 def offer(runs: Sequence[Compared]) -> None:
     """A button that makes and downloads the file."""
     st.download_button(
-        "Report as one file", lambda: comparison_report(runs), file_name="comparison.html", mime="text/html",
+        "Download report", lambda: comparison_report(runs), file_name="comparison.html", mime="text/html",
         icon=":material/description:", key="comparison_report", on_click="ignore",
-        help="this comparison as one HTML file: no server, no network",
+        help="this comparison as one HTML file that opens without a server",
     )  # fmt: skip

@@ -13,13 +13,13 @@ COLUMNS = [
     table.Column("run", "Run"),
     table.Column("state", "State"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
-    table.Column("second", "Over torch.compile", "right", "the same kernel over the further baseline of its run"),
+    table.Column("second", "Over torch.compile", "right", "the same kernel over torch.compile"),
     table.Column("depth", "Depth", "right", "last finished depth of those allowed"),
-    table.Column("correct", "Correct", "right", "kernels that passed of those judged"),
-    table.Column("tokens", "Tokens", "right", "in and out; unknown where an endpoint did not count"),
-    table.Column("cost", "Cost", "right", "of the model calls; an unknown price is not free"),
-    table.Column("time", "Engine time", "right", "in finished steps: pauses do not count"),
-    table.Column("exposed", "Profiles shown", "nowrap", "the first depth whose prompt showed the model a profile"),
+    table.Column("correct", "Correct", "right", "correct kernels of those judged"),
+    table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
+    table.Column("cost", "Cost", "right", "of the model calls; unknown where a price is missing"),
+    table.Column("time", "Engine time", "right", "in finished steps, pauses excluded"),
+    table.Column("exposed", "Profiles shown", "nowrap", "first depth in which the model was shown a profile"),
     table.Column("where", "Where"),
 ]
 
@@ -44,7 +44,7 @@ def cells(run: Compared) -> dict[str, table.Cell]:
         "cost": _known(wording.cost(known.cost_usd)),
         "time": wording.seconds(known.engine_s),
         "exposed": exposure(known),
-        "where": table.text(known.device or "not known yet", "" if known.device else "muted", conditions(run)),
+        "where": table.text(known.device or "not measured yet", "" if known.device else "muted", conditions(run)),
     }
 
 
@@ -72,7 +72,7 @@ def second(run: Compared) -> str:
 def _best(run: Compared) -> table.Cell:
     row = run.run
     if row.best_speedup is None:
-        return table.text(wording.NONE, "muted", "no correct kernel yet")
+        return table.text(wording.NONE, "muted", "no correct kernel timed yet")
     tone = "green" if row.best_low and row.best_low > 1 else "strong"
     return table.text(wording.speedup(row.best_speedup), tone, wording.interval(row.best_low, row.best_high))
 

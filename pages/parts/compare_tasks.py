@@ -52,11 +52,11 @@ def over_tasks(runs: Sequence[Compared]) -> Over:
 def sentences(over: Over) -> list[tuple[str, str, str]]:
     """(name, value, note) of each figure."""
     left = len(over.tasks) - over.solved
-    missing = f", {left} without a correct kernel left out" if left else ""
+    missing = f"; {left} without a correct kernel not counted" if left else ""
     figures = [
-        ("Geometric mean", wording.speedup(over.mean), f"of the best of {over.solved} tasks{missing}"),
+        ("Geometric mean", wording.speedup(over.mean), f"best kernels of {over.solved} tasks{missing}"),
     ]
     for bar, count in over.fast:
         share = wording.share(count, len(over.tasks))
-        figures.append((f"fast_p at {bar:g}×", share, f"tasks with a correct kernel more than {bar:g} times as fast"))
+        figures.append((f"fast_p at {bar:g}×", share, f"tasks with a correct kernel faster than {bar:g}×"))
     return figures

@@ -14,8 +14,8 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
         found.append("**Damaged runs.** What is missing is left out here. " + _who(spoilt, lambda run: run.damage))
     if len({run.run.task_name for run in runs}) > 1:
         found.append(
-            "**Different tasks.** Each speed-up is over the baseline of its own task: a higher curve is not a faster "
-            "kernel. " + _who(runs, lambda run: run.run.title)
+            "**Different tasks.** Each speed-up is over the baseline of its own task, so curves of different tasks do "
+            "not compare. " + _who(runs, lambda run: run.run.title)
         )
     for task in dict.fromkeys(run.run.task_name for run in runs):
         same = [run for run in runs if run.run.task_name == task]
@@ -24,12 +24,12 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
     devices = [run for run in runs if run.conditions.device]
     if len({run.conditions.device for run in devices}) > 1:
         found.append(
-            "**Different devices.** What is fast on one may be slow on the other. "
+            "**Different devices.** Speed-ups on different devices do not compare directly. "
             + _who(devices, lambda run: run.conditions.device)
         )
     if len({run.conditions.precision for run in runs}) > 1:
         found.append(
-            "**Different precision classes.** A kernel that may round more can be faster for that alone. "
+            "**Different precision classes.** Lower precision alone can make a kernel faster. "
             + _who(runs, lambda run: run.conditions.precision or "unknown")
         )
     return found

@@ -54,7 +54,7 @@ def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:
         gone.draw(found, "build log")
         return
     if len(found.text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download the rest.")
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
     name = f"{run_id}-{candidate.candidate_id}-build.log"
     st.download_button("Download", found.text, name, icon=":material/download:", on_click="ignore", key="whole_log")
     st.code(found.text[:MOST_CHARACTERS], language=None, height=420)

@@ -33,7 +33,7 @@ def draw(old: str, new: str, names: tuple[str, str], key: str, is_compact: bool 
     which is said.
     """
     if old == new:
-        st.caption("These two sources are the same.")
+        st.caption("The sources are identical.")
         return
     shown = cut(old), cut(new)
     data = {"pieces": rows(*shown), "names": list(names), "summary": summary(old, new), "is_compact": is_compact}
@@ -64,7 +64,7 @@ def left_out(old: str, new: str) -> str:
     if max(counts) <= MOST_LINES:
         return ""
     rest = [text[len(cut(text)) :] for text in (old, new)]
-    what = "the rest is the same" if rest[0] == rest[1] else "the rest differs too: download it"
+    what = "the rest is identical" if rest[0] == rest[1] else "the rest differs too; download it to see all"
     return f"Showing {MOST_LINES:,} of {max(counts):,} lines; {what}."
 
 

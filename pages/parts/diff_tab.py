@@ -17,9 +17,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     others = near(candidate, kernels.attempts(run_id), st.query_params.get("against", ""))
     others.pop(candidate.candidate_id, None)
     if not others:
-        st.caption(
-            "This is the only kernel so far: there is nothing to compare it with. Its source is in the next tab."
-        )
+        st.caption("The only kernel so far: nothing to compare with. See the Source tab.")
         return
     other = others[_chosen(candidate, others)]
     is_swapped = st.query_params.get("swap") == "1"
@@ -28,9 +26,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
     _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
     if len(others) < len(kernels.attempts(run_id)) - 1:
-        st.caption(
-            f"The list has {len(others):,} of {len(kernels.attempts(run_id)):,} kernels, those nearest to this one."
-        )
+        st.caption(f"Listed: the {len(others):,} nearest of {len(kernels.attempts(run_id)):,} kernels.")
     for text in (old, new):
         if text.is_gone:
             gone.draw(text, "source")

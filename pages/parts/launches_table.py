@@ -14,7 +14,7 @@ COLUMNS = [
     table.Column("shape", "Blocks × threads", "right"),
     table.Column("registers", "Registers", "right", "per thread"),
     table.Column("shared", "Shared memory", "right", "per block: static and dynamic"),
-    table.Column("occupancy", "Occupancy", "right", "achieved of possible, and what limits it"),
+    table.Column("occupancy", "Occupancy", "right", "achieved of theoretical, and its limiter"),
     table.Column("compute", "Compute", "right", "busiest arithmetic or issue unit, of its peak"),
     table.Column("memory", "Memory", "right", "busiest part of the memory path, of its peak"),
     table.Column("dram", "DRAM", "right", "device memory, of its peak"),

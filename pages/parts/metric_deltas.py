@@ -13,8 +13,8 @@ from storage import counters
 MOST = 10
 COLUMNS = [
     table.Column("metric", "Metric"),
-    table.Column("change", "Change, for speed", "nowrap", "judged from what is known of the metric"),
-    table.Column("values", "Before and now", "wide"),
+    table.Column("change", "Change", "nowrap", "better or worse for speed, by the metric's usual meaning"),
+    table.Column("values", "Before → after", "wide"),
 ]
 TONES = {Judgement.BETTER: "green", Judgement.WORSE: "red", Judgement.CHANGED: "gray", Judgement.SAME: "gray"}
 ICONS = {Judgement.BETTER: "held", Judgement.WORSE: "broken"}
@@ -23,9 +23,9 @@ ICONS = {Judgement.BETTER: "held", Judgement.WORSE: "broken"}
 def draw(found: Sequence[Weighed], number: int, key: str) -> None:
     """The table; the unimportant rest on request."""
     moved = [one for one in found if one.judgement is not Judgement.SAME]
-    st.markdown(f"## What changed since kernel {number}")
+    st.markdown(f"## Changes since kernel {number}")
     if not moved:
-        st.caption("Nothing that is more than the difference between two profiles of one kernel.")
+        st.caption("No change beyond what two profiles of the same kernel differ by.")
         return
     is_all = len(moved) > MOST and st.session_state.get(f"{key}:all", False)
     shown = moved if is_all else moved[:MOST]
@@ -35,8 +35,8 @@ def draw(found: Sequence[Weighed], number: int, key: str) -> None:
     )
     same = len(found) - len(moved)
     if len(moved) > MOST:
-        st.toggle(f"show all {len(moved)} (the {len(shown)} that matter most shown)", key=f"{key}:all")
-    st.caption(f"Ordered by how much they matter. {same} more figures stayed the same.")
+        st.toggle(f"Show all {len(moved)} (the {len(shown)} largest effects shown)", key=f"{key}:all")
+    st.caption(f"Largest effect on speed first. {same} more metrics are unchanged.")
 
 
 def cells(one: Weighed) -> dict[str, table.Cell]:
@@ -54,9 +54,9 @@ def cells(one: Weighed) -> dict[str, table.Cell]:
 
 
 def counted(found: Sequence[Weighed], number: int | None) -> str:
-    """ "Since kernel 4: 9 figures better for speed, 1 worse, 2 changed."; empty without anything to compare with."""
+    """ "Since kernel 4: 9 better, 1 worse, 2 changed, of 14 metrics."; empty without anything to compare with."""
     if number is None or not found:
         return ""
     kinds = [(sum(one.judgement is kind for one in found), kind) for kind in Judgement if kind is not Judgement.SAME]
     told = [f"{count} {kind}" for count, kind in kinds if count]
-    return f"Since kernel {number}: {', '.join(told) if told else 'nothing'} among {len(found)} figures."
+    return f"Since kernel {number}: {', '.join(told) if told else 'no change'}, of {len(found)} metrics."

@@ -19,7 +19,7 @@ COLUMNS = [
 ]
 FUNCTION_COLUMNS = [
     table.Column("function", "Function"),
-    table.Column("value", "Share of the samples", "right"),
+    table.Column("value", "Share of samples", "right"),
 ]
 MOST_FUNCTIONS = 8
 ORDER = {counter.name: place for place, counter in enumerate(counters.COUNTERS)}
@@ -33,7 +33,7 @@ def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
         rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions[:MOST_FUNCTIONS])]
         table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
         if len(functions) > MOST_FUNCTIONS:
-            st.caption(f"showing {MOST_FUNCTIONS} of {len(functions)} functions")
+            st.caption(f"Showing {MOST_FUNCTIONS} of {len(functions)} functions")
 
 
 def draw(changes: Sequence[MetricChangeRow]) -> None:
@@ -41,11 +41,11 @@ def draw(changes: Sequence[MetricChangeRow]) -> None:
     whole = [c for c in changes if c.launch < 0 and not c.kernel]
     launches = [c for c in changes if c.launch >= 0]
     if whole:
-        with st.expander("Every figure of the whole call", key="metrics:call", on_change="rerun") as folded:
+        with st.expander("All metrics of the call", key="metrics:call", on_change="rerun") as folded:
             if folded.open:
                 table.draw("Profile metrics, Whole call", COLUMNS, _rows(whole), key="metrics:whole", is_compact=True)
     if launches:
-        with st.expander("Every counter, launch by launch", key="metrics:open", on_change="rerun") as folded:
+        with st.expander("All counters by launch", key="metrics:open", on_change="rerun") as folded:
             if folded.open:
                 _launches(launches)
 

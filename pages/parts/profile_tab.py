@@ -36,7 +36,7 @@ from storage.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow
 
 ROOFLINE_PX = 340
 MOST_CHARACTERS = 200_000
-FACTS = [table.Column("name", "How it was taken", "nowrap"), table.Column("value", "What was found")]
+FACTS = [table.Column("name", "Conditions", "nowrap"), table.Column("value", "Value")]
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -90,14 +90,14 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
     if told := metric_deltas.counted(seen.changes, seen.number):
         st.markdown(wording.plain(told))
     elif seen.number is None:
-        st.caption("No kernel before it was profiled: there is nothing to compare these figures with.")
+        st.caption("No profiled ancestor to compare with.")
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")
-        told = f"Taken without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
+        told = f"Profiled without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
         st.info(wording.plain(told), icon=":material/visibility_off:")
     if profile.missing:
         names = dict.fromkeys(counters.label(name) for name in profile.missing)
-        st.caption(f"not available here: {wording.plain(', '.join(names))}")
+        st.caption(f"Not available here: {wording.plain(', '.join(names))}")
 
 
 def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
@@ -111,7 +111,7 @@ def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempt
         zoom = f"{run_id}:{candidate.candidate_id}:roofline"
         plot.draw(drawn, roofline.name(points), ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
     else:
-        st.caption("No roofline: the operations or the memory traffic of this kernel were not counted.")
+        st.caption("No roofline: operations or memory traffic were not counted.")
     if limit is not None and limit.limit_ms > 0:
         told = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
         st.caption(wording.plain(told))
@@ -122,9 +122,11 @@ def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
     if not found:
         return
     before = stall_figure.shares(seen.before, -1)
-    st.markdown("## What warps wait for")
+    st.markdown("## Warp stall reasons")
     first = next(iter(found))
-    name = f"Shares of waiting time: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
+    name = (
+        f"Warp stall reasons by share: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
+    )
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
     drawn = stall_figure.figure(found, before, f"kernel {seen.number}")
     plot.draw(drawn, name, stall_figure.height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
@@ -132,11 +134,11 @@ def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
 
 def _use(candidate: CandidateRow, seen: Seen) -> None:
     """Shares of the machine's rates, occupancy, and what limits it, each beside the ancestor's mark."""
-    legend = f"The line is where kernel {seen.number} stands." if seen.before else ""
+    legend = f"Marker: kernel {seen.number}." if seen.before else ""
     here, before = machine_use.whole(seen.here), machine_use.whole(seen.before)
     launch, old_launch = machine_use.longest(seen.here), machine_use.longest(seen.before)
     groups = (
-        ("Share of what the machine can do", machine_use.rates(here, before)),
+        ("Share of the machine's peak", machine_use.rates(here, before)),
         ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
         ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
     )
@@ -156,7 +158,7 @@ def _launches(rows: Sequence[MetricRow]) -> None:
 def _advice(found: Sequence[queries.AdviceRow]) -> None:
     worth = [one for one in found if one.gain_percent]
     if worth:
-        st.markdown("## The profiler's own advice")
+        st.markdown("## Advice of the profiler")
         rows = advice_table.rows(worth)
         table.draw("The profiler's advice", advice_table.COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
 
@@ -165,11 +167,11 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     """The text as it goes into a prompt, and whether it ever did."""
     calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
     shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
-    st.markdown("## What a model is shown of it")
+    st.markdown("## As shown to the model")
     st.caption(
-        f"Shown to {wording.plain(shown[-1].model)} in {len(shown)} of its prompts about this kernel, word for word:"
+        f"Shown to {wording.plain(shown[-1].model)} in {wording.counted(len(shown), 'prompt')}, exactly as below."
         if shown
-        else "Not shown to any model so far. If it is, then word for word:"
+        else "Not shown to a model yet. It would be shown exactly as below."
     )
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
 
@@ -202,7 +204,7 @@ def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -
                 file = f"{name}.ncu-rep"
                 st.download_button("Nsight Compute file", report, file, icon=icon, on_click="ignore", key="report")
     if len(text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download the rest.")
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
     st.code(text[:MOST_CHARACTERS], language=None, height=420)
 
 

@@ -17,12 +17,12 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     calls = queries.conversation(index.current(), run_id, candidate.candidate_id)
     failed = queries.failed_tries(index.current(), run_id, candidate.candidate_id)
     if not calls and not failed:
-        st.caption("No model call concerns this kernel.")
+        st.caption("No model calls for this kernel.")
         return
     st.caption(wording.plain(transcript.total(calls, failed)))
     word = st.text_input(
         "Search in prompts and replies", key=f"search:{candidate.candidate_id}", type="search", width=440,
-        placeholder="a word of any prompt or reply",
+        placeholder="word or phrase",
     )  # fmt: skip
     found = {c.seq: _hits(run_id, c, word or "") for c in calls} if (word or "").strip() else None
     if found is not None:

@@ -11,7 +11,7 @@ from storage.records import Verdict
 
 RUNG_NAME = {
     "edits": "line edits",
-    "reask": "line edits, asked again",
+    "reask": "line edits (second try)",
     "search_replace": "search and replace",
     "rewrite": "full rewrite",
 }
@@ -32,7 +32,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 
 def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> None:
     is_own = found.candidate_id == candidate.candidate_id
-    title = "Diagnosis of this kernel" if is_own else "Diagnosis of its parent, which led here"
+    title = "Diagnosis of this kernel" if is_own else "Diagnosis of its parent"
     with st.container(border=True):
         st.markdown(f"**{title}** :gray[{wording.moment(found.at)}]")
         text = texts.read(run_id, found.text_blob)
@@ -44,7 +44,7 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
     is_own = found.made_id == candidate.candidate_id
-    where = "led to this kernel" if is_own else "edited this kernel"
+    where = "made this kernel" if is_own else "edits this kernel"
     verdict = (
         ":green-badge[:material/check: applied]" if found.is_applied else ":orange-badge[:material/close: not applied]"
     )
@@ -57,7 +57,7 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
         if told := " · ".join(part for part in (found.form, found.reason) if part):
             st.caption(wording.plain(told))
         if found.edits_blob:
-            details = st.expander("Edits as the model sent them", key=f"edits:{found.seq}", on_change="rerun")
+            details = st.expander("Edits as sent by the model", key=f"edits:{found.seq}", on_change="rerun")
             if details.open:
                 with details:
                     _edits(texts.read(run_id, found.edits_blob))
@@ -73,7 +73,7 @@ def _edits(text: texts.Text) -> None:
 def _nothing(candidate: CandidateRow) -> str:
     """Why there is neither a diagnosis nor a patch."""
     if candidate.verdict is None:
-        return "No diagnosis and no patch yet: this kernel was written whole and is not judged yet."
+        return "No diagnosis or patch: written as a whole file, not judged yet."
     if candidate.verdict is not Verdict.PASSED:
-        return "No diagnosis and no patch: this kernel was written whole, it failed, and no repair has been tried yet."
-    return "No diagnosis and no patch: this kernel was written whole, and nothing had to be repaired."
+        return "No diagnosis or patch yet: written as a whole file, failed, no repair tried."
+    return "No diagnosis or patch: written as a whole file, no repair needed."

@@ -128,10 +128,8 @@ def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
         element("p", f"Kernel {best.number}, made at depth {best.depth}: {best.summary}"),
         *([element("p", f"Tied with it within the noise: {tied}.")] if tied else []),
         element("p", element("b", found.sentence), f" {found.rest}"),
-        folded(
-            "Every check made of it", table("Checks of the best kernel", ("Group", "Check", "Standing", "Detail"), rows)
-        ),
-        folded("Its source", report_source.source(texts.source(run.run_id, best.source_blob)), is_open=True),
+        folded("All checks", table("Checks of the best kernel", ("Group", "Check", "Result", "Detail"), rows)),
+        folded("Source", report_source.source(texts.source(run.run_id, best.source_blob)), is_open=True),
     )
 
 

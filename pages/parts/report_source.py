@@ -17,7 +17,7 @@ def difference(old: str, new: str) -> Html:
     """What changed, with three lines around each change; says how much was left out."""
     lines = list(difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=3))[2:]
     if not lines:
-        return element("p", "The two sources are the same.", class_="quiet")
+        return element("p", "The sources are identical.", class_="quiet")
     shown = [element("span", line or " ", class_=LOOKS.get(line[:1], "")) for line in lines[:DIFF_LINES]]
     return join([element("pre", *shown, class_="diff", tabindex="0"), _left_out(lines, DIFF_LINES)])
 

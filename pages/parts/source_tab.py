@@ -23,8 +23,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
             "Download", text, file_name=f"{run_id}-{candidate.candidate_id}.py", mime="text/x-python",
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
-        st.caption(f"{count:,} lines · a drop-in module that defines ModelNew · `{candidate.source_blob[:12]}`")
+        st.caption(f"{count:,} lines · a Python module that defines `ModelNew`")
     if count > MOST_LINES:
-        st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download the rest.", icon=":material/content_cut:")
+        st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download it to see all.", icon=":material/content_cut:")
     lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))
     source_view.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")

@@ -60,10 +60,10 @@ def title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
 def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
     """What a call is to a kernel."""
     if call.made_id == candidate.candidate_id:
-        return "led to this kernel"
+        return "made this kernel"
     if call.candidate_id == candidate.candidate_id:
         return "about this kernel"
-    return f"about kernel {candidate.parent_number}, on the way here"
+    return f"about kernel {candidate.parent_number}, its parent"
 
 
 def facts(call: ModelCallRow) -> list[str]:
@@ -74,11 +74,11 @@ def facts(call: ModelCallRow) -> list[str]:
         f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
         f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
         f"cost {wording.cost(call.cost_usd)}",
-        *(["tokens and cost estimated from characters"] if call.is_estimated else []),
+        *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {call.finish_reason}",
     ]
-    return [*parts, "a profile was shown"] if call.is_profile_exposed else parts
+    return [*parts, "profile shown"] if call.is_profile_exposed else parts
 
 
 def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
@@ -88,7 +88,7 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     into = None if any(a is None for a, _ in sizes) else sum(a or 0 for a, _ in sizes)
     out = None if any(b is None for _, b in sizes) else sum(b or 0 for _, b in sizes)
     many = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}"
-    tries = f" · {len(failed)} {'try' if len(failed) == 1 else 'tries'} without a usable reply" if failed else ""
+    tries = f" · {len(failed)} failed {'try' if len(failed) == 1 else 'tries'}" if failed else ""
     seconds = wording.seconds(sum(c.seconds for c in calls))
     size = f"{wording.tokens(into)} tokens in, {wording.tokens(out)} out"
     return f"{many} · {size} · {wording.cost(cost)} · {seconds}{tries}"
@@ -97,11 +97,11 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
 def failure(one: FailedTryRow) -> str:
     """One failed try as a sentence."""
     after = (
-        "not tried again"
+        "not retried"
         if one.retry_in_s is None
-        else "tried again at once"
+        else "retried at once"
         if one.retry_in_s == 0
-        else f"tried again after {wording.seconds(one.retry_in_s)}"
+        else f"retried after {wording.seconds(one.retry_in_s)}"
     )
-    charged = ", may have cost something" if one.is_charged else ""
+    charged = ", may have been charged" if one.is_charged else ""
     return f"Try {one.attempt + 1}: {wording.FAILURE_NAME[one.failure]}: {one.reason} ({after}{charged})"

@@ -12,7 +12,7 @@ from storage.records import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The overall standing. `tone` is green (accepted), orange (look at it), red (not accepted),
+    """The overall standing. `tone` is green (correct), orange (needs a look), red (failed),
     blue (not judged yet) or gray (nothing recorded)."""
 
     tone: wording.Tone
@@ -30,15 +30,17 @@ def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) ->
         case None:
             return Trust("blue", f"Not judged yet: {told} so far.")
         case Verdict.PASSED if broken:
-            return Trust("red", f"Accepted, although {broken} did not hold.", f"{told}.")
+            return Trust("red", f"Correct, although {broken} failed.", f"{told}.")
         case Verdict.PASSED:
-            word = "Accepted" if is_timed else "Correct, not timed yet"
+            word = "Correct" if is_timed else "Correct, not timed yet"
             flagged = _named(proofs, Standing.FLAGGED)
-            return Trust("orange" if flagged else "green", f"{word}: {told}.", f"Look at {flagged}." if flagged else "")
+            return Trust(
+                "orange" if flagged else "green", f"{word}: {told}.", f"Flagged: {flagged}." if flagged else ""
+            )
         case Verdict.COMPILE_ERROR:
-            return Trust("red", "Does not compile, so no answer was compared and nothing was timed.", f"{told}.")
+            return Trust("red", "Does not compile: neither checked nor timed.", f"{told}.")
         case _:
-            why = f": {broken} did not hold" if broken else ""
+            why = f": {broken} failed" if broken else ""
             return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{told}.")
 
 
@@ -51,13 +53,13 @@ def _rejected(verdict: Verdict, proofs: Sequence[Proof]) -> str:
     groups = dict.fromkeys(str(row.group) for row in proofs if row.standing is Standing.BROKEN)
     if verdict is Verdict.REFUSED:
         return f"Refused{' by ' if groups else ''}{' and '.join(groups)}"
-    return f"Not accepted, {wording.VERDICT_NAME[verdict]}"
+    return f"Failed, {wording.VERDICT_NAME[verdict]}"
 
 
 def _unrecorded(verdict: Verdict | None) -> Trust:
-    older = "It was judged before checks were recorded one by one; what is known stands below."
+    older = "Individual checks were not recorded for this kernel; the known figures are below."
     if verdict is None:
         return Trust("blue", "Not judged yet.")
     if verdict is Verdict.PASSED:
-        return Trust("gray", "Accepted.", older)
+        return Trust("gray", "Correct.", older)
     return Trust("red", f"{_rejected(verdict, ())}.", older)

@@ -49,12 +49,12 @@ def errors(found: Sequence[Measured]) -> dict[str, Any]:
     low, high = _span([one.share for one in found])
     limit = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1,
              "line": {"width": 1.6, "dash": "dash", "color": "@red-color"}}  # fmt: skip
-    note = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "text": "allowed", "showarrow": False,
+    note = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "text": "tolerance", "showarrow": False,
             "font": {"size": 11, "color": "@red-text-color"}}  # fmt: skip
     rows = {"tickvals": list(range(len(found))), "ticktext": [wording.cut(one.name, 26) for one in found],
             "range": [len(found) - 0.5, -0.5], "automargin": True}  # fmt: skip
     axis = {"type": "log", "range": [math.log10(low / 1.5), math.log10(high)], **_ticks(low, high),
-            "title": {"text": "error, as a share of what is allowed", "font": {"size": 12}}}  # fmt: skip
+            "title": {"text": "error as a share of its tolerance", "font": {"size": 12}}}  # fmt: skip
     layout = _layout(axis, rows) | {"shapes": [limit], "annotations": [note], "uirevision": "errors"}
     layout["margin"] = {"l": 8, "r": 12, "t": 22, "b": 40}
     return {"data": [_dots(found, low, high)], "layout": layout}

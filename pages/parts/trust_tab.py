@@ -14,7 +14,7 @@ from storage.records import Verdict
 
 COLUMNS = [
     table.Column("check", "Check"),
-    table.Column("standing", "Standing", "nowrap"),
+    table.Column("standing", "Result", "nowrap"),
     table.Column("detail", "Detail", "wide"),
 ]
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
@@ -92,16 +92,16 @@ def missing(group: Group, verdict: Verdict | None, evaluation: EvaluationRow | N
     if verdict is None:
         return "Not reached yet."
     if group is Group.TIMING:
-        return "Not timed yet." if verdict is Verdict.PASSED else "Not timed: only a correct kernel is."
+        return "Not timed yet." if verdict is Verdict.PASSED else "Not timed: only correct kernels are."
     if group is not Group.SCREENING and (evaluation is None or evaluation.check_verdict is None):
-        return "Not reached: the kernel was not run."
-    return "No check of this kind was recorded."
+        return "Not reached: the kernel did not run."
+    return "No checks recorded."
 
 
 def _errors(run_id: str, candidate: CandidateRow, found: Sequence[trust_figures.Measured]) -> None:
     if not found:
         return
-    name = f"Errors of {len(found)} checks, each as a share of what is allowed there, on a log scale"
+    name = f"Errors of {len(found)} checks, each as a share of its tolerance, log scale"
     height = trust_figures.errors_height(found)
     zoom = f"{run_id}:{candidate.candidate_id}:errors"
     plot.draw(trust_figures.errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
@@ -112,6 +112,6 @@ def _samples(run_id: str, candidate: CandidateRow) -> None:
     if samples is None:
         return
     count = len(samples.candidate_ms)
-    name = f"Latency of each timed call: {count} pairs, candidate and baseline in alternation"
+    name = f"Latency of each timed call: {count} pairs of kernel and baseline"
     zoom = f"{run_id}:{candidate.candidate_id}"
     plot.draw(trust_figures.strip(samples), name, 200, zoom, key=f"samples:{candidate.candidate_id}")

@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import Literal
 
 from storage.models import CallFailure
-from storage.proof import Group, Standing
-from storage.records import CommandKind, KernelClass, Origin, RunState, Verdict
+from storage.proof import WORDS, Group, Standing
+from storage.records import KernelClass, Origin, RunState, Verdict
 from storage.relative import Relative, is_known
+from storage.verbs import COMMAND_NAME as COMMAND_NAME
 
 NONE = "–"
 UNKNOWN = "unknown"
@@ -72,17 +73,12 @@ GROUP_NAME = {
     Group.TIMING: "Timing",
 }
 GROUP_ABOUT = {
-    Group.SCREENING: "What was read before anything ran: its source, its edit, the library built from it",
-    Group.ISOLATION: "What the process that ran it could reach",
-    Group.CORRECTNESS: "Its answers against float64, on inputs it could not foresee",
-    Group.TIMING: "How its latency was measured, call by call, against the baseline",
+    Group.SCREENING: "Static checks of the source, the edit and the built library",
+    Group.ISOLATION: "Sandbox of the process that ran the kernel",
+    Group.CORRECTNESS: "Results compared with float64, on inputs the kernel cannot predict",
+    Group.TIMING: "How the latency was measured against the baseline",
 }
-STANDING_NAME = {
-    Standing.HELD: "held",
-    Standing.FLAGGED: "flagged",
-    Standing.BROKEN: "broken",
-    Standing.ABSENT: "not made",
-}
+STANDING_NAME = WORDS
 STANDING_TONE: dict[Standing, Tone] = {
     Standing.HELD: "green",
     Standing.FLAGGED: "orange",
@@ -95,46 +91,21 @@ ORIGIN_NAME = {
     Origin.REPAIR: "repair",
     Origin.MANUAL: "by hand",
     Origin.IMPORTED: "imported",
-    Origin.FORKED: "taken over from another run",
-}
-COMMAND_NAME = {
-    CommandKind.PAUSE: "pause",
-    CommandKind.RESUME: "resume",
-    CommandKind.STOP: "stop",
-    CommandKind.COLLECT: "collect profiles",
-    CommandKind.EXPOSE: "show profiles to the model",
-    CommandKind.ROLL_BACK: "roll back",
-    CommandKind.SET_BASE: "set base kernel",
-    CommandKind.PIN: "pin",
-    CommandKind.UNPIN: "unpin",
-    CommandKind.HINT: "hint",
-    CommandKind.BAN: "must not use",
-    CommandKind.REQUIRE: "must use",
-    CommandKind.LIFT: "lift rule",
-    CommandKind.SUBMIT: "kernel by hand",
-    CommandKind.RETRY: "do a step again",
-    CommandKind.SET_MODEL: "model",
-    CommandKind.ANSWER: "answer",
-    CommandKind.TAKE_OVER: "answer calls by hand",
-    CommandKind.ASK_FIRST: "ask before steps",
-    CommandKind.APPROVE: "approve step",
-    CommandKind.SKIP: "skip step",
-    CommandKind.SET_CLASS: "kernel class",
-    CommandKind.SET_BUDGET: "limits",
+    Origin.FORKED: "from another run",
 }
 FAILURE_NAME = {
     CallFailure.RATE_LIMITED: "rate limited",
-    CallFailure.SERVER_ERROR: "fault of the endpoint",
-    CallFailure.UNREACHABLE: "endpoint not reached",
+    CallFailure.SERVER_ERROR: "server error",
+    CallFailure.UNREACHABLE: "endpoint unreachable",
     CallFailure.TIMED_OUT: "timed out",
-    CallFailure.DROPPED: "broken off by the endpoint",
+    CallFailure.DROPPED: "connection dropped",
     CallFailure.EMPTY: "empty reply",
     CallFailure.REFUSED: "refused by the model",
-    CallFailure.MALFORMED: "unreadable answer",
+    CallFailure.MALFORMED: "unreadable response",
     CallFailure.ENDLESS: "reply without end",
     CallFailure.REJECTED: "rejected by the endpoint",
-    CallFailure.CANCELLED: "broken off by a person",
-    CallFailure.LOST: "lost with the engine",
+    CallFailure.CANCELLED: "cancelled by a person",
+    CallFailure.LOST: "lost when the engine stopped",
 }
 
 

@@ -11,6 +11,7 @@ from storage.queries import fetch
 from storage.queries.feed_news import NEWS
 from storage.queries.steps import StepRow, steps
 from storage.records import StepKind, Verdict
+from storage.verbs import COMMAND_NAME
 
 
 class FeedKind(StrEnum):
@@ -58,7 +59,7 @@ SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
             WHEN NOT is_faster(r.speedup, r.noise, t.speedup, t.noise) THEN ', no measurable difference from the best'
             ELSE coalesce(printf(', %.0f %% slower than the best', 100 * (1 - t.speedup / r.speedup)), '') END
     WHEN d.outcome = 'imported' THEN printf('Depth %d is %s', d.depth, d.reason)
-    ELSE printf('Gave up depth %d', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
+    ELSE printf('Depth %d given up', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
 FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
 ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
 LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
@@ -70,11 +71,12 @@ WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
 READABLE = "s.argument"
 for _pattern, _words in choices.READABLE:
     READABLE = f"regexp_replace({READABLE}, '{_pattern}', '{_words}')"
+_NAMED = " ".join(f"WHEN '{kind}' THEN '{name}'" for kind, name in COMMAND_NAME.items())
 
 _COMMANDS = f"""
 SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
-    CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for '
-    WHEN 'effective' THEN 'In force: ' ELSE 'Refused: ' END || replace(coalesce(s.kind, 'a command'), '_', ' ')
+    CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for: '
+    WHEN 'effective' THEN 'In effect: ' ELSE 'Rejected: ' END || CASE s.kind {_NAMED} ELSE 'a command' END
     || coalesce(' ' || nullif({READABLE}, ''), '')
     || CASE WHEN coalesce(c.note, '') = '' THEN '' ELSE ' (' || c.note || ')' END AS text
 FROM commands c LEFT JOIN steering s ON s.run_id = $run AND s.command_id = c.command_id
@@ -83,14 +85,14 @@ WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq D
 
 _STATES = """
 SELECT seq, time AS at, 'state' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, state AS outcome,
-    CASE WHEN is_start THEN 'The run was set up' ELSE 'The run is ' || state END
+    CASE WHEN is_start THEN 'Run created' ELSE 'Run ' || state END
     || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END AS text
 FROM states WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 
 _WARNINGS = """
 SELECT seq, time AS at, 'warning' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, budget AS outcome,
-    printf('Four fifths of the budget for %s are used: %s of %s', replace(budget, '_', ' '),
+    printf('80 %% of the limit on %s used: %s of %s', replace(budget, '_', ' '),
         CASE WHEN used BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(used AS BIGINT)) ELSE printf('%.6g', used) END,
         CASE WHEN allowed BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(allowed AS BIGINT))
         ELSE printf('%.6g', allowed) END) AS text
@@ -100,8 +102,8 @@ FROM warnings WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limi
 
 _CALLS = """
 SELECT seq, time AS at, 'call' AS kind, step, NULL AS depth, NULL AS candidate_id, failure AS outcome,
-    printf('Try %d of a call to the model failed: %s', attempt + 1, reason)
-    || CASE WHEN retry_in_s IS NULL THEN '' ELSE printf('; the next follows in %.0f s', ceil(retry_in_s)) END AS text
+    printf('Model call failed (try %d): %s', attempt + 1, reason)
+    || CASE WHEN retry_in_s IS NULL THEN '' ELSE printf('; retrying in %.0f s', ceil(retry_in_s)) END AS text
 FROM call_failures WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 

@@ -43,17 +43,17 @@ _DOING = {
     StepKind.CHECK: "Checking {kernel} against the reference",
     StepKind.TIME: "Timing {kernel}",
     StepKind.PROFILE: "Profiling {kernel}",
-    StepKind.DIAGNOSE: "The model is looking for what is wrong with {kernel}",
+    StepKind.DIAGNOSE: "The model is diagnosing {kernel}",
     StepKind.REPAIR: "The model is repairing {kernel}",
     StepKind.OPTIMISE: "The model is optimising {kernel}",
-    StepKind.SUBMIT: "Taking a kernel that was handed in",
+    StepKind.SUBMIT: "Reading a submitted kernel",
 }
 
 
 def sentence(m: Move) -> str:
     """What the step does, or what came of it."""
     if m.outcome in (None, "interrupted", "dropped", "skipped"):
-        a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from nothing"
+        a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from scratch"
         doing = _DOING[m.kind].format(kernel=_kernel(m.number), a_kernel=a_kernel)
         return _with(doing, m.outcome)
     match m.kind:
@@ -84,7 +84,7 @@ def _judged(m: Move) -> str:
     if m.verdict is Verdict.PASSED and m.kind is StepKind.COMPILE:
         return f"{kernel} compiles"
     if m.verdict is Verdict.PASSED:
-        bounds = f"error {m.max_error:.1e} of {m.tolerance:.1e} allowed" if m.max_error and m.tolerance else ""
+        bounds = f"largest error {m.max_error:.1e}, {m.tolerance:.1e} allowed" if m.max_error and m.tolerance else ""
         return _with(f"{kernel} is correct", bounds)
     return _with(f"{kernel} {_FAILED[m.verdict]}", m.message)
 
@@ -104,12 +104,12 @@ def _timed(m: Move) -> str:
         return _judged(m)
     if m.speedup is None or m.latency_ms is None:
         return f"Timing of {_kernel(m.number)}: {m.outcome}"
-    return f"{_kernel(m.number).capitalize()} takes {m.latency_ms:.4g} ms, {m.speedup:.2f}× the speed of {m.baseline}"
+    return f"{_kernel(m.number).capitalize()} takes {m.latency_ms:.4g} ms, {m.speedup:.2f}× over {m.baseline}"
 
 
 def _profiled(m: Move) -> str:
     if m.failure:
-        return f"No profile of {_kernel(m.number)}: {m.failure}"
+        return f"Profiling {_kernel(m.number)} failed: {m.failure}"
     return f"Profiled {_kernel(m.number)}" + (f": bound by {m.bound}" if m.bound else "")
 
 
@@ -117,12 +117,12 @@ def _edited(m: Move) -> str:
     if m.made_number is None:
         reason = m.patch_reason or m.outcome
         if m.kind is StepKind.SYNTHESISE:
-            return _with("No kernel could be taken from the reply", reason)
-        return _with(f"No edit of {_kernel(m.number)} could be applied", reason)
+            return _with("The reply holds no kernel", reason)
+        return _with(f"No edit of {_kernel(m.number)} applied", reason)
     if m.kind is StepKind.SUBMIT:
-        made_from = f", made from {_kernel(m.number)}" if m.number else ""
-        return _with(f"Took kernel {m.made_number} as handed in{made_from}", m.summary)
-    seen = " from its profile" if m.is_profile_exposed else ""
+        made_from = f", an edit of {_kernel(m.number)}" if m.number else ""
+        return _with(f"Kernel {m.made_number} submitted by hand{made_from}", m.summary)
+    seen = " with its profile" if m.is_profile_exposed else ""
     if m.kind is StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
     verb = "Repaired" if m.kind is StepKind.REPAIR else "Optimised"

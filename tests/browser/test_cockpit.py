@@ -39,7 +39,7 @@ def test_the_curve_is_whole_on_the_first_screen_with_state_best_and_headroom(pag
     assert box["y"] + box["height"] <= 900
     figures = page.get_by_label("Key figures")
     expect(figures).to_contain_text("running")
-    expect(figures).to_contain_text(re.compile(r"\d+ % of the limit\s*up to [\d.]+× left"))
+    expect(figures).to_contain_text(re.compile(r"\d+ % of the limit\s*[\d.]+× headroom"))
     best = figures.locator(".best .value")
     expect(best).to_contain_text("×")
     assert best.evaluate("value => parseFloat(getComputedStyle(value).fontSize)") >= 40
@@ -57,12 +57,12 @@ def test_the_curve_is_whole_on_the_first_screen_with_state_best_and_headroom(pag
 def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "why", depths=8)
     page.goto(f"{server.url}/run?run=why")
-    name = curve.click_point(page, "kept", -1)
+    name = curve.click_point(page, "accepted", -1)
     expect(page).to_have_url(re.compile(rf"/run\?.*candidate={name}"))
     shown = panel(page)
     expect(shown.get_by_role("heading", name="Kernel 16")).to_be_visible()
     expect(shown).to_contain_text(re.compile(r"Over its (parent|base), kernel \d+"))
-    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No difference) beyond the noise \(±\d+ %\)"))
+    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No measurable difference) \(±\d+ %\)"))
     expect(shown).to_contain_text(re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · .+ to write · .+ to judge"))
     changes = shown.get_by_role("table", name="Changes in the profile, what matters most first").locator("tbody tr")
     told = changes.all_inner_texts()
@@ -70,7 +70,7 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     assert all(re.search(", (better|worse|changed)", row) and " → " in row for row in told), told
     expect(shown.locator("table.diff")).to_be_visible()
     expect(curve.chart(page)).to_be_visible()
-    shown.get_by_role("link", name="Whole kernel").click()
+    shown.get_by_role("link", name="Open kernel").click()
     expect(page).to_have_url(re.compile(rf"candidate\?.*candidate={name}"))
     page.get_by_role("tab", name="Profile").click()
     whole = page.get_by_role("table", name=re.compile("^Changes of the profile since kernel")).locator("tbody tr")
@@ -85,10 +85,10 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     expect(panel(page)).to_contain_text("First wrong index [0, 96]: expected 0.731, got 0")
     expect(panel(page)).to_contain_text(re.compile("Diagnosis of kernel 2, which led here"))
     expect(panel(page)).to_contain_text("2 edits, +2 −0 lines")
-    panel(page).get_by_role("button", name="Mended by kernel 4").click()
+    panel(page).get_by_role("button", name="Repaired in kernel 4").click()
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     expect(panel(page).get_by_role("link", name="1 flagged")).to_be_visible()
-    panel(drawn(page)).get_by_role("link", name="The whole change against its base").click()
+    panel(drawn(page)).get_by_role("link", name="Diff against its base").click()
     expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
     page.wait_for_url("**/candidate?*against=c001*")
 
@@ -236,7 +236,7 @@ def test_the_cockpit_fits_a_telephone(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server.url}/run?run=pocket")
     curve.chart(page).scroll_into_view_if_needed()
-    curve.click_point(page, "kept", 1)
+    curve.click_point(page, "accepted", 1)
     expect(panel(page).get_by_role("heading", name=re.compile("Kernel"))).to_be_in_viewport()
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 

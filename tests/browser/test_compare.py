@@ -55,7 +55,7 @@ def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: 
 def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(server: Server, page: Page) -> None:
     names = some_runs(server, "choice")
     page.goto(f"{server.url}/compare?runs={names[0]}")
-    expect(page.get_by_text("One run so far")).to_be_visible()
+    expect(page.get_by_text("Choose another run")).to_be_visible()
     box = page.get_by_role("combobox", name=re.compile("Runs to compare"))
     box.fill(names[1][-16:])
     page.get_by_role("option", name=re.compile(names[1])).click()
@@ -64,7 +64,7 @@ def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(
     expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
     drawn = page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))
     expect(drawn.locator(".main-svg").first).to_be_visible()
-    page.get_by_text("What differs in their sources").click()
+    page.get_by_text("Source diff").click()
     expect(page.locator("table.diff").first).to_be_visible()
 
 
@@ -72,7 +72,7 @@ def test_a_comparison_is_one_file_that_opens_without_a_network(server: Server, p
     names = some_runs(server, "sent")
     page.goto(f"{server.url}/compare?runs={','.join(names)}")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Report as one file").click()
+        page.get_by_role("button", name="Download report").click()
     file = tmp_path / "comparison.html"
     download.value.save_as(file)
     page.goto("about:blank")

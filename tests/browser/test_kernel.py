@@ -80,7 +80,7 @@ def test_the_pair_stands_in_the_address_and_can_be_downloaded(page: Page, server
         page.get_by_role("button", name="Diff", exact=True).click()
     assert Path(download.value.path()).read_text().startswith("--- kernel 5\n+++ kernel 6 (best)\n@@")
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="led to kernel 6").click()
+    page.get_by_role("link", name="parent of kernel 6").click()
     expect(page.get_by_role("heading", name="Kernel 6")).to_be_visible()
     expect(page).to_have_url(re.compile("candidate=c006"))
     page.get_by_role("tab", name="Source").click()
@@ -112,9 +112,9 @@ def test_new_data_loses_neither_hunk_nor_unfolded_lines_nor_typed_text(page: Pag
     diff.get_by_role("button", name="unchanged lines").first.click()
     diff.evaluate("table => { table.isTheSame = true }")
     rows = diff.locator("tr").count()
-    expect(page.get_by_role("link", name="led to kernel 6")).to_have_count(0)
+    expect(page.get_by_role("link", name="parent of kernel 6")).to_have_count(0)
     engine.play_until(finished_depth)
-    expect(page.get_by_role("link", name="led to kernel 6")).to_be_visible()
+    expect(page.get_by_role("link", name="parent of kernel 6")).to_be_visible()
     assert diff.evaluate("table => table.isTheSame")
     assert diff.locator("tr").count() == rows
     page.get_by_role("tab", name="Prompts and replies").click()
@@ -131,7 +131,7 @@ def test_new_data_loses_neither_hunk_nor_unfolded_lines_nor_typed_text(page: Pag
 def test_a_profile_is_pictures_beside_those_of_its_parent(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "pictured", depths=7)
     page.goto(f"{server.url}/candidate?run=pictured&candidate=c006&tab=Profile")
-    expect(page.get_by_text("Kernel 6 is kernel 5 with one change")).to_contain_text("faster beyond the noise")
+    expect(page.get_by_text("Kernel 6 changes kernel 5")).to_contain_text("13 % faster than kernel 5")
     expect(
         page.get_by_role("figure", name=re.compile(r"Roofline: kernel 6 at 5\.00 TFLOP.s.*kernel 4 \(parent\)"))
     ).to_be_visible()
@@ -140,8 +140,8 @@ def test_a_profile_is_pictures_beside_those_of_its_parent(page: Page, server: Se
     changes = page.get_by_role("table", name="Changes of the profile since kernel 4")
     expect(changes.get_by_role("row").nth(1)).to_contain_text("memory throughput share")
     expect(changes.get_by_role("row").nth(1)).to_contain_text("better")
-    expect(page.get_by_role("figure", name=re.compile("Shares of waiting time"))).to_be_visible()
-    expect(page.get_by_text(re.compile("Shown to recorded-replies in 1 of its prompts"))).to_be_visible()
+    expect(page.get_by_role("figure", name=re.compile("Warp stall reasons"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Shown to recorded-replies in 1 prompt"))).to_be_visible()
 
 
 def test_a_profile_is_asked_for_where_there_is_none(page: Page, server: Server) -> None:
@@ -187,13 +187,13 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     page.keyboard.press("7")
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile("tab=Trust"))
-    expect(page.get_by_text(re.compile(r"Accepted: \d+ checks held, 1 flagged"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 flagged"))).to_be_visible()
     page.keyboard.press("j")
     expect(page.get_by_role("heading", name="Kernel 5")).to_be_visible()
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Accepted: \d+ checks held, 1 flagged"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 flagged"))).to_be_visible()
     page.keyboard.press("6")
     page.get_by_label("Search in prompts and replies").fill("j7k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()

@@ -147,7 +147,7 @@ def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
 
 
 def on_the_curve(page: Page) -> list[str]:
-    return [str(point["id"]) for name in ("kept", "best") for point in curve.points(page, name)]
+    return [str(point["id"]) for name in ("accepted", "best") for point in curve.points(page, name)]
 
 
 def edit_by_hand(page: Page) -> None:

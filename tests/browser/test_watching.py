@@ -50,10 +50,10 @@ def test_a_click_on_a_point_opens_its_kernel_beside_the_curve_and_its_page_from_
 ) -> None:
     samples.write_run(server.runs, "clicked", depths=5)
     page.goto(f"{server.url}/run?run=clicked")
-    name = curve.click_point(page, "kept", 1)
+    name = curve.click_point(page, "accepted", 1)
     expect(page).to_have_url(re.compile(f"run\\?run=clicked&candidate={name}"))
     expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
-    page.get_by_role("link", name="Whole kernel").click()
+    page.get_by_role("link", name="Open kernel").click()
     expect(page.get_by_text(name, exact=True)).to_be_visible()
     page.get_by_role("link", name="Square matmul").click()
     expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
@@ -86,9 +86,9 @@ def test_zoom_survives_a_visit_to_a_kernel(page: Page, server: Server) -> None:
     curve.chart(page)
     curve.zoom(page, 0.6, 3.4)
     before = curve.axis_range(page, "xaxis")
-    curve.click_point(page, "kept", 1)
+    curve.click_point(page, "accepted", 1)
     assert curve.axis_range(page, "xaxis") == before
-    page.get_by_role("link", name="Whole kernel").click()
+    page.get_by_role("link", name="Open kernel").click()
     page.get_by_role("link", name="Square matmul").click()
     assert curve.axis_range(page, "xaxis") == before
 
@@ -171,11 +171,11 @@ def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, serv
     page.goto(f"{server.url}/run?run=trusted")
     page.locator('tr[data-id="c004"]').get_by_role("link", name="1 flagged").click()
     expect(page).to_have_url(re.compile("candidate=c004&tab=Trust"))
-    expect(page.get_by_text("Accepted: 30 checks held, 1 flagged, 3 could not be made here.")).to_be_visible()
+    expect(page.get_by_text("Correct: 30 checks passed, 1 flagged, 3 not possible.")).to_be_visible()
     for group, check in TRUST.items():
         expect(page.get_by_role("heading", name=group)).to_be_visible()
         row = page.get_by_role("table", name=f"Checks: {group}").get_by_role("row").filter(has_text=check)
-        expect(row).to_contain_text(re.compile("held|flagged"))
+        expect(row).to_contain_text(re.compile("passed|flagged"))
     expect(page.get_by_role("figure", name=re.compile("Errors of 7 checks"))).to_be_visible()
     page.get_by_role("tab", name="Source").click()
     expect(page.get_by_label("Kernel source")).to_be_visible()

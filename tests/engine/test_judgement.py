@@ -84,18 +84,18 @@ def test_a_judgement_is_printed_with_one_row_per_check() -> None:
     told = printed(GivenResults(), profile=True)
     assert told.startswith("passed, 1.95x eager (1.91 to 2), 1.05 ms against 2.05 ms")
     rows = [line.split() for line in told.splitlines()]
-    assert [row[2] for row in rows if row[:2] == ["isolation", "network"]] == ["held"]
+    assert [row[2] for row in rows if row[:2] == ["isolation", "network"]] == ["passed"]
     assert [row[2:5] for row in rows if row[:2] == ["timing", "machine"]] == [["flagged", "waiting", "for"]]
-    assert "30 checks held, 1 flagged, 2 could not be made here" in told
+    assert "30 checks passed, 1 flagged, 2 not possible" in told
     assert told.rstrip().endswith("Memory-bound.")
 
 
 def test_a_refusal_is_printed_with_its_reason_first() -> None:
     told = printed(GivenResults(TURNED_AWAY))
     assert told.startswith("refused\nThe candidate was refused before it ran")
-    assert "9 checks held, 1 broken" in told
+    assert "9 checks passed, 1 failed" in told
     rows = [line for line in told.splitlines() if line.startswith("screening")]
-    assert "broken" in rows[0]
+    assert "failed" in rows[0]
 
 
 def test_a_candidates_words_cannot_act_on_the_terminal() -> None:

@@ -68,8 +68,8 @@ def test_a_downloaded_diff_is_one_that_patch_applies(tmp_path: Path) -> None:
 def test_of_a_huge_source_the_first_lines_are_shown_and_the_rest_is_told() -> None:
     old = "\n".join(f"line {i}" for i in range(12_000))
     same, other = old.replace("line 7\n", "row 7\n"), old.replace("line 11000\n", "row\n")
-    assert diff.left_out(old, same) == "Showing 4,000 of 12,000 lines; the rest is the same."
-    assert diff.left_out(old, other).endswith("the rest differs too: download it.")
+    assert diff.left_out(old, same) == "Showing 4,000 of 12,000 lines; the rest is identical."
+    assert diff.left_out(old, other).endswith("the rest differs too; download it to see all.")
     assert diff.left_out("a", "b") == ""
     assert sum(len(piece["rows"]) for piece in diff.rows(diff.cut(old), diff.cut(same))) == 4_000
     assert diff.summary("a\nb", "a\nc\nd") == "2 lines added, 1 removed"
@@ -109,7 +109,7 @@ def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
     told = metric_sense.telling(found)
     assert [one.sense.topic for one in told] == ["memory", "occupancy"]
     assert metric_sense.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
-    assert metric_deltas.counted(found, 4) == "Since kernel 4: 4 better, 1 worse among 6 figures."
+    assert metric_deltas.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
 
 
 def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
@@ -272,11 +272,11 @@ def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
     ]  # fmt: skip
     candidate = queries.candidate(db, "r1", "c004")
     assert candidate
-    assert transcript.relation(found[0], candidate) == "about kernel 3, on the way here"
+    assert transcript.relation(found[0], candidate) == "about kernel 3, its parent"
     assert transcript.total(found, []).startswith(f"{len(found)} calls · ")
     (failed,) = queries.failed_tries(db, "r1", "c005")
     assert transcript.failure(failed) == (
-        "Try 1: rate limited: the endpoint limits the rate, HTTP 429: slow down (tried again after 2.0 s)"
+        "Try 1: rate limited: the endpoint limits the rate, HTTP 429: slow down (retried after 2.0 s)"
     )
     assert isinstance(failed, FailedTryRow)
 

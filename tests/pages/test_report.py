@@ -71,7 +71,7 @@ def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home
     for depth in range(8):
         assert f'id="depth-{depth}"' in text
     for told in (
-        "The best kernel", "Every check made of it", "Difference to kernel", "Diagnosis", "Patched into kernel",
+        "The best kernel", "All checks", "Difference to kernel", "Diagnosis", "Patched into kernel",
         "hint try 128-bit loads", "Profile of kernel", "Limits at the start", "How to read this",
         "No commands were given",
     ):  # fmt: skip

@@ -30,19 +30,19 @@ BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
 @pytest.mark.parametrize(
     ("verdict", "is_timed", "proofs", "tone", "sentence"),
     [
-        (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Accepted: 2 checks held, 1 could not be made here."),
-        (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Accepted: 1 check held, 1 flagged. Look at “clock”."),
-        (Verdict.PASSED, False, [HELD], "green", "Correct, not timed yet: 1 check held."),
-        (Verdict.PASSED, True, [HELD, BROKEN], "red", "Accepted, although “no library fall-back” did not hold."),
-        (Verdict.REFUSED, False, [BROKEN], "red", "Refused by screening: “no library fall-back” did not hold."),
-        (Verdict.REFUSED, False, [HELD], "red", "Refused. 1 check held."),
-        (Verdict.INCORRECT, False, [HELD, proof("wide", Standing.BROKEN)], "red", "Not accepted, wrong result: “wide”"),
-        (Verdict.TIMEOUT, False, [HELD], "red", "Not accepted, timed out. 1 check held."),
-        (Verdict.COMPILE_ERROR, False, [HELD], "red", "Does not compile, so no answer was compared"),
-        (None, False, [HELD], "blue", "Not judged yet: 1 check held so far."),
+        (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Correct: 2 checks passed, 1 not possible."),
+        (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Correct: 1 check passed, 1 flagged. Flagged: “clock”."),
+        (Verdict.PASSED, False, [HELD], "green", "Correct, not timed yet: 1 check passed."),
+        (Verdict.PASSED, True, [HELD, BROKEN], "red", "Correct, although “no library fall-back” failed."),
+        (Verdict.REFUSED, False, [BROKEN], "red", "Refused by screening: “no library fall-back” failed."),
+        (Verdict.REFUSED, False, [HELD], "red", "Refused. 1 check passed."),
+        (Verdict.INCORRECT, False, [HELD, proof("wide", Standing.BROKEN)], "red", "Failed, wrong result: “wide”"),
+        (Verdict.TIMEOUT, False, [HELD], "red", "Failed, timed out. 1 check passed."),
+        (Verdict.COMPILE_ERROR, False, [HELD], "red", "Does not compile: neither checked nor timed."),
+        (None, False, [HELD], "blue", "Not judged yet: 1 check passed so far."),
         (None, False, [], "blue", "Not judged yet."),
-        (Verdict.PASSED, True, [], "gray", "Accepted. It was judged before checks were recorded"),
-        (Verdict.REFUSED, False, [], "red", "Refused. It was judged before"),
+        (Verdict.PASSED, True, [], "gray", "Correct. Individual checks were not recorded"),
+        (Verdict.REFUSED, False, [], "red", "Refused. Individual checks were not recorded"),
     ],
 )
 def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
@@ -54,11 +54,9 @@ def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
 
 
 def test_checks_are_counted_by_how_they_stand() -> None:
-    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == (
-        "2 checks held, 1 flagged, 1 broken, 1 could not be made here"
-    )
+    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == ("2 checks passed, 1 flagged, 1 failed, 1 not possible")
     assert counted([FLAGGED]) == "1 check flagged"
-    assert counted([]) == "no check was made"
+    assert counted([]) == "no checks"
 
 
 def test_every_standing_group_and_verdict_has_its_words() -> None:
@@ -90,7 +88,7 @@ def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path,
     folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines if line["kind"] != "Timed"))
     shown = trust_of(open_page, "c001")
     assert "Refused" in shown
-    assert "the kernel was not run" not in shown
+    assert "the kernel did not run" not in shown
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-300, 1e-9, 1e-6, 1e-5, 3.0, 1e300, math.inf, math.nan])
@@ -127,8 +125,8 @@ def trust_of(open_page: Open, candidate: str) -> str:
 @pytest.mark.parametrize(
     ("kind", "field", "value", "said"),
     [
-        ("Checked", "verdict", "passed", "checks held"),
-        ("Checked", "verdict", "incorrect", "Not accepted, wrong result"),
+        ("Checked", "verdict", "passed", "checks passed"),
+        ("Checked", "verdict", "incorrect", "Failed, wrong result"),
         ("Compiled", "verdict", "compile_error", "Does not compile"),
         ("Compiled", "verdict", "refused", "Refused by screening"),
     ],
@@ -141,13 +139,13 @@ def test_the_tab_has_four_groups_whatever_became_of_the_kernel(
     assert said in shown
     assert [name for name in wording.GROUP_NAME.values() if f"## {name}" not in shown] == []
     assert ("Not timed" in shown) is (value != "passed")
-    assert ("the kernel was not run" in shown) is (kind == "Compiled")
+    assert ("the kernel did not run" in shown) is (kind == "Compiled")
 
 
 def test_a_result_of_an_older_engine_says_that_its_checks_were_not_recorded(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=2)
     samples.forget_proofs(folder)
-    assert "before checks were recorded one by one" in trust_of(open_page, "c001").replace("\\", "")
+    assert "Individual checks were not recorded" in trust_of(open_page, "c001").replace("\\", "")
 
 
 def test_every_moment_of_a_run_has_its_tab(home: Path, open_page: Open) -> None:
@@ -158,7 +156,7 @@ def test_every_moment_of_a_run_has_its_tab(home: Path, open_page: Open) -> None:
         "CandidateCreated": "Not judged yet.",
         "Compiled": "Not judged yet: ",
         "Checked": "Correct, not timed yet: ",
-        "Timed": "Accepted: ",
+        "Timed": "Correct: ",
     }
     for kind, said in expected.items():
         folder.journal_file.write_bytes(b"".join(lines[: kinds.index(kind) + 1]))
@@ -172,7 +170,7 @@ def test_a_flag_leads_to_the_tab(home: Path, open_page: Open) -> None:
     assert "1 flagged" in app.button(key="flagged").label
     app.button(key="flagged").click().run()
     assert not app.exception
-    assert "Look at “intent kept”" in words(app)
+    assert "Flagged: “intent kept”" in words(app).replace("\\", "")
     assert "flagged" not in [b.key for b in open_page("candidate", run="r1", candidate="c001").button]
 
 

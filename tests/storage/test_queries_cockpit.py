@@ -50,8 +50,8 @@ def test_the_feed_tells_every_kind_of_item(db: Database, root: Path) -> None:
     grow(db, root, ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
     told = {item.kind: item.text for item in reversed(queries.feed(db, "sample", limit=2000))}
     assert set(told) == set(FeedKind)
-    assert "torch.compile: 1.28× the speed of eager" in told[FeedKind.BASELINE]
-    assert told[FeedKind.BUDGET] == "New limits are in force: 9 depths, $2.50"
+    assert "torch.compile measured: 1.28× over eager" in told[FeedKind.BASELINE]
+    assert told[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
     assert "40 GB/s" in told[FeedKind.LIMIT]
     assert "line edits" in told[FeedKind.PATCH]
 

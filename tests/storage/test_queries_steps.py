@@ -50,7 +50,7 @@ def test_the_feed_tells_the_run_as_sentences_newest_first(sample: Database) -> N
     assert "Kernel 1 compiles" in told
     assert "Diagnosed kernel 2" in told
     assert "Repaired kernel 2 into kernel 3: fix the copy's layout" in told
-    assert "No edit of kernel 3 could be applied: edit 1: line 40 does not read as given" in told
-    assert "In force: expose on (from step 23)" in told
-    assert "Gave up depth 6: still wrong after 3 repairs" in told
+    assert "No edit of kernel 3 applied: edit 1: line 40 does not read as given" in told
+    assert "In effect: show profiles to the model on (from step 23)" in told
+    assert "Depth 6 given up: still wrong after 3 repairs" in told
     assert not [text for text in told if "None" in text or "  " in text or text.endswith((":", " "))]
