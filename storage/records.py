@@ -354,7 +354,7 @@ class ProfileResult:
 
     `report` is the profiler's own file in base64, empty where it keeps none. `ceilings` are the machine's rates by
     name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per second. `evidence` says how
-    and under which conditions it was taken.
+    and under which conditions it was taken, and under `disturbed` what disturbed it.
     """
 
     kernel_hash: str
@@ -368,6 +368,29 @@ class ProfileResult:
     ceilings: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     report: str = ""
+
+    @property
+    def disturbance(self) -> str:
+        """What disturbed it, empty if nothing did. A disturbed profile is shown to people and to no model."""
+        return self.evidence.get(DISTURBED, "")
+
+
+DISTURBED = "disturbed"
+CROWDED = 0.5
+APART = 1.5
+
+
+def disturbance(profiled_ms: float, timed_ms: float | None, waited_share: float = 0.0, apart: float = APART) -> str:
+    """Why a profile cannot be believed, in words; empty when it can.
+
+    The profiled call is made as the timed one is: where it takes `apart` times as long, something else ran beside it.
+    Without a timing `waited_share` decides: how much of the calls' time threads were ready and had no processor.
+    """
+    if timed_ms is not None:
+        is_apart = profiled_ms > apart * timed_ms
+        return f"the profiled call took {profiled_ms:.4g} ms, the timed one {timed_ms:.4g} ms" if is_apart else ""
+    crowded = f"threads waited for a processor during {waited_share:.0%} of the calls' time"
+    return crowded if waited_share > CROWDED else ""
 
 
 REACHED = ", raised to what a kernel reached"

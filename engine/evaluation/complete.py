@@ -29,7 +29,9 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     answer = _verdict(built, failed or checked)
     answer |= _correctness(checked) | _speed(timed if isinstance(timed, TimingResult) else None)
     answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
-    answer["profile"] = _profile(toolchain, task, source) if profile and answer["verdict"] == Verdict.PASSED else None
+    answer["profile"] = None
+    if profile and isinstance(timed, TimingResult):
+        answer["profile"] = _profile(toolchain, task, source, timed)
     return answer
 
 
@@ -81,9 +83,9 @@ def _proofs(results: Mapping[str, CompileResult | CheckResult | TimingResult | N
     return [{"stage": stage, **codec.to_plain(proof)} for stage, proofs in made.items() for proof in proofs]
 
 
-def _profile(toolchain: Toolchain, task: Task, source: str) -> dict[str, Any]:
+def _profile(toolchain: Toolchain, task: Task, source: str, timed: TimingResult) -> dict[str, Any]:
     try:
-        result: dict[str, Any] = codec.to_plain(toolchain.profile(task, source))
+        result: dict[str, Any] = codec.to_plain(toolchain.profile(task, source, timed))
     except ProfileUnavailable as error:
         return {"unavailable": str(error)}
     return result

@@ -120,7 +120,7 @@ def describe(case: Case, folder: Path) -> dict[str, int]:
 
 
 def measure(case: Case, folder: Path) -> dict[str, Any]:
-    """Raw observations for a profile."""
+    """Raw observations for a profile, in the same quiet as a timing."""
     quiet.raise_priority()
     quiet.wait()
     with Bench(case, folder) as bench:
@@ -130,6 +130,8 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
 
 def profile(case: Case, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
+    quiet.raise_priority()
+    quiet.wait()
     staged = _staged(case, folder)
     return {"failure": staged.message} if isinstance(staged, Failure) else profiled.profile(case, staged)
 

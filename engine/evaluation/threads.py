@@ -37,6 +37,20 @@ def processor_ns(pid: int) -> int:
     return sum(int(words.split()[0]) for words in _read(pid, "schedstat"))
 
 
+def each_ns(pid: int) -> dict[int, int]:
+    """Processor time of each living thread."""
+    found: dict[int, int] = {}
+    for thread in _threads(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[thread] = int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+    return found
+
+
+def total_ns(pid: int) -> int:
+    """Processor time of a process, of threads that have ended too: by its clock (clock_getcpuclockid)."""
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
 def waited_ns(pid: int) -> int:
     """Time the living threads were ready to run and had no processor."""
     return sum(int(words.split()[1]) for words in _read(pid, "schedstat"))

@@ -9,12 +9,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time."""
+    """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time.
+
+    `latency_ms` is the median by the worker's clock, `wall_ms` the mean by the judge's. `ran` counts the threads that
+    worked in the calls, None where some ended with their call; `waited_share` is how much of the calls' time threads
+    were ready and had no processor.
+    """
 
     calls: int
     latency_ms: float
     wall_ms: float
     processor_ms: float
+    waited_share: float
+    ran: int | None
     system_share: float
     minor_faults: float
     major_faults: float

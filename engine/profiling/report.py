@@ -13,18 +13,20 @@ from engine.profiling.counters import HARDWARE
 from engine.profiling.instructions import Mix
 from engine.profiling.observation import Observation
 from engine.profiling.roof import Roof
-from storage.records import Metric, ProfileResult
+from storage.records import DISTURBED, Metric, ProfileResult, disturbance
 
 MAX_LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One profile before it is written down."""
+    """One profile before it is written down. The call's time is the timing's where there was one, for one call has one
+    time; the profiled call's own stands in the evidence."""
 
     seen: Observation
     mix: Mix | None
     roof: Roof
+    timed_ms: float | None = None
 
     def result(self, source: str, seconds: float) -> ProfileResult:
         """The record."""
@@ -36,17 +38,23 @@ class Report:
             raw=self._raw(),
             seconds=seconds,
             missing=tuple(self._missing()),
+            evidence=self._evidence(),
         )
+
+    @property
+    def latency_ms(self) -> float:
+        """Of one call."""
+        return self.timed_ms or self.seen.latency_ms
 
     @property
     def bandwidth_gb_s(self) -> float:
         """Minimum bytes over latency."""
-        return self.seen.min_bytes / self.seen.latency_ms / 1e6
+        return self.seen.min_bytes / self.latency_ms / 1e6
 
     @property
     def rate_gflop_s(self) -> float:
         """Counted operations over latency; 0 when the task's operations are not counted."""
-        return self.seen.min_flop / self.seen.latency_ms / 1e6
+        return self.seen.min_flop / self.latency_ms / 1e6
 
     @property
     def memory_share(self) -> float:
@@ -59,8 +67,8 @@ class Report:
         return self.rate_gflop_s / self.roof.peak_gflop_s
 
     @property
-    def threads_used(self) -> float:
-        """Processor time over wall time of the whole series of calls, what lies between them included."""
+    def processors_busy(self) -> float:
+        """Processor time over wall time of the calls. Load on the machine lowers it, so it counts no threads."""
         return self.seen.processor_ms / self.seen.wall_ms
 
     @property
@@ -68,18 +76,20 @@ class Report:
         """What limits the kernel."""
         packed = self.mix.packed_share if self.mix else None
         seen = self.seen
-        return str(bound.of(self.memory_share, self.compute_share, seen.latency_ms, seen.minor_faults, packed))
+        return str(bound.of(self.memory_share, self.compute_share, self.latency_ms, seen.minor_faults, packed))
 
     def _metrics(self) -> Iterator[Metric]:
         seen = self.seen
-        yield Metric("latency", "s", seen.latency_ms / 1e3)
+        yield Metric("latency", "s", self.latency_ms / 1e3)
         yield Metric("memory throughput", "B/s", self.bandwidth_gb_s * 1e9)
         yield Metric("memory throughput share", "1", self.memory_share)
         if seen.min_flop:
             yield Metric("arithmetic throughput", "FLOP/s", self.rate_gflop_s * 1e9)
             yield Metric("arithmetic throughput share", "1", self.compute_share)
-        yield Metric("threads used", "1", self.threads_used)
-        yield Metric("threads available", "1", seen.threads)
+        if seen.ran is not None:
+            yield Metric("working threads", "1", seen.ran)
+        yield Metric("processors busy", "1", self.processors_busy)
+        yield Metric("processors available", "1", seen.threads)
         yield Metric("system time share", "1", seen.system_share)
         yield Metric("page faults per call", "1", seen.minor_faults + seen.major_faults)
         yield Metric("voluntary context switches per call", "1", seen.voluntary_switches)
@@ -94,15 +104,15 @@ class Report:
 
     def _summary(self) -> Iterator[str]:
         seen, roof = self.seen, self.roof
-        yield f"Bound: {self.bound}. Latency {seen.latency_ms:.4g} ms on {roof.device}."
+        yield f"Bound: {self.bound}. Latency {self.latency_ms:.4g} ms on {roof.device}."
         yield (
             f"Memory: {self.bandwidth_gb_s:.3g} GB/s of {roof.bandwidth_gb_s(seen.min_bytes):.3g} GB/s copy bandwidth "
             f"({self.memory_share:.0%}); the task moves at least {seen.min_bytes / 1e6:.4g} MB."
         )
         if seen.min_flop:
             yield f"Arithmetic: {self.rate_gflop_s:.4g} GFLOP/s of {roof.peak_gflop_s:.4g} ({self.compute_share:.1%})."
-        yield f"Threads: {self.threads_used:.2f} of {seen.threads} busy on average." + self._thread_hint()
-        if seen.minor_faults * bound.FAULT_COST_MS > 0.05 * seen.latency_ms:
+        yield self._threads()
+        if seen.minor_faults * bound.FAULT_COST_MS > 0.05 * self.latency_ms:
             yield f"Page faults: {seen.minor_faults:.0f} per call; memory is mapped anew in every call."
         yield from self._mix_lines()
         if seen.shares:
@@ -117,8 +127,19 @@ class Report:
             yield "The compiler on vectorising your lines:"
             yield from (f"  {remark}" for remark in seen.remarks[:10])
 
-    def _thread_hint(self) -> str:
-        return " The work runs on one thread." if self.threads_used < 1.2 and self.seen.threads > 1 else ""
+    def _threads(self) -> str:
+        if self.seen.ran is None:
+            return "Threads: not counted, for some end with each call."
+        on = f"on {self.seen.threads} processor{'s' if self.seen.threads > 1 else ''}"
+        return (
+            f"Threads: the work runs on one thread, {on}." if self.seen.ran == 1 else f"Threads: {self.seen.ran} {on}."
+        )
+
+    def _evidence(self) -> dict[str, str]:
+        timed = f"; timed without the profiler: {self.timed_ms:.4g} ms" if self.timed_ms else ""
+        seen = {"profiled call": f"{self.seen.latency_ms:.4g} ms{timed}"}
+        why = disturbance(self.seen.latency_ms, self.timed_ms, self.seen.waited_share)
+        return seen | ({DISTURBED: why} if why else {})
 
     def _mix_lines(self) -> Iterator[str]:
         mix = self.mix
@@ -144,6 +165,8 @@ class Report:
 
     def _missing(self) -> Iterator[str]:
         yield from (name for name in HARDWARE if name not in self.seen.counts)
+        if self.seen.ran is None:
+            yield "working threads"
         if not self.seen.shares:
             yield "sampled time share"
         if not self.seen.min_flop:

@@ -84,8 +84,8 @@ def profile_candidate(bench: Bench, attempt: Attempt) -> str:
         return "profiled" if attempt.profiled else "unavailable"
     twin = _twin(bench, attempt)
     try:
-        known = twin.profiled if twin else None
-        result = known or bench.toolchain.profile(bench.task, bench.source(attempt))
+        known = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
+        result = known or bench.toolchain.profile(bench.task, bench.source(attempt), attempt.timed)
     except ProfileUnavailable as error:
         bench.emit(ProfileFailed(bench.step, attempt.candidate_id, str(error)))
         return "unavailable"

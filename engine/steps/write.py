@@ -140,7 +140,7 @@ def _learn_class(bench: Bench, reply: str) -> None:
 
 
 def _profile_section(history: History, base: Attempt) -> str:
-    if not is_exposed(history) or base.profiled is None:
+    if not is_exposed(history) or base.profiled is None or base.profiled.disturbance:
         return ""
     return prompting.fill("profile.md", summary=base.profiled.summary.strip())
 

@@ -46,8 +46,8 @@ class Toolchain(Protocol):
         """
         ...
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
-        """Profile a candidate that passed.
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
+        """Profile a candidate that passed. Its timing says how long a call takes that nothing disturbs.
 
         Raises:
             ProfileUnavailable: no profile can be had; the run goes on without it.

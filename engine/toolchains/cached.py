@@ -71,12 +71,13 @@ class CachedToolchain:
             return replace(kept, evidence={**kept.evidence, "cached": "yes"})
         return _kept(file, self._inner.compiled_baseline(task))
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
-        """As the inner toolchain, or from memory."""
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
+        """As the inner toolchain, or from memory; a disturbed one is asked again."""
         file = self._file("profile", task, source)
         if (kept := _read(file, ProfileResult)) is not None:
             return kept
-        return _kept(file, self._inner.profile(task, source))
+        result = self._inner.profile(task, source, timed)
+        return result if result.disturbance else _kept(file, result)
 
     def close(self) -> None:
         """End the inner toolchain's children."""

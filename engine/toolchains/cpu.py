@@ -60,12 +60,7 @@ class CpuToolchain(JudgedToolchain):
         self._known_limits[task.source] = limit
         return limit
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
-        """Profile a candidate that passed.
-
-        Raises:
-            ProfileUnavailable: the candidate does not run.
-        """
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         started = time.monotonic()
         roof = measured(self.here, cache_folder(), lease_files())
         with lease.hold(*lease_files()):
@@ -73,7 +68,7 @@ class CpuToolchain(JudgedToolchain):
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")
         seen = Observation.from_plain(plain)
-        report = Report(seen, instructions.mix(seen.libraries), roof)
+        report = Report(seen, instructions.mix(seen.libraries), roof, timed_ms)
         return report.result(source, time.monotonic() - started)
 
 

@@ -19,13 +19,15 @@ from engine.toolchains.device import gate, installation
 from engine.toolchains.device.installation import DeviceInstallation
 from engine.toolchains.judged import AMPLE, JudgedToolchain
 from storage import codec
-from storage.records import CheckResult, HardwareLimit, ProfileResult, Verdict
+from storage.records import DISTURBED, CheckResult, HardwareLimit, ProfileResult, Verdict, disturbance
 
 DEVICES = Path("/dev")
 CALL_S = 30.0
 SANITIZER = "compute-sanitizer"
 # An fp32 product made of three tf32 ones is as exact, and has their rate divided by three.
 PRODUCTS_PER_FP32 = 3
+# The profiler empties the caches before each launch; a call of several is longer there without anything being wrong.
+APART_ON_DEVICE = 3.0
 
 
 class CudaToolchain(JudgedToolchain):
@@ -92,12 +94,7 @@ class CudaToolchain(JudgedToolchain):
         told = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
         return replace(result, message=told, evidence={**result.evidence, SANITIZER: found})
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
-        """Profile a candidate that passed.
-
-        Raises:
-            ProfileUnavailable: it runs neither under the profiler nor without it.
-        """
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         details = {
             "kernel_hash": hashlib.sha256(source.encode()).hexdigest(),
             "ceilings": asdict(self._ceilings(again=False)),
@@ -110,7 +107,9 @@ class CudaToolchain(JudgedToolchain):
         if "failure" in plain:
             raise ProfileUnavailable(str(plain["failure"]))
         result: ProfileResult = codec.from_plain(ProfileResult, plain)
-        return result
+        took_s = next((one.value for one in result.metrics if one.name == "device time"), 0.0)
+        why = disturbance(1e3 * took_s, timed_ms, apart=APART_ON_DEVICE)
+        return replace(result, evidence={**result.evidence, DISTURBED: why}) if why else result
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         rates = self._ceilings(again=again)

@@ -22,7 +22,7 @@ from engine.evaluation.limits import Limits, Times
 from engine.evaluation.suspicion import Bounds
 from engine.tasks import Task
 from storage import codec
-from storage.records import CheckResult, CompileResult, HardwareLimit, TimingResult
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
 
 JUDGE_S = 900.0
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
@@ -128,6 +128,20 @@ class JudgedToolchain(ABC):
             raise BaselineUnavailable(str(plain["message"]))
         timing: TimingResult = codec.from_plain(TimingResult, plain)
         return timing
+
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
+        """Profile a candidate that passed; what was disturbed once more, and then it says so.
+
+        Raises:
+            ProfileUnavailable: none can be had.
+        """
+        timed_ms = timed.latency_ms if timed else None
+        result = self._profile(task, source, timed_ms)
+        return self._profile(task, source, timed_ms) if result.disturbance else result
+
+    @abstractmethod
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
+        """Once."""
 
     def close(self) -> None:
         """End every child process and remove what they left; a request in flight in another thread fails at once."""

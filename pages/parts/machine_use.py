@@ -41,18 +41,22 @@ def longest(rows: Sequence[MetricRow]) -> dict[str, float]:
 
 
 def rates(here: Values, before: Values) -> list[Bar]:
-    """Shares of what the machine can do at best: memory, arithmetic, threads."""
+    """Shares of what the machine can do at best: memory, arithmetic, processors."""
     found = [
         Bar(label, here[name], wording.quantity(here[name], "1", is_share=True), before.get(name))
         for name, label in SHARES
         if name in here
     ]
-    used, there = here.get("threads used"), here.get("threads available")
+    used, there, earlier = _busy(here), here.get("processors available", here.get("threads available")), _busy(before)
     if used is not None and there:
-        earlier = before.get("threads used")
         text = f"{wording.significant(used, 2)} of {wording.count(int(there))}"
-        found.append(Bar("threads busy", used / there, text, earlier / there if earlier is not None else None))
+        found.append(Bar("processors busy", used / there, text, earlier / there if earlier is not None else None))
     return found
+
+
+def _busy(values: Values) -> float | None:
+    """Processor time over the calls' time; older profiles call it by another name."""
+    return values.get("processors busy", values.get("threads used"))
 
 
 def occupancy(here: Values, before: Values) -> list[Bar]:

@@ -91,7 +91,10 @@ SENSES: Mapping[str, Sense] = {
     counters.ELIGIBLE: Sense(1, 1.0, "issue"),
     "smsp__issue_active.avg.per_cycle_active": Sense(1, 1.4, "issue"),
     "smsp__thread_inst_executed_per_inst_executed.ratio": Sense(1, 1.2, "masked lanes"),
-    "threads used": Sense(1, 2.4, "threads"),
+    "working threads": Sense(1, 2.4, "threads"),
+    "processors busy": Sense(1, 0.6, "threads"),
+    "processors available": Sense(0, 0.0, "threads"),
+    "threads used": Sense(1, 0.6, "threads"),  # how older profiles call processors busy
     "threads available": Sense(0, 0.0, "threads"),
     "system time share": Sense(-1, 1.4, "system"),
     "page faults per call": Sense(-1, 1.8, "page faults"),

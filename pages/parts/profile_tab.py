@@ -87,10 +87,23 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
     st.markdown(
         f"**Bound by** :violet-badge[{wording.plain(profile.bound) or 'unknown'}] :gray[{wording.moment(profile.at)}]"
     )
-    if told := metric_deltas.counted(seen.changes, seen.number):
+    if profile.disturbance:
+        st.warning(
+            wording.plain(
+                f"This profile was disturbed: {profile.disturbance}. Other work ran on the machine; "
+                "do not compare its figures."
+            ),
+            icon=":material/warning:",
+        )
+    elif told := metric_deltas.counted(seen.changes, seen.number):
         st.markdown(wording.plain(told))
     elif seen.number is None:
         st.caption("No profiled ancestor to compare with.")
+    if profile.evidence.get("caches"):
+        st.caption(
+            "The profiler flushes the caches before each launch, so the device time here is not the latency above, which "
+            "is timed without it."
+        )
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")
         told = f"Profiled without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
@@ -168,11 +181,14 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
     shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
     st.markdown("## As shown to the model")
-    st.caption(
-        f"Shown to {wording.plain(shown[-1].model)} in {wording.counted(len(shown), 'prompt')}, exactly as below."
-        if shown
-        else "Not shown to a model yet. It would be shown exactly as below."
-    )
+    if shown:
+        prompts = wording.counted(len(shown), "prompt")
+        told = f"Shown to {wording.plain(shown[-1].model)} in {prompts}, exactly as below."
+    elif profile.disturbance:
+        told = "Not shown to a model, because the profile was disturbed. It would read:"
+    else:
+        told = "Not shown to a model yet. It would be shown exactly as below."
+    st.caption(told)
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.database import Database
 from storage.queries import fetch
+from storage.records import DISTURBED, disturbance
+
+# Made from the call's time and what the task needs at least. The call has one time: that of its timing.
+BY_LATENCY = (
+    "memory throughput", "memory throughput share", "arithmetic throughput", "arithmetic throughput share",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,11 @@ class ProfileRow:
     ceilings: Mapping[str, float]
     evidence: Mapping[str, str]
     failure: str
+
+    @property
+    def disturbance(self) -> str:
+        """What disturbed it, empty if nothing did; also of profiles from before that was noted."""
+        return self.evidence.get(DISTURBED, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,12 @@ def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
         coalesce(missing, []) AS missing, coalesce(ceilings, '{}') AS ceilings, coalesce(evidence, '{}') AS evidence,
         coalesce(failure, '') AS failure
         FROM profiles WHERE run_id = ? AND candidate_id = ? ORDER BY failure IS NOT NULL, seq DESC LIMIT 1"""
-    return fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
+    found = fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
+    if found is None or found.failure or DISTURBED in found.evidence:
+        return found
+    profiled_s, timed_s = _call_times(db, run_id, candidate_id)
+    why = disturbance(1e3 * profiled_s, 1e3 * timed_s) if profiled_s and timed_s else ""
+    return replace(found, evidence={**found.evidence, DISTURBED: why}) if why else found
 
 
 def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
@@ -100,14 +116,37 @@ def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
-    """All values of a candidate's last profile."""
+    """All values of a candidate's last profile, with the call's time and what follows from it as it was timed."""
+    found = _as_profiled(db, run_id, candidate_id)
+    profiled_s, timed_s = _call_times(db, run_id, candidate_id)
+    if not profiled_s or not timed_s:
+        return found
+    factors = {"latency": timed_s / profiled_s} | dict.fromkeys(BY_LATENCY, profiled_s / timed_s)
+    return [replace(row, value=row.value * factors.get(row.metric, 1.0)) for row in found]
+
+
+def _as_profiled(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
     return fetch.rows(db, MetricRow, _METRICS, {"run": run_id, "candidate": candidate_id})
 
 
+def _call_times(db: Database, run_id: str, candidate_id: str) -> tuple[float | None, float | None]:
+    """Seconds of one call under the profiler and timed; None where it was not taken that way."""
+    sql = """SELECT latency_ms / 1e3 FROM evaluations WHERE run_id = ? AND candidate_id = ? AND latency_ms IS NOT NULL
+        ORDER BY seq DESC LIMIT 1"""
+    timed = fetch.tuples(db, sql, [run_id, candidate_id])
+    rows = _as_profiled(db, run_id, candidate_id)
+    profiled = next((row.value for row in rows if row.metric == "latency" and row.launch < 0), None)
+    return profiled, timed[0][0] if timed else None
+
+
 def metric_changes(db: Database, run_id: str, candidate_id: str) -> list[MetricChangeRow]:
-    """All values of a candidate's last profile beside those of the nearest profiled kernel it descends from."""
+    """All values of a candidate's last profile beside those of the nearest profiled kernel it descends from.
+
+    A disturbed profile is compared with none.
+    """
     new = metrics(db, run_id, candidate_id)
-    previous_id = profiled_ancestor(db, run_id, candidate_id) if new else None
+    is_fit = bool(new) and not _is_disturbed(db, run_id, candidate_id)
+    previous_id = profiled_ancestor(db, run_id, candidate_id) if is_fit else None
     there = _by_place(metrics(db, run_id, previous_id) if previous_id else [])
     here = _by_place(new)
     return [
@@ -150,13 +189,18 @@ def asked_depths(db: Database, run_id: str) -> int | None:
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
-    """The nearest kernel on the chain of parents that has a profile."""
+    """The nearest kernel on the chain of parents that has a profile which nothing disturbed."""
     parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))
     sql = "SELECT DISTINCT candidate_id FROM profiles WHERE run_id = ? AND failure IS NULL"
     profiled = {name for (name,) in fetch.tuples(db, sql, [run_id])}
     above = parents.get(candidate_id)
     for _ in parents:  # bounded, so that a journal written by hand with a circle in it cannot hold a page for ever
-        if above is None or above in profiled:
-            break
+        if above is None or (above in profiled and not _is_disturbed(db, run_id, above)):
+            return above
         above = parents.get(above)
-    return above if above in profiled else None
+    return None
+
+
+def _is_disturbed(db: Database, run_id: str, candidate_id: str) -> bool:
+    found = profile(db, run_id, candidate_id)
+    return found is not None and bool(found.disturbance)

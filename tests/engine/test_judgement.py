@@ -45,7 +45,7 @@ class GivenResults:
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         return self._timed
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         return ProfileResult("k", (), "memory", "Memory-bound.")
 
     def compiled_baseline(self, task: Task) -> TimingResult:

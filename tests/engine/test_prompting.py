@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,9 @@ import pytest
 from engine import prompting
 from engine.errors import PromptError
 from engine.prompting import PROMPTS
-from storage.records import KernelClass
+from engine.steps import write
+from storage.records import DISTURBED, KernelClass, ProfileResult, Switch
+from tests.engine.story import Story
 
 FILES = sorted(path.relative_to(PROMPTS) for path in PROMPTS.rglob("*.md"))
 
@@ -44,3 +47,13 @@ def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> N
     assert is_gpu == (toolchain == "cuda")
     for example in (PROMPTS / "examples" / toolchain).glob("*.py"):
         assert ("cuda_sources=" in example.read_text()) == is_gpu
+
+
+def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed() -> None:
+    history = Story().candidate("c001").history
+    history.steering = replace(history.steering, expose=Switch.ON)
+    quiet = ProfileResult("h", (), "memory", "Bound: memory.")
+    disturbed = replace(quiet, evidence={DISTURBED: "the profiled call took 24.6 ms, the timed one 15 ms"})
+    shown = [write._profile_section(history, replace(history.attempts["c001"], profiled=p)) for p in (quiet, disturbed)]
+    assert "Bound: memory." in shown[0]
+    assert shown[1] == ""

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import launches_table, roofline, speed_of_light, stall_figure
-from storage import counters
+from pages.parts import index, launches_table, roofline, speed_of_light, stall_figure
+from storage import counters, queries
 from storage.queries import MetricRow
 from storage.records import HardwareLimit, ProfileResult
+from tests import sample_profiles
 from tests.engine.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
 from tests.pages.conftest import Open, words
@@ -113,3 +114,30 @@ def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None
     small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
     assert "cache bandwidth" in speed_of_light.sentence(small, None, 4.3007e12)
     assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"
+
+
+def test_a_profile_that_was_disturbed_says_so_and_is_compared_with_nothing(home: Path, open_page: Open) -> None:
+    slow = sample_profiles.on_host(3, 60.0, "h")  # the call is timed at some three milliseconds
+    _, names = profiled.write_run(home / "runs", "r1", slow, depths=6)
+    app = open_page("candidate", run="r1", candidate=names[1])
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    said = words(app)
+    assert "This profile was disturbed" in said
+    assert "the profiled call took 60 ms" in said
+    assert ("Not shown to a model" in said) is ("Shown to" not in said)
+    assert "better" not in said
+    assert queries.profiled_ancestor(index.current(), "r1", names[1]) is None
+
+
+def test_the_time_of_a_call_and_what_follows_from_it_are_those_of_the_timing(home: Path, open_page: Open) -> None:
+    _, names = profiled.write_run(home / "runs", "r1", sample_profiles.on_host(3, 4.0, "h"))
+    open_page("candidate", run="r1", candidate=names[0])
+    db = index.current()
+    found = queries.candidate(db, "r1", names[0])
+    assert found is not None
+    assert found.latency_ms is not None
+    values = {row.metric: row.value for row in queries.metrics(db, "r1", names[0])}
+    assert values["latency"] == pytest.approx(found.latency_ms / 1e3)
+    assert values["memory throughput share"] == pytest.approx(0.19 * 4.0 / found.latency_ms)
+    assert values["page faults per call"] == 1300.0

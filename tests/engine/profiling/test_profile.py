@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from engine import tasks
 from engine.errors import ProfileUnavailable
-from engine.profiling import bound, counters, instructions
+from engine.profiling import bound, counters, instructions, observing
 from engine.profiling.bound import Bound
+from engine.profiling.observation import Observation
+from engine.profiling.report import Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
+from storage.records import ProfileResult
 from tests.engine.toolchains import kernels
 
 
@@ -25,6 +32,8 @@ def test_a_scalar_kernel_is_recognised_by_its_instructions_and_its_one_thread(cp
     assert metrics["scalar instructions"] > metrics["packed instructions"]
     assert metrics["libm calls instructions"] >= 1
     assert "expf" in result.summary
+    assert "runs on one thread" in result.summary
+    assert metrics["working threads"] == 1
     assert metrics["memory throughput"] == pytest.approx(2 * 64 * 16384 * 4 / metrics["latency"])
     assert len(result.summary.split("\n")) <= 25
     assert json.loads(result.raw)["roof"]["peak_gflop_s"] > 0
@@ -104,3 +113,78 @@ def test_instructions_are_counted_in_the_candidates_own_functions_only() -> None
     assert (found.spills, found.libm_calls, found.libm_names) == (1, 1, ("expf",))
     assert found.ymm == 0
     assert found.packed_share == 0.5
+
+
+OPENMP = kernels.SWISH.replace(
+    "  for (int i = 0", "#pragma omp parallel for\n  for (int i = 0"
+)  # a team of threads that share the loop
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: a team of one")
+def test_an_openmp_kernel_is_known_to_use_its_threads_on_a_busy_machine(cpu: CpuToolchain) -> None:
+    task = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 16384})
+    assert cpu.compile(task, OPENMP).is_ok
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in os.sched_getaffinity(0)]
+    try:
+        result = cpu.profile(task, OPENMP)
+    finally:
+        for child in busy:
+            child.kill()
+            child.wait()
+    metrics = {metric.name: metric.value for metric in result.metrics}
+    assert metrics["working threads"] == len(os.sched_getaffinity(0))
+    assert "one thread" not in result.summary
+
+
+def test_threads_are_counted_by_who_worked_and_not_by_how_much() -> None:
+    assert observing.ran_threads([900, 850, 0, 3], 1753) == 2
+    assert observing.ran_threads([500, 480], 980) == 2, "half of each went to other programs"
+    assert observing.ran_threads([1000], 1000) == 1
+    assert observing.ran_threads([1000], 1900) is None, "a thread has ended that did as much"
+
+
+SEEN = Observation(
+    calls=40, latency_ms=24.6, wall_ms=25.0, processor_ms=26.0, waited_share=0.9, ran=2, system_share=0.0,
+    minor_faults=0, major_faults=0, voluntary_switches=0, involuntary_switches=0, threads=2, min_bytes=300_000_000,
+    min_flop=0,
+)  # fmt: skip
+ROOF = Roof("d", 2, {"1000": 40.0}, 100.0)
+
+
+def test_a_call_has_one_time_and_one_share_of_the_limit_that_of_the_timing() -> None:
+    result = Report(SEEN, None, ROOF, timed_ms=20.0).result("source", 1.0)
+    metrics = {metric.name: metric.value for metric in result.metrics}
+    assert metrics["latency"] == 0.02
+    assert metrics["memory throughput share"] == pytest.approx(300e6 / 0.02 / 40e9)
+    assert "Latency 20 ms" in result.summary
+    assert result.evidence == {"profiled call": "24.6 ms; timed without the profiler: 20 ms"}
+    assert not result.disturbance
+
+
+def test_a_profile_much_slower_than_the_timing_was_disturbed() -> None:
+    apart = Report(SEEN, None, ROOF, timed_ms=15.0).result("source", 1.0)
+    assert apart.disturbance == "the profiled call took 24.6 ms, the timed one 15 ms"
+    alone = Report(SEEN, None, ROOF).result("source", 1.0)
+    assert alone.disturbance == "threads waited for a processor during 90% of the calls' time"
+
+
+class Unquiet(CpuToolchain):
+    """Its first profiles are disturbed."""
+
+    def __init__(self, scratch: Path, disturbed: int) -> None:
+        super().__init__(scratch)
+        self.disturbed, self.taken = disturbed, 0
+
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
+        self.taken += 1
+        evidence = {"disturbed": "by something"} if self.taken <= self.disturbed else {}
+        return ProfileResult("h", (), "memory", "s", evidence=evidence)
+
+
+@pytest.mark.parametrize(("disturbed", "taken", "is_told"), [(0, 1, False), (1, 2, False), (9, 2, True)])
+def test_a_disturbed_profile_is_taken_once_more(
+    tmp_path: Path, small_swish: Task, disturbed: int, taken: int, is_told: bool
+) -> None:
+    toolchain = Unquiet(tmp_path, disturbed)
+    assert bool(toolchain.profile(small_swish, "s").disturbance) is is_told
+    assert toolchain.taken == taken

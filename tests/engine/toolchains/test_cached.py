@@ -40,9 +40,10 @@ class Counting:
         self.asked.append("time")
         return TimingResult((1.0, 2.0), (3.0, 4.0))
 
-    def profile(self, task: Task, source: str) -> ProfileResult:
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         self.asked.append("profile")
-        return ProfileResult("h", (), "memory", "s")
+        evidence = {"disturbed": "by something"} if source == "disturbed" else {}
+        return ProfileResult("h", (), "memory", "s", evidence=evidence)
 
     def close(self) -> None:
         self.asked.append("close")
@@ -81,3 +82,11 @@ def test_a_timeout_is_asked_again(tmp_path: Path) -> None:
     cached.check(TASK, "k")
     assert cached.check(TASK, "k").evidence == {}
     assert inner.asked == ["check", "check"]
+
+
+def test_a_disturbed_profile_is_asked_again(tmp_path: Path) -> None:
+    inner = Counting()
+    cached = CachedToolchain(inner, tmp_path)
+    for _ in range(2):
+        cached.profile(TASK, "disturbed")
+    assert inner.asked == ["profile"] * 2
