@@ -102,7 +102,9 @@ def resume_run(options: Namespace) -> int:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
     if options.background:
         if liveness.is_held(folder):
-            raise liveness.AlreadyRunningError(f"an engine is already working on run {folder.run_id}")
+            raise liveness.AlreadyRunningError(
+                f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
+            )
         supervisor.refuse_damaged(folder)
         if os.fork() > 0:
             return OK
@@ -292,14 +294,14 @@ def _toolchain(name: str, scratch: Path | None = None) -> CpuToolchain | CudaToo
         from engine.toolchains.cuda import CudaToolchain
 
         return CudaToolchain(scratch)
-    raise ToolchainError(f"there is no toolchain {name!r}; there are: cpu, cuda")
+    raise ToolchainError(f"unknown toolchain {name!r}: use cpu or cuda")
 
 
 def _strategy(settings: RunSettings) -> Strategy:
     from engine.strategies.cutegen import CuteGen
 
     if settings.strategy != "cutegen":
-        raise EngineError(f"unknown strategy {settings.strategy!r}; there is: cutegen")
+        raise EngineError(f"unknown strategy {settings.strategy!r}: use cutegen")
     return CuteGen()
 
 
@@ -326,7 +328,7 @@ def _on_interrupt_ask_to_stop(folder: RunFolder) -> None:
     def ask(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         commands.send(folder.commands_file, CommandKind.STOP)
-        print("\nstopping after this step; press Ctrl-C again to leave at once", file=sys.stderr)
+        print("\nStopping after this step. Press Ctrl-C again to stop now; the run can be resumed.", file=sys.stderr)
 
     signal.signal(signal.SIGINT, ask)
 

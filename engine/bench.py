@@ -28,7 +28,7 @@ NAP_S = 0.1
 
 def no_other_model(choice: ModelChoice) -> LanguageModel:
     """Raises ModelError: only the run's own model can be asked here."""
-    raise ModelError(f"{choice.model} cannot be asked here")
+    raise ModelError(f"{choice.model} cannot be used in this run")
 
 
 @dataclass(slots=True)

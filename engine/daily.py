@@ -105,7 +105,7 @@ def read_limits(path: Path) -> dict[str, float]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"cannot read the limits of a day from {path}: {error}") from error
+        raise ModelError(f"cannot read the daily limits in {path}: {error}") from error
     is_right = isinstance(table, dict) and all(
         name in ("calls", "tokens", "cost") and type(value) in (int, float) and value >= 0
         for name, value in table.items()
@@ -136,7 +136,7 @@ def _refusal(spent: Spent, expected: Spent, limits: dict[str, float]) -> str | N
     for name, allowed in limits.items():
         used, more = getattr(spent, name), getattr(expected, name)
         if used >= allowed or used + more > allowed:
-            return f"the day's budget is used up: {used:g} of {allowed:g} {_WORDS[name]} by all runs (see {FILE})"
+            return f"daily limit reached: {used:g} of {allowed:g} {_WORDS[name]} used by all runs (set in {FILE})"
     return None
 
 

@@ -27,11 +27,11 @@ from storage.folder import home
 ALLOW_NAMESPACES = (
     "a kernel 5.13 or later (6.12 for every wall) with user namespaces allowed: on Ubuntu `sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
-    "seccomp=unconfined; TILEWRIGHT_ISOLATION=full refuses to judge without them"
+    "seccomp=unconfined; with TILEWRIGHT_ISOLATION=full nothing is judged without them"
 )
 LEAST_FREE_GB = 5.0
 DASHBOARD = ("streamlit", "duckdb", "plotly", "watchdog", "openai")
-BUILDING, DEVICE, WALLS, RUNS = "Building and judging", "GPU", "Wall around a candidate", "Runs and models"
+BUILDING, DEVICE, WALLS, RUNS = "CPU toolchain", "GPU", "Sandbox", "Runs and models"
 
 
 def findings() -> dict[str, list[Checked]]:
@@ -60,12 +60,25 @@ def is_ready(found: Mapping[str, Sequence[Checked]]) -> bool:
     return all(one.is_ok for section in found.values() for one in section if one.is_required)
 
 
+def summary(found: Mapping[str, Sequence[Checked]]) -> str:
+    """The report in one line: the CPU toolchain, the GPU, the model, and how much that is optional is missing."""
+    lines = [one for section in found.values() for one in section]
+    broken = [one.name for one in lines if one.is_required and not one.is_ok]
+    cpu = f"not ready (missing: {', '.join(broken)})" if broken else "ready"
+    gpus = [one for one in found[DEVICE] if one.name.startswith("GPU") and "counters" not in one.name]
+    devices = "; ".join(one.detail.split(",")[0].removesuffix("; optional") for one in gpus if one.is_ok)
+    absent = sum(not one.is_ok and not one.is_required for one in lines)
+    rest = f" Optional parts missing: {absent}; the last column says how to get them." if absent else ""
+    return f"CPU toolchain {cpu}. GPU: {devices or gpus[0].detail.removesuffix('; optional')}.{rest}"
+
+
 def print_findings(console: Console) -> bool:
-    """Print the report, a table per section; True when a run with recorded replies can work here."""
+    """Print the report, a table per section and a summary; True when a run with recorded replies can work here."""
     found = findings()
     for section, lines in found.items():
         _print(console, section, lines)
         console.print()
+    console.print(escape(summary(found)), highlight=False)
     return is_ready(found)
 
 
@@ -81,7 +94,7 @@ def _print(console: Console, subject: str, found: Sequence[Checked]) -> None:
     for heading in ("", subject, "found", "what to do"):
         table.add_column(heading, overflow="fold")
     for one in found:
-        mark = "[green]ok[/]" if one.is_ok else "[yellow]--[/]"
+        mark = "[green]ok[/]" if one.is_ok else "[red]missing[/]" if one.is_required else "[yellow]-[/]"
         table.add_row(mark, *map(escape, (one.name, one.detail, one.remedy)))
     console.print(table, highlight=False)
 
@@ -109,7 +122,7 @@ def _endpoint() -> Checked:
         where = without_secrets(os.environ.get("OPENAI_BASE_URL", "")) or "OpenAI"
         return Checked("model endpoint", True, f"{environment.configured_model()} at {where}", "")
     remedy = "set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider or a local server"
-    return Checked("model endpoint", False, "none; recorded replies are used; optional", remedy)
+    return Checked("model endpoint", False, "not set; runs use recorded replies; optional", remedy)
 
 
 def without_secrets(address: str) -> str:
@@ -118,7 +131,7 @@ def without_secrets(address: str) -> str:
         parts = urlsplit(address)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an address that cannot be read"
+        return "an invalid address"
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path}" if parts.hostname else ""
 
 

@@ -44,7 +44,7 @@ def checks() -> list[Checked]:
 def gpus(here: Sequence[Device], seen: Sequence[Device], why: str = "") -> list[Checked]:
     """One line per GPU with its driver. `seen` are those that a process started here uses; `why` there are none."""
     if not here:
-        return [Checked("GPU", False, "none answers nvidia-smi; optional", INSTALL_DRIVER)]
+        return [Checked("GPU", False, "none found (nvidia-smi returned no device); optional", INSTALL_DRIVER)]
     names, known = {one.uuid for one in seen}, {one.uuid for one in here}
     parts = [one for one in seen if one.uuid not in known]
     hidden = why or f"CUDA_VISIBLE_DEVICES hides it{', or it is divided into the parts below' if parts else ''}"
@@ -92,7 +92,7 @@ def _counters(seen: Sequence[Device], ncu: str | None) -> Checked:
     """Really profile one launch: what a setting promises is not what a container allows."""
     if not seen or ncu is None:
         missing = "GPU" if not seen else "profiler"
-        return Checked("GPU counters", False, f"not tried: no {missing} here; optional", "")
+        return Checked("GPU counters", False, f"not tried: no {missing}; optional", "")
     program = [sys.executable, "-c", PROBE]
     words = [ncu, "--clock-control", "none", "--launch-count", "1", "--metrics", "dram__bytes_read.sum", *program]
     with lease.held_if_free(*lease.of_host(seen[0].lease)) as is_free:

@@ -30,9 +30,12 @@ def exhausted(history: History) -> str | None:
     """The first limit that is used up, as a sentence, or None."""
     for name, used, allowed in spent(history):
         if used >= allowed:
-            return f"budget used up: {used:g} of {allowed:g} {name}"
+            return f"limit reached: {used:g} of {allowed:g} {name}"
     if history.budget.cost_usd is not None and history.usage.cost_usd is None:
-        return "the cost of a call is unknown, so the money budget cannot be kept: set a price or lift the budget"
+        return (
+            "the cost of a call is unknown, so the cost limit cannot be enforced: add its price to prices.toml, "
+            "or remove the limit"
+        )
     return None
 
 
@@ -47,15 +50,15 @@ def forbids(history: History, terms: Terms, expected_tokens: int, step_s: float)
     cost = terms.cost(expected_tokens, 0)
     if budget.cost_usd is not None and cost is None:
         return (
-            f"the price of {terms.model} is unknown, so the money budget cannot be kept: "
-            "add it to prices.toml or lift the budget"
+            f"the price of {terms.model} is unknown, so the cost limit cannot be enforced: "
+            "add it to prices.toml, or remove the limit"
         )
     if budget.tokens is not None and usage.tokens + usage.assumed_tokens + expected_tokens > budget.tokens:
-        return f"budget used up: the next prompt alone would exceed the {budget.tokens:g} tokens of the run"
+        return f"limit reached: the next prompt would exceed the {budget.tokens:g} tokens of the run"
     if budget.cost_usd is not None and (usage.cost_usd or 0.0) + (cost or 0.0) > budget.cost_usd:
-        return f"budget used up: the next prompt alone would exceed the {budget.cost_usd:g} US dollars of the run"
+        return f"limit reached: the next prompt would exceed the {budget.cost_usd:g} US dollars of the run"
     if budget.wall_s is not None and usage.engine_s + step_s >= budget.wall_s:
-        return f"budget used up: {usage.engine_s + step_s:.0f} of {budget.wall_s:g} seconds of work"
+        return f"limit reached: {usage.engine_s + step_s:.0f} of {budget.wall_s:g} seconds of work"
     return None
 
 
@@ -84,10 +87,10 @@ def _good_enough(history: History) -> str | None:
     if best is None:
         return None
     if budget.target_speedup is not None and best.speedup_interval[0] >= budget.target_speedup:
-        return f"target reached: {best.speedup:.3g}x, wanted {budget.target_speedup:g}x"
+        return f"target reached: {best.speedup:.3g}x (target {budget.target_speedup:g}x)"
     is_reached = history.limit is not None and history.limit.device.endswith(REACHED)
     if history.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * history.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {history.limit.limit_ms:.3g} ms)"
     if budget.stagnation_depths and history.fruitless >= budget.stagnation_depths:
-        return f"no improvement over {history.fruitless} depths"
+        return f"no improvement in the last {history.fruitless} depths"
     return None

@@ -43,7 +43,7 @@ def recording_of(folder: RunFolder) -> str:
             lines[entry.event.step, entry.event.call] = _line(entry.event, history, blobs)
         history.apply(entry.event)
     if not lines:
-        raise EngineError(f"run {folder.run_id} has had no reply yet, so there is nothing to record")
+        raise EngineError(f"run {folder.run_id} has no model reply yet, so there is nothing to record")
     return without_secrets(write_recording(_header(settings, history), list(lines.values())))
 
 

@@ -35,16 +35,18 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
     """
     (one, mine), (other, theirs) = _chosen(*first), _chosen(*second)
     if mine == theirs:
-        raise EngineError("a kernel cannot be measured against itself: choose two")
+        raise EngineError("both kernels are the same: choose two different ones")
     for what, a, b in (
         ("task", one.task_source, other.task_source),
         ("precision policy", one.policy, other.policy),
         ("toolchain", one.toolchain, other.toolchain),
     ):
         if a != b:
-            raise EngineError(f"these kernels do not have the same {what}, so one baseline cannot serve both")
+            raise EngineError(
+                f"these kernels have a different {what}, so they share no baseline: choose two of the same {what}"
+            )
     if rounds < 1:
-        raise EngineError("at least one round is needed")
+        raise EngineError("rounds must be at least 1")
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     return RemeasureRequest(name, one.task_name, one.toolchain, mine, theirs, rounds, _user(), time.time())
 
@@ -58,7 +60,7 @@ def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:
         raise EngineError(f"run {run_id} has no kernel {kernel}")
     number = named[found.candidate_id]
     if found.verdict is not Verdict.PASSED or found.timed is None:
-        raise EngineError(f"kernel {number} of run {run_id} is not correct and timed")
+        raise EngineError(f"kernel {number} of run {run_id} has no correct timing: choose a correct, timed kernel")
     return history.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)
 
 
@@ -80,7 +82,7 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
         task = Task(*known, policy=settings.policy)
         return task, (_source(folders[0], request.first), _source(folders[1], request.second))
     except FileNotFoundError as error:
-        raise EngineError(f"what was to be measured is gone: {error}") from error
+        raise EngineError(f"a kernel to measure is no longer there: {error}") from error
 
 
 def _source(folder: RunFolder, kernel: KernelName) -> str:

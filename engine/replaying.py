@@ -71,12 +71,12 @@ def settings_of(original: RunFolder, speed: float | None, within_s: float = 120.
     """
     settings, entries = original.read_settings(), list(journal.read(original.journal_file))
     if settings.replay_of is not None:
-        raise EngineError(f"{original.run_id} is a replay itself; replay {settings.replay_of}")
+        raise EngineError(f"{original.run_id} is itself a replay: replay {settings.replay_of} instead")
     if not beats(entries):
-        raise EngineError(f"nothing has happened in run {original.run_id} yet, so there is nothing to replay")
+        raise EngineError(f"run {original.run_id} has no events yet, so there is nothing to replay")
     speed = max(length_s(entries) / within_s, 0.01) if speed is None else speed
     if not 0 < speed < float("inf"):
-        raise EngineError(f"a replay's speed is a number above zero, not {speed:g}")
+        raise EngineError(f"replay speed must be above 0, not {speed:g}")
     return replace(
         settings,
         run_id=f"{original.run_id[:100]}-replay-{secrets.token_hex(2)}",

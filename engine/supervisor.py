@@ -73,7 +73,7 @@ def resume(folder: RunFolder) -> None:
     """
     read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
-        raise EngineError(f"an engine is already working on run {folder.run_id}")
+        raise EngineError(f"run {folder.run_id} is already running: stop it first, or steer it while it runs")
     refuse_damaged(folder)
     _launch(folder, "resume", folder.run_id)
 
@@ -137,7 +137,7 @@ def start_replay(run_id: str, speed: float | None, within_s: float = 120.0) -> R
     read_only.guard(EngineError, "replay runs")
     original = find_run(run_id)
     if liveness.is_held(original):
-        raise EngineError(f"an engine is still working on run {run_id}: there is no end to tell yet")
+        raise EngineError(f"run {run_id} is still running: replay it when it has ended")
     folder = replaying.prepare(replaying.settings_of(original, speed, within_s), original)
     resume(folder)
     return folder
@@ -153,9 +153,9 @@ def delete_replay(run_id: str) -> None:
     read_only.guard(EngineError, "delete replays")
     folder = find_run(run_id)
     if folder.read_settings().replay_of is None:
-        raise EngineError(f"{run_id} is no replay: only replays can be deleted")
+        raise EngineError(f"{run_id} is not a replay: only replays can be deleted")
     if liveness.is_held(folder) and not stop(folder):
-        raise EngineError(f"the replay {run_id} could not be ended")
+        raise EngineError(f"replay {run_id} could not be stopped, so it was not deleted")
     shutil.rmtree(folder.path)
 
 

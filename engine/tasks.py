@@ -100,7 +100,7 @@ def read(path: Path) -> TaskFile:
     missing = [name for name in REQUIRED if name not in _defined(module)]
     if missing:
         raise TaskError(
-            f"{path} is no KernelBench-style task: it does not define {', '.join(missing)}. "
+            f"{path} is not a KernelBench-style task: it does not define {', '.join(missing)}. "
             f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
         )
     about = _about(path.with_suffix(".toml"))
@@ -124,7 +124,7 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
     unknown = sorted(set(values) - set(spots))
     if unknown:
         known = ", ".join(f"{k}={v}" for k, v in _constants(module).items()) or "none"
-        raise TaskError(f"{path} has no module-level number {', '.join(unknown)}. It has: {known}.")
+        raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
     for name, node in sorted(spots.items(), key=lambda item: -item[1].lineno):
         if name in values and _number(node) != values[name]:
             _replace(lines, node, repr(values[name]), name, path)
@@ -133,7 +133,7 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
 
 def _replace(lines: list[str], node: ast.expr, new: str, name: str, path: Path | str) -> None:
     if node.end_lineno != node.lineno or node.end_col_offset is None:
-        raise TaskError(f"{path}: {name} is assigned over several lines and cannot be overridden")
+        raise TaskError(f"{path}: {name} is assigned over several lines and cannot be set: write it on one line")
     raw = lines[node.lineno - 1].encode()
     lines[node.lineno - 1] = (raw[: node.col_offset] + new.encode() + raw[node.end_col_offset :]).decode()
 
@@ -181,7 +181,9 @@ def _number(node: ast.expr) -> Size | None:
 def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
     known = {one.name for one in fields(Policy)}
     if unknown := sorted(set(plain) - known):
-        raise TaskError(f"{path}: [policy] has no {', '.join(unknown)}. It knows: {', '.join(sorted(known))}.")
+        raise TaskError(
+            f"{path}: unknown entry in [policy]: {', '.join(unknown)}. Available: {', '.join(sorted(known))}."
+        )
     try:
         policy: Policy = codec.from_plain(Policy, plain)
     except DecodeError as error:

@@ -59,7 +59,7 @@ class Blobs:
             DamagedBlobError: the content does not fit the name.
         """
         if not HASH.fullmatch(name):
-            raise BlobError(f"{name[:80]!r} is no blob name")
+            raise BlobError(f"{name[:80]!r} is not a valid blob name")
         short = f"blobs/{name[:12]}… in run folder {self.folder.parent.name}"
         try:
             found = (self.folder / name).read_bytes()

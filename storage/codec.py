@@ -84,7 +84,7 @@ def _member(kind: type[enum.Enum]) -> Reader:
         try:
             return kind(value)
         except ValueError as error:
-            raise DecodeError(f"{value!r} is no {kind.__name__}") from error
+            raise DecodeError(f"{value!r} is not a {kind.__name__}") from error
 
     return read
 

@@ -172,7 +172,7 @@ def open_database(path: Path) -> Database:
         path.parent.mkdir(parents=True, exist_ok=True)
         return _open_or_rebuild(path)
     except (OSError, duckdb.Error) as error:
-        raise DatabaseError(f"no index can be kept at {path}: {error}") from error
+        raise DatabaseError(f"cannot write the index {path}: {error}") from error
 
 
 def _open_or_rebuild(path: Path) -> Database:

@@ -117,7 +117,7 @@ def find_run(run_id: str) -> RunFolder:
     """
     folder = RunFolder(runs_folder() / run_id)
     if not RUN_ID.fullmatch(run_id) or not folder.settings_file.exists():
-        raise FileNotFoundError(f"there is no run {run_id!r} under {runs_folder()}")
+        raise FileNotFoundError(f"no run {run_id!r} in {runs_folder()}: `python -m engine list` shows all runs")
     return folder
 
 

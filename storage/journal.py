@@ -164,7 +164,7 @@ class Journal:
         entry = Entry(self._seq + 1, self._clock(), event)
         line = (encode(entry) + "\n").encode("utf-8", "surrogatepass")
         if os.write(self._file, line) != len(line):
-            raise OSError(f"{self.path}: the disk took only part of a line")
+            raise OSError(f"{self.path}: only a part of a line was written: is the disk full?")
         if isinstance(event, _DURABLE):
             os.fsync(self._file)
         os.pwrite(self._end, b"%16d\n" % entry.seq, 0)

@@ -30,7 +30,9 @@ def hold(folder: RunFolder) -> int:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     except OSError as error:
         os.close(file)
-        raise AlreadyRunningError(f"an engine is already working on run {folder.run_id}") from error
+        raise AlreadyRunningError(
+            f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
+        ) from error
     return file
 
 

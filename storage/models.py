@@ -134,7 +134,7 @@ def read_options(lines: str) -> Options:
 
 def _role(text: str) -> ModelRole:
     if text not in set(ModelRole):
-        raise ValueError(f"no role {text!r}; there are {', '.join(ModelRole)}")
+        raise ValueError(f"unknown role {text!r}: use one of {', '.join(ModelRole)}")
     return ModelRole(text)
 
 
@@ -175,8 +175,8 @@ def check_address(text: str) -> None:
         parts = urlsplit(text)
         secret = parts.username or parts.password or parts.query or parts.fragment
     except ValueError:
-        raise ValueError("the address of the endpoint cannot be read") from None
+        raise ValueError("the endpoint's address is invalid") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("base_url takes an address such as http://localhost:8000/v1")
     if secret:
-        raise ValueError("base_url must hold no password and no query: keys belong in an environment variable")
+        raise ValueError("base_url must contain no password and no query: put the key into an environment variable")

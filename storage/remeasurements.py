@@ -159,7 +159,7 @@ def read(remeasure_id: str) -> Remeasurement:
         codec.DecodeError: its files are damaged.
     """
     if not RUN_ID.fullmatch(remeasure_id):
-        raise FileNotFoundError(f"{remeasure_id!r} names no re-measurement")
+        raise FileNotFoundError(f"no re-measurement {remeasure_id!r}")
     folder = folder_of(remeasure_id)
     is_alive = liveness.is_held(folder)  # asked first: an end that comes meanwhile is then read, not missed
     request = codec.from_plain(RemeasureRequest, _plain(folder.path / "request.json"))

@@ -220,7 +220,7 @@ class Script:
     def fail_call(self, role: Role, name: str | None, call: int, prompt: str) -> None:
         head = (self.step, call, 0, role, self.depth, name, self.settings.model, prompt)
         self.emit(ev.CallSent(*head, 5000, 0.005, None))
-        said, free = "the endpoint limits the rate, HTTP 429: slow down", (0, 0, 0, 0, 0.0)
+        said, free = "too many requests, HTTP 429: slow down", (0, 0, 0, 0, 0.0)
         self.emit(ev.CallFailed(*head, CallFailure.RATE_LIMITED, said, False, False, None, *free, 0.2, 2.0))
 
     def steer(self, kind: CommandKind, argument: str = "", is_read: bool = True) -> None:

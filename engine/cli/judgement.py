@@ -21,7 +21,7 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if answer["message"]:
         console.print(escape(printable(answer["message"].strip())), highlight=False)
     if answer["max_error"] is not None:
-        console.print(f"error {answer['max_error']:.3g} of {answer['tolerance']:.3g} allowed", highlight=False)
+        console.print(f"largest error {answer['max_error']:.3g}, tolerance {answer['tolerance']:.3g}", highlight=False)
     proofs = standing(codec.from_plain(StagedProof, proof | {"stages": [proof["stage"]]}) for proof in answer["proofs"])
     if proofs:
         console.print(checks_table(proofs), highlight=False)
@@ -52,6 +52,7 @@ def _speed(answer: Mapping[str, Any]) -> str:
         return ""
     low, high = answer["speedup_interval"]
     return (
-        f", {answer['speedup']:.3g}x {answer['baseline']} ({low:.3g} to {high:.3g}), {answer['latency_ms']:.4g} ms "
-        f"against {answer['baseline_latency_ms']:.4g} ms"
+        f", {answer['speedup']:.3g}x over {answer['baseline']} ({low:.3g} to {high:.3g}), "
+        f"{answer['latency_ms']:.4g} ms "
+        f"(baseline {answer['baseline_latency_ms']:.4g} ms)"
     )

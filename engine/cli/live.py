@@ -61,8 +61,8 @@ class LiveView:
 
 def _now(history: History, seconds: float) -> Text:
     step, best = history.in_flight, history.best
-    doing = f"{step.kind} {step.candidate_id or ''} at depth {step.depth}" if step else str(history.state)
-    gain = f", best {best.timed.speedup:.3g}x ({best.candidate_id})" if best and best.timed else ""
+    doing = f"{step.kind} {named(step.candidate_id)} at depth {step.depth}" if step else str(history.state)
+    gain = f", best {best.timed.speedup:.3g}x ({named(best.candidate_id)})" if best and best.timed else ""
     return Text(f"{history.settings.task_name}: {doing}{gain}, {history.usage.model_calls} calls, {seconds:.0f} s")
 
 
@@ -85,9 +85,9 @@ def _row(attempt: Attempt) -> tuple[str, ...]:
     gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""
     return (
-        made.candidate_id,
+        number(made.candidate_id),
         str(made.depth),
-        made.parent_id or "",
+        number(made.parent_id) if made.parent_id else "",
         f"[{style}]{verdict}[/]",
         gain,
         latency,
@@ -95,23 +95,32 @@ def _row(attempt: Attempt) -> tuple[str, ...]:
     )
 
 
+def number(candidate_id: str) -> str:
+    """A kernel's number within its run, from its id."""
+    return candidate_id.removeprefix("c").lstrip("0")
+
+
+def named(candidate_id: str | None) -> str:
+    """A kernel as people call it; empty without one."""
+    return f"kernel {number(candidate_id)}" if candidate_id else ""
+
+
 def sentence(event: ev.Event) -> str:
     """One event as a line of text; empty for those not worth one."""
     match event:
         case ev.CandidateCreated(candidate_id=name, origin=origin, depth=depth, summary=what):
-            return f"{name}: {origin} at depth {depth}: {what}"
+            return f"{named(name)}: {origin} at depth {depth}: {what}"
         case ev.Compiled(candidate_id=name, result=built):
-            return f"{name}: {'compiles' if built.is_ok else built.verdict} ({built.seconds:.1f} s)"
+            return f"{named(name)}: {'compiled' if built.is_ok else built.verdict} ({built.seconds:.1f} s)"
         case ev.Checked(candidate_id=name, result=checked):
-            return (
-                f"{name}: {checked.verdict} ({checked.message.splitlines()[0][:120] if checked.message else 'check'})"
-            )
+            about = checked.message.splitlines()[0][:120] if checked.message else "check"
+            return f"{named(name)}: {checked.verdict} ({about})"
         case ev.Timed(candidate_id=name, result=timed):
-            return f"{name}: {timed.speedup:.3g}x eager, {timed.latency_ms:.4g} ms (noise {timed.noise:.1%})"
+            return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"
         case ev.PatchTried(is_applied=False, reason=reason):
             return f"patch not applied: {reason.splitlines()[0]}"
         case ev.DepthFinished(depth=depth, outcome=outcome, reason=reason, is_best=best):
-            word = "accepted" if outcome is DepthOutcome.ACCEPTED else f"given up: {reason}"
+            word = "accepted" if outcome is DepthOutcome.ACCEPTED else f"abandoned: {reason}"
             return f"depth {depth} {word}{', new best' if best else ''}"
         case ev.StateChanged(state=state, reason=reason):
             return f"{state}: {reason}"

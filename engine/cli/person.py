@@ -28,7 +28,7 @@ def answer_call(options: Namespace) -> int:
     folder = find_run(options.run_id)
     question = report.load(folder).attendance.question
     if question is None:
-        raise EngineError(f"run {folder.run_id} does not wait for an answer")
+        raise EngineError(f"run {folder.run_id} is not waiting for a reply")
     blobs = Blobs(folder.blobs)
     if options.file is None:
         print(prompts.as_text(blobs.get(question.prompt_blob)))
@@ -37,7 +37,7 @@ def answer_call(options: Namespace) -> int:
     answer = Answer(question.step, question.call, blobs.put(text))
     sent = commands.send(folder.commands_file, CommandKind.ANSWER, str(answer))
     if not liveness.is_held(folder):
-        print("No engine works on this run; the answer is read when it is resumed.")
+        print("Reply saved. The run is not running; it uses the reply when it is resumed.")
         return OK
     return _told(folder, sent.command_id)
 
@@ -45,11 +45,12 @@ def answer_call(options: Namespace) -> int:
 def submit_kernel(options: Namespace) -> int:
     """Hand in a kernel as the run's next attempt."""
     folder = find_run(options.run_id)
-    parent = options.parent or report.load(folder).best_id
+    history = report.load(folder)
+    parent = report.kernel_of(folder, history, options.parent).candidate_id if options.parent else history.best_id
     blob = Blobs(folder.blobs).put(_raw(options.file))
     sent = commands.send(folder.commands_file, CommandKind.SUBMIT, str(Submission(parent, blob, options.note)))
     if not liveness.is_held(folder):
-        print("No engine works on this run; the kernel is taken when it is resumed.")
+        print("Kernel saved. The run is not running; it uses the kernel when it is resumed.")
         return OK
     return _told(folder, sent.command_id)
 
@@ -73,13 +74,13 @@ def _told(folder: RunFolder, command_id: str) -> int:
         entries, offset = journal.read_from(folder.journal_file, offset)
         for event in (entry.event for entry in entries):
             if isinstance(event, ev.CommandEffective) and event.command_id == command_id:
-                print(f"Taken: {event.note}.")
+                print(f"Accepted: {event.note}.")
                 return OK
             if isinstance(event, ev.CommandRefused) and event.command_id == command_id:
                 print(event.reason, file=sys.stderr)
                 return FAILED
         time.sleep(POLL_S)
-    print("Sent; the engine has not read it yet.")
+    print("Sent. The engine has not confirmed it yet.")
     return OK
 
 

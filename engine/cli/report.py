@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli.judgement import printable
-from engine.cli.live import attempts_table
+from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
 from engine.history import Attempt, History
 from storage import codec, damage, journal, liveness, relative
@@ -119,6 +119,18 @@ def details(folder: RunFolder) -> dict[str, Any]:
     return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(history.depths)}
 
 
+def kernel_of(folder: RunFolder, history: History, text: str) -> Attempt:
+    """A kernel by its number or its id.
+
+    Raises:
+        EngineError: the run has no such kernel.
+    """
+    name = f"c{int(text):03d}" if text.isdecimal() else text
+    if name not in history.attempts:
+        raise EngineError(f"run {folder.run_id} has no kernel {text}; it has {len(history.attempts)}: see `show`")
+    return history.attempts[name]
+
+
 def proofs_of(attempt: Attempt) -> list[StagedProof]:
     """Every check made of a kernel, one per check, by group, the worst first."""
     stages = {"compile": attempt.compiled, "check": attempt.checked, "time": attempt.timed}
@@ -167,11 +179,11 @@ def print_run(console: Console, folder: RunFolder) -> None:
     console.print(attempts_table(list(history.attempts.values())))
     for attempt in history.attempts.values():
         for told in (*attempt.created.flags, *_checks(attempt, Standing.FLAGGED)):
-            console.print(f"{attempt.candidate_id}: flagged: {printable(told)}", highlight=False, markup=False)
+            console.print(f"{named(attempt.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
     if history.best and history.best.timed:
         low, high = history.best.timed.speedup_interval
         console.print(
-            f"best: {history.best.candidate_id}, {history.best.timed.speedup:.3g}x eager "
+            f"best: {named(history.best.candidate_id)}, {history.best.timed.speedup:.3g}x over eager "
             f"({low:.3g} to {high:.3g}), {history.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
@@ -184,9 +196,9 @@ def _second_line(history: History, second: BaselineMeasured) -> str:
     if timed is None:
         return f"{printable(second.name)}: not measured: {' '.join(printable(second.failure).split())}"
     low, high = timed.speedup_interval
-    over = f"; best: {found.speedup:.3g}x over it ({found.low:.3g} to {found.high:.3g})" if found else ""
+    over = f"; best kernel: {found.speedup:.3g}x over it ({found.low:.3g} to {found.high:.3g})" if found else ""
     return (
-        f"{printable(second.name)}: {timed.speedup:.3g}x eager ({low:.3g} to {high:.3g}), "
+        f"{printable(second.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
         f"{timed.latency_ms:.4g} ms{over}"
     )
 
@@ -198,10 +210,9 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
         EngineError: no such kernel, or none that is correct yet.
     """
     history = load(folder)
-    attempt = history.attempts.get(candidate_id) if candidate_id else history.best
+    attempt = kernel_of(folder, history, candidate_id) if candidate_id else history.best
     if attempt is None:
-        what = f"no kernel {candidate_id}" if candidate_id else "no correct kernel yet"
-        raise EngineError(f"run {folder.run_id} has {what}")
+        raise EngineError(f"run {folder.run_id} has no correct kernel yet")
     return Blobs(folder.blobs).get(attempt.created.source_blob)
 
 

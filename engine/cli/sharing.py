@@ -26,16 +26,16 @@ def prepare_replay(options: Namespace) -> RunFolder | None:
     """The folder of a replay to be played here; None when it was started detached, or deleted."""
     if options.delete:
         supervisor.delete_replay(options.run_id)
-        print(f"deleted {options.run_id}")
+        print(f"Deleted replay {options.run_id}.")
         return None
     if options.background:
         print(supervisor.start_replay(options.run_id, options.speed, options.seconds).run_id)
         return None
     original = find_run(options.run_id)
     if liveness.is_held(original):
-        raise EngineError(f"an engine is still working on run {options.run_id}: there is no end to tell yet")
+        raise EngineError(f"run {options.run_id} is still running: replay it when it has ended")
     folder = replaying.prepare(replaying.settings_of(original, options.speed, options.seconds), original)
-    print(f"{folder.run_id}: {options.run_id} told {folder.read_settings().replay_speed:g} times as fast", flush=True)
+    print(f"{folder.run_id}: replay of {options.run_id} at {folder.read_settings().replay_speed:g}x speed", flush=True)
     return folder
 
 
@@ -61,7 +61,7 @@ def prepare_remeasurement(options: Namespace) -> tuple[RunFolder, RemeasureReque
     if options.go_on:
         return remeasurements.folder_of(options.go_on), remeasurements.read(options.go_on).request
     if len(options.kernels) != 4:
-        raise EngineError("name two kernels: RUN KERNEL RUN KERNEL")
+        raise EngineError("name two kernels: python -m engine remeasure RUN KERNEL RUN KERNEL")
     first, second = (options.kernels[0], options.kernels[1]), (options.kernels[2], options.kernels[3])
     if options.background:
         print(supervisor.remeasure(first, second, options.rounds))
@@ -95,6 +95,6 @@ def _verdict(request: RemeasureRequest, ratio: Ratio) -> str:
     one, two = request.first, request.second
     said = one.speedup / two.speedup
     found = f"{ratio.value:.3g}x as fast as kernel {two.number} ({ratio.low:.3g} to {ratio.high:.3g})"
-    doubt = "" if ratio.is_difference else "; that is no difference beyond the noise"
-    doubt = doubt if ratio.is_sound else "; so few rounds cannot tell it from noise"
-    return f"kernel {one.number} is {found}{doubt}; the runs had said {said:.3g}x"
+    doubt = "" if ratio.is_difference else "; no difference beyond the noise"
+    doubt = doubt if ratio.is_sound else "; too few rounds to tell this from noise (use 6 or more)"
+    return f"kernel {one.number} is {found}{doubt}; the runs measured {said:.3g}x"

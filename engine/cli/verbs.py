@@ -26,6 +26,10 @@ from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switc
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
+# Commands whose argument is a kernel; a person may give its number.
+NAMING_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
+
+
 def list_runs(options: Namespace) -> int:
     """All runs."""
     if options.json:
@@ -48,9 +52,12 @@ def show_run(options: Namespace) -> int:
 def send_command(options: Namespace) -> int:
     """Steer a run."""
     folder = find_run(options.run_id)
-    command = commands.send(folder.commands_file, CommandKind(options.kind), options.argument)
-    state = "" if liveness.is_held(folder) else " (no engine is working on this run; it is read when one resumes)"
-    print(f"{command.kind} asked, command {command.command_id}{state}")
+    kind, argument = CommandKind(options.kind), options.argument
+    if kind in NAMING_KERNELS and argument.isdecimal():
+        argument = report.kernel_of(folder, report.load(folder), argument).candidate_id
+    command = commands.send(folder.commands_file, kind, argument)
+    state = "" if liveness.is_held(folder) else " The run is not running; the command takes effect when it is resumed."
+    print(f"Sent {command.kind} (command {command.command_id}).{state}")
     return OK
 
 
@@ -98,11 +105,12 @@ def fork_run(options: Namespace) -> int:
         fields |= {"kernel_class": KernelClass(options.kernel_class), "class_is_proposed": False}
     if options.model_options:
         fields["model_options"] = read_options("\n".join(options.model_options))
-    budget = report.load(folder).budget
+    history = report.load(folder)
+    kernel, budget = report.kernel_of(folder, history, options.candidate).candidate_id, history.budget
     fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
     if options.no_profiles:
         fields["expose_from_depth"] = fields["budget"].depths + 1
-    print(supervisor.fork(folder, options.candidate, options.hint, **fields).run_id)
+    print(supervisor.fork(folder, kernel, options.hint, **fields).run_id)
     return OK
 
 
@@ -112,7 +120,7 @@ def list_tasks(options: Namespace) -> int:
         presets = "; ".join(
             f"{name}: {', '.join(f'{k}={v}' for k, v in p.items())}" for name, p in task.presets.items()
         )
-        print(f"{task.name:16} {task.kernel_class or 'class proposed by the model':12} {presets}")
+        print(f"{task.name:16} {task.kernel_class or 'class: by the model':12} {presets}")
     return OK
 
 

@@ -67,8 +67,10 @@ class Judging:
             except (LineBroken, OSError):
                 self._drop()
                 if self._is_closing:
-                    raise ToolchainError("the toolchain was closed while it was judging") from None
-        raise ToolchainError("the evaluation processes were killed twice while judging this candidate")
+                    raise ToolchainError("the toolchain was closed during an evaluation") from None
+        raise ToolchainError(
+            "the evaluation processes were killed twice on this candidate: was the machine out of memory? See dmesg"
+        )
 
     def _ready(self) -> socket.socket:
         if self._process is not None and self._process.poll() is None and self._line is not None:
@@ -88,7 +90,9 @@ class Judging:
             told = messages.receive(ours)
         except (LineBroken, OSError) as error:
             self._drop()
-            raise ToolchainError(f"the evaluation process did not start: {error}; is torch installed?") from error
+            raise ToolchainError(
+                f"the evaluation process did not start: {error}. Is torch installed? See `python -m engine doctor`"
+            ) from error
         if "failed" in told:
             self._drop()
             raise ToolchainError(str(told["failed"]))

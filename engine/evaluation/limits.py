@@ -57,7 +57,9 @@ def _asked(what: str, usual: float) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < math.inf:
-        raise ToolchainError(f"{name}={text} is no number of seconds: set a positive one, or unset it for {usual:g}")
+        raise ToolchainError(
+            f"{name}={text} is not a number of seconds: set a positive number, or unset it for the default {usual:g}"
+        )
     return seconds
 
 

@@ -40,7 +40,7 @@ def read_kernels(folder: Path) -> list[ForeignKernel]:
         EngineError: no such folder, neither of the two, or a file that cannot be read.
     """
     if not folder.is_dir():
-        raise EngineError(f"{folder} is no folder")
+        raise EngineError(f"{folder} is not a folder")
     nodes = sorted(_nodes(folder), key=lambda found: (found[1]["depth"], found[0].name))
     if nodes:
         return _of_nodes(folder, nodes)
@@ -50,7 +50,7 @@ def read_kernels(folder: Path) -> list[ForeignKernel]:
     kernels = [_of_file(folder, path, depth) for depth, path in enumerate(p for p in files if "ModelNew" in _text(p))]
     if not kernels:
         raise EngineError(
-            f"{folder} holds neither saved nodes (JSON with src and depth) nor Python files with ModelNew"
+            f"{folder} has no kernels to import: expected JSON files with src and depth, or Python files with ModelNew"
         )
     return kernels
 
@@ -69,7 +69,7 @@ def _of_nodes(folder: Path, nodes: list[tuple[Path, Mapping[str, Any]]]) -> list
     references = {node.get("ref") for _, node in nodes if isinstance(node.get("ref"), str)}
     depths = [node["depth"] for _, node in nodes]
     if len(references) > 1 or len(set(depths)) != len(depths):
-        raise EngineError(f"{folder} holds more than one result; import the folder of one task and one run")
+        raise EngineError(f"{folder} holds more than one result: import the folder of a single task and run")
     kernels = list[ForeignKernel]()
     for depth, (path, node) in enumerate(nodes):
         name = str(path.relative_to(folder))

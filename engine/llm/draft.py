@@ -42,7 +42,7 @@ class Draft:
         if self._length > LONGEST:
             raise CallError(
                 CallFailure.ENDLESS,
-                f"the reply was broken off: it is longer than {LONGEST:,} characters, so it is not going to end",
+                f"the reply was cancelled: it is longer than {LONGEST:,} characters",
                 is_charged=True,
             )
 

@@ -89,7 +89,7 @@ class EndpointModel:
             on_text("")
             if time.monotonic() > deadline:
                 limit = self._options.timeout_s or TIMEOUT_S
-                message = f"the reply was not complete after {limit:g} seconds"
+                message = f"no complete reply within {limit:g} seconds"
                 raise CallError(CallFailure.TIMED_OUT, message, is_charged=True)
 
         return ask
@@ -119,9 +119,11 @@ class EndpointModel:
     def _see_that_it_ended(self, draft: Draft) -> None:
         if draft.refusal or draft.finish == "content_filter":
             why = draft.refusal or "its content filter stopped the reply"
-            raise CallError(CallFailure.REFUSED, f"{self.name} refuses: {why}", is_charged=True, is_lasting=True)
+            raise CallError(
+                CallFailure.REFUSED, f"{self.name} refused to reply: {why}", is_charged=True, is_lasting=True
+            )
         if not draft.finish:
-            raise CallError(CallFailure.DROPPED, "the reply broke off in the middle", is_charged=True)
+            raise CallError(CallFailure.DROPPED, "the reply ended in the middle", is_charged=True)
         if draft.is_empty and draft.finish != "length":
             raise CallError(CallFailure.EMPTY, f"{self.name} sent an empty reply", is_charged=True)
 
@@ -145,7 +147,7 @@ class EndpointModel:
         if found.failure is not CallFailure.REJECTED or not disliked:
             return found
         self._refused |= set(disliked)
-        return CallError(CallFailure.REJECTED, f"{found}; the next try leaves out {', '.join(disliked)}")
+        return CallError(CallFailure.REJECTED, f"{found}; retrying without {', '.join(disliked)}")
 
     def _completion(self, draft: Draft, seconds: float) -> Completion:
         usage, text = draft.usage, draft.close()

@@ -36,11 +36,11 @@ def key_in(variable: str | None, address: str) -> str:
     key = os.environ.get(variable or KEY, "").strip()
     if not key and (variable or address == OPENAI):
         raise ModelError(
-            f"no model endpoint: set {variable or KEY} to the key"
+            f"no model endpoint is set: set {variable or KEY} to its key"
             + ("" if variable else " (and OPENAI_BASE_URL for another provider)")
         )
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelError(f"the key in {variable or KEY} holds characters that no key can have")
+        raise ModelError(f"the key in {variable or KEY} contains spaces or characters that no key has: set it again")
     return key or NO_KEY
 
 

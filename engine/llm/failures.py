@@ -27,7 +27,11 @@ def call_error(error: openai.OpenAIError, has_text: bool) -> CallError:
         return _connection(error, has_text)
     if isinstance(error, openai.APIError) and error.code == "rate_limit_exceeded":
         return CallError(CallFailure.RATE_LIMITED, _said(error), is_charged=has_text)
-    return CallError(CallFailure.SERVER_ERROR, f"the endpoint broke off: {_said(error)}", is_charged=has_text)
+    return CallError(
+        CallFailure.SERVER_ERROR,
+        f"the endpoint reported an error in the middle of its reply: {_said(error)}",
+        is_charged=has_text,
+    )
 
 
 def not_a_stream(kind: str, text: str) -> CallError:
@@ -62,10 +66,10 @@ def _status(error: openai.APIStatusError) -> CallError:
     said, code = f"HTTP {error.status_code}: {_said(error)}", error.status_code
     wait = retry_after(error.response.headers, time.time())
     if code == 429 and error.code not in _SPENT and error.type not in _SPENT:
-        return CallError(CallFailure.RATE_LIMITED, f"the endpoint limits the rate, {said}", retry_after_s=wait)
+        return CallError(CallFailure.RATE_LIMITED, f"too many requests, {said}", retry_after_s=wait)
     if code >= 500 or code in _BUSY:
-        return CallError(CallFailure.SERVER_ERROR, f"the endpoint has a fault, {said}", retry_after_s=wait)
-    return CallError(CallFailure.REJECTED, f"the endpoint rejects the call, {said}", is_lasting=True)
+        return CallError(CallFailure.SERVER_ERROR, f"endpoint error, {said}", retry_after_s=wait)
+    return CallError(CallFailure.REJECTED, f"the endpoint rejected the call, {said}", is_lasting=True)
 
 
 def _connection(error: openai.APIConnectionError, has_text: bool) -> CallError:
@@ -73,10 +77,12 @@ def _connection(error: openai.APIConnectionError, has_text: bool) -> CallError:
     if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)):
         return CallError(CallFailure.UNREACHABLE, f"the endpoint cannot be reached: {cause}")
     if isinstance(cause, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)):
-        return CallError(CallFailure.REJECTED, "the call cannot be sent: address or key are malformed", is_lasting=True)
+        return CallError(
+            CallFailure.REJECTED, "the call cannot be sent: the address or the key is malformed", is_lasting=True
+        )
     if isinstance(error, openai.APITimeoutError):
-        return CallError(CallFailure.TIMED_OUT, "the endpoint went silent in the middle of its reply" if has_text else
-                         "the endpoint took the call and sent nothing", is_charged=True)  # fmt: skip
+        return CallError(CallFailure.TIMED_OUT, "no data for too long in the middle of the reply" if has_text else
+                         "the endpoint accepted the call but sent no reply", is_charged=True)  # fmt: skip
     where = "in the middle of its reply" if has_text else "before it answered"
     return CallError(CallFailure.DROPPED, f"the endpoint closed the connection {where}", is_charged=True)
 

@@ -33,6 +33,6 @@ class ManualModel:
         """
         text = self._answer(purpose)
         if text is None:
-            raise AnswerNeeded(f"Your answer is needed: the run waits for the reply to “{purpose.role}”.")
+            raise AnswerNeeded(f"Waiting for your reply to “{purpose.role}”.")
         on_text(text)
         return Completion(text, self.name, "stop", 0.0, cost_usd=0.0)

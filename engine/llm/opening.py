@@ -55,7 +55,7 @@ class Models:
     def _open(self, choice: ModelChoice) -> LanguageModel:
         if choice.model == RECORDED:
             if self.settings.recording is None:
-                raise EngineError(f"run {self.settings.run_id} names no recording, so there are no recorded replies")
+                raise EngineError(f"run {self.settings.run_id} has no recording: choose another model")
             return self.replay(Path(self.settings.recording), self.settings.reply_seconds, self._tell_divergence)
         return ManualModel() if choice.model == MANUAL else self._endpoints(choice)
 

@@ -68,5 +68,5 @@ def _price(path: Path, name: str, table: Any) -> Price:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         is_whole = key not in ("window", "max_output") or (isinstance(value, int) and value > 0)
         if not is_number or not is_whole or not math.isfinite(value) or value < 0:
-            raise ModelError(f'{path}, ["{name}"]: {key} = {value!r} is no {"price" if is_whole else "token count"}')
+            raise ModelError(f'{path}, ["{name}"]: {key} = {value!r} is not a {"price" if is_whole else "token count"}')
     return Price(**table)

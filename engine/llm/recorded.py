@@ -58,7 +58,7 @@ class RecordedModel:
                 purpose, False, f"{reason} No other reply of that role is left for depth {purpose.depth}."
             )
             raise OffRecordingError(
-                f"{reason} Answer this call yourself, roll back to a kernel of the recording, or start a run with a "
+                f"{reason} Write the reply yourself, roll back to a kernel of the recording, or start a run with a "
                 "live model (set OPENAI_API_KEY)."
             )
         self.on_divergence(
@@ -71,4 +71,4 @@ class RecordedModel:
         used = f"its {count} replies {about} are used up" if count else f"it holds no reply {about}"
         verdict = self._recording.verdicts.get(purpose.source_hash or "")
         there = f" When it was recorded this kernel was judged: {verdict}." if verdict else ""
-        return f"The run left the recorded path: the next call is to {purpose.role}, and {used}.{there}"
+        return f"The run no longer follows the recording: the next call is {purpose.role}, and {used}.{there}"

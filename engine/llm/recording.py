@@ -73,7 +73,7 @@ def read_recording(path: Path) -> Recording:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ModelError(f"cannot read recording {path}: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelError(f"{path} is no recording of format {FORMAT}; its first line must say so")
+        raise ModelError(f"{path} is not a recording of format {FORMAT}: its first line must name the format")
     lines = tuple(_line(path, number, text) for number, text in enumerate(texts[1:], 2) if text.strip())
     replies: dict[tuple[Role, str | None], tuple[str, ...]] = {}
     for line in lines:

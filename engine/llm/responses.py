@@ -77,7 +77,11 @@ def _whole(response: Mapping[str, Any], draft: Draft) -> Iterator[str]:
 def _failed(error: Mapping[str, Any], draft: Draft) -> CallError:
     is_limit = error.get("code") == "rate_limit_exceeded"
     failure = CallFailure.RATE_LIMITED if is_limit else CallFailure.SERVER_ERROR
-    return CallError(failure, f"the endpoint broke off: {error.get('message') or error}", is_charged=not draft.is_empty)
+    return CallError(
+        failure,
+        f"the endpoint reported an error in the middle of its reply: {error.get('message') or error}",
+        is_charged=not draft.is_empty,
+    )
 
 
 def _usage(usage: Mapping[str, Any]) -> TokenUsage:

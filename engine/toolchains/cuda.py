@@ -68,7 +68,7 @@ class CudaToolchain(JudgedToolchain):
         """
         found = tuple(str(path) for path in sorted(DEVICES.glob("nvidia*")) if stat.S_ISCHR(path.stat().st_mode))
         if not found:
-            raise ToolchainError("no NVIDIA GPU here (no /dev/nvidia*); use the cpu toolchain, or a machine with one")
+            raise ToolchainError("no NVIDIA GPU found (no /dev/nvidia*): use --toolchain cpu, or a machine with a GPU")
         return found
 
     @property

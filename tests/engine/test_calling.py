@@ -287,7 +287,7 @@ def test_a_day_has_a_limit_over_all_runs(server: ChatServer, opened: Open, tmp_p
     bench = opened()
     ask(bench)
     assert [(w.limit, w.used, w.allowed) for w in events(bench, ev.BudgetWarned)] == [("calls of a day", 2, 2)]  # type: ignore[union-attr]
-    with pytest.raises(BudgetExhausted, match="the day's budget is used up: 2 of 2 calls by all runs"):
+    with pytest.raises(BudgetExhausted, match="daily limit reached: 2 of 2 calls used by all runs"):
         ask(bench, call=1)
     assert len(server.requests) == 1
     spent = Ledger(tmp_path).spent()
@@ -337,8 +337,8 @@ class Unused:
         (refuses("I will not write that"), "I will not write that"),
         (fails(401, "no such key"), "no such key"),
         (sends("<html>Sign in</html>", "text/html"), "Sign in"),
-        (drops("half"), "broke off in the middle"),
-        (hangs(), "sent nothing"),
+        (drops("half"), "ended in the middle"),
+        (hangs(), "sent no reply"),
     ],
 )
 def test_a_run_whose_model_gives_no_reply_waits_for_a_person_and_says_why(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine import supervisor
+from engine.cli import arguments
 from engine.llm.recording import read_recording
 from storage import liveness
 from storage.choices import Submission
@@ -35,7 +37,7 @@ def run_id(home: Path) -> str:
     words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "2", *SET]
     done = tilewright("run", "swish", *words)
     assert done.returncode == 0, done.stderr
-    assert "c003: incorrect" in done.stdout
+    assert "kernel 3: incorrect" in done.stdout
     assert "finished: all 2 depths are done" in done.stdout
     (folder,) = (home / "runs").iterdir()
     return folder.name
@@ -48,9 +50,10 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert [row["verdict"] for row in shown["attempts"]][:3] == ["compile_error", "passed", "incorrect"]
     assert run_id in tilewright("show", run_id).stdout
 
+    assert "has no kernel 99" in tilewright("command", run_id, "pin", "99").stderr
     asked = tilewright("command", run_id, "hint", "try again")
     assert asked.returncode == 0
-    assert "no engine is working" in asked.stdout
+    assert "takes effect when it is resumed" in asked.stdout
     assert '"kind":"hint"' in RunFolder(home / "runs" / run_id).commands_file.read_text()
 
     saved = home / "saved.jsonl"
@@ -81,8 +84,8 @@ def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
     run = real_pair(home)
     run_id = run.run_id
     words = ["--model", "manual", "--no-profiles", "--set-budget", "depths=3", "--hint", "mind the tail"]
-    assert "no kernel c999" in tilewright("fork", run_id, "c999").stderr
-    done = tilewright("fork", run_id, "c002", *words)
+    assert "no kernel 99; it has 2" in tilewright("fork", run_id, "99").stderr
+    done = tilewright("fork", run_id, "2", *words)
     assert done.returncode == 0, done.stderr
     made = RunFolder(home / "runs" / done.stdout.strip())
     settings = made.read_settings()
@@ -98,7 +101,10 @@ def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
     mine = home / "mine.py"
     mine.write_text(FIRST + "# by hand\n")
     assert "cannot read" in tilewright("submit", run_id, str(home / "none.py")).stderr
-    assert "taken when it is resumed" in tilewright("submit", run_id, str(mine), "--note", "two lanes").stdout
+    assert (
+        "uses the kernel when it is resumed"
+        in tilewright("submit", run_id, str(mine), "--parent", "2", "--note", "two lanes").stdout
+    )
     (asked,) = read_from(run.commands_file)[0]
     submission = Submission.parse(asked.argument)
     assert (submission.parent_id, submission.note) == ("c002", "two lanes")
@@ -127,7 +133,7 @@ def test_another_systems_result_becomes_a_run_that_ended(home: Path) -> None:
     (row,) = json.loads(tilewright("list", "--json").stdout)
     assert (row["state"], row["model"], row["speedup"], row["depths"]) == ("stopped", "manual", None, 11)
     assert tilewright("record", row["run"]).returncode == 2
-    assert "does not wait" in tilewright("answer", row["run"]).stderr
+    assert "not waiting for a reply" in tilewright("answer", row["run"]).stderr
 
 
 def test_a_patch_keeps_every_byte_that_it_is_not_about(tmp_path: Path) -> None:
@@ -170,22 +176,39 @@ def test_bad_input_says_what_is_wrong_and_exits_with_two(home: Path, words: tupl
     assert "Traceback" not in done.stderr
 
 
-def test_help_teaches_each_verb() -> None:
-    for verb in (
-        "run",
-        "resume",
-        "list",
-        "show",
-        "command",
-        "answer",
-        "record",
-        "import",
-        "export",
-        "evaluate",
-        "patch",
-        "doctor",
-    ):
-        done = tilewright(verb, "--help")
-        assert done.returncode == 0
-        assert "usage: python -m engine" in done.stdout
-    assert "TILEWRIGHT_HOME" in tilewright("--help").stdout
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "tilewright: missing COMMAND. See: python -m engine --help\n"),
+        (["run"], "tilewright: missing TASK. See: python -m engine run --help\n"),
+        (
+            ["run", "swish", "--dephts", "3"],
+            "tilewright: unrecognized arguments: --dephts 3. See: python -m engine --help\n",
+        ),
+        (["run", "swish", "--collect", "yes"], "'yes' is not a valid --collect: use 'auto', 'on', 'off'. See:"),
+        (["rnu"], "'rnu' is not a valid COMMAND: use 'run', 'resume'"),
+    ],
+)
+def test_a_word_out_of_place_is_one_sentence_with_the_way_to_help(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(words)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said in told
+    assert told.count("\n") == 1
+
+
+def test_help_teaches_each_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments.parse(["--help"])
+    general = capsys.readouterr().out
+    assert "TILEWRIGHT_HOME" in general
+    verbs = re.findall(r"^    ([a-z]+)  ", general, re.MULTILINE)
+    assert {"run", "resume", "list", "show", "command", "answer", "record", "import", "export", "doctor"} <= set(verbs)
+    for verb in verbs:
+        with pytest.raises(SystemExit) as ended:
+            arguments.parse([verb, "--help"])
+        assert ended.value.code == 0
+        assert "usage: python -m engine" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import pytest
 from engine import doctor, doctor_device, supervisor
 from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import devices
+from engine.toolchains.host.checks import Checked
 from tests.engine.profiling.sessions import REFUSAL, recorded
 
 TOLD = (
@@ -64,7 +65,7 @@ def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> Non
     [
         ("https://me:key@host.example:8443/v1?key=x#y", "https://host.example:8443/v1"),
         ("http://localhost:11434/v1", "http://localhost:11434/v1"),
-        ("http://host:notaport/v1", "an address that cannot be read"),
+        ("http://host:notaport/v1", "an invalid address"),
         ("", ""),
     ],
 )
@@ -84,3 +85,17 @@ def test_keys_in_the_environment_never_leave_the_doctor(monkeypatch: pytest.Monk
     told = str(supervisor.examine())
     assert "models.example:8443/v1" in told
     assert "verysecret" not in told
+
+
+def test_the_report_ends_in_one_line_with_toolchain_gpu_and_what_is_missing() -> None:
+    found = {
+        doctor.BUILDING: [Checked("compiler", True, "/usr/bin/g++", "", is_required=True)],
+        doctor.DEVICE: doctor_device.gpus([], []),
+    }
+    assert doctor.summary(found) == (
+        "CPU toolchain ready. GPU: none found (nvidia-smi returned no device). "
+        "Optional parts missing: 1; the last column says how to get them."
+    )
+    found[doctor.DEVICE] = [Checked("GPU 0", True, "NVIDIA H200, 140 GiB", ""), Checked("GPU counters", True, "", "")]
+    found[doctor.BUILDING] = [Checked("compiler", False, "no g++", "apt install g++", is_required=True)]
+    assert doctor.summary(found) == "CPU toolchain not ready (missing: compiler). GPU: NVIDIA H200."

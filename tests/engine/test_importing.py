@@ -62,9 +62,9 @@ def test_a_folder_of_something_else_or_of_two_results_is_refused(tmp_path: Path)
     with pytest.raises(EngineError, match="more than one result"):
         read_kernels(nodes)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(EngineError, match="neither saved nodes"):
+    with pytest.raises(EngineError, match="has no kernels to import"):
         read_kernels(tmp_path / "empty")
-    with pytest.raises(EngineError, match="no folder"):
+    with pytest.raises(EngineError, match="not a folder"):
         read_kernels(tmp_path / "nowhere")
 
 

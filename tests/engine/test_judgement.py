@@ -82,7 +82,7 @@ def test_the_checks_of_a_timing_that_finds_a_wrong_result_are_kept_too() -> None
 
 def test_a_judgement_is_printed_with_one_row_per_check() -> None:
     told = printed(GivenResults(), profile=True)
-    assert told.startswith("passed, 1.95x eager (1.91 to 2), 1.05 ms against 2.05 ms")
+    assert told.startswith("passed, 1.95x over eager (1.91 to 2), 1.05 ms (baseline 2.05 ms)")
     rows = [line.split() for line in told.splitlines()]
     assert [row[2] for row in rows if row[:2] == ["isolation", "network"]] == ["passed"]
     assert [row[2:5] for row in rows if row[:2] == ["timing", "machine"]] == [["flagged", "waiting", "for"]]
@@ -115,7 +115,7 @@ def test_a_run_shows_what_is_flagged_and_broken(tmp_path: Path) -> None:
     assert refused["broken"][0].startswith("no library fall-back: line 31")
     out = io.StringIO()
     report.print_run(Console(file=out, width=200), folder)
-    assert f"c004: flagged: {LOST_STRUCTURE}" in out.getvalue()
+    assert f"kernel 4: flagged: {LOST_STRUCTURE}" in out.getvalue()
 
 
 def test_a_run_tells_its_best_kernel_over_torch_compile_too(tmp_path: Path) -> None:
@@ -127,7 +127,9 @@ def test_a_run_tells_its_best_kernel_over_torch_compile_too(tmp_path: Path) -> N
     assert second["best_speedup"] == pytest.approx(told["speedup"] / second["speedup"])
     low, high = second["best_speedup_interval"]
     assert low < second["best_speedup"] < high
-    line = f"torch.compile: 1.28x eager (1.28 to 1.28), 1.562 ms; best: {second['best_speedup']:.3g}x over it"
+    line = (
+        f"torch.compile: 1.28x over eager (1.28 to 1.28), 1.562 ms; best kernel: {second['best_speedup']:.3g}x over it"
+    )
     assert line in shown(folder)
 
 

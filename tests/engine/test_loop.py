@@ -195,7 +195,7 @@ def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is
         if isinstance(e.event, ev.StateChanged) and e.event.state == "waiting"
     ]
     assert states == [RunState.WAITING]
-    assert "left the recorded path" in waits[0]
+    assert "no longer follows the recording" in waits[0]
     assert ended.state is RunState.STOPPED
     depths = bench.history.depths
     assert [d.outcome for d in depths] == [*[DepthOutcome.ACCEPTED] * 3, DepthOutcome.GIVEN_UP]

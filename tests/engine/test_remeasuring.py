@@ -83,9 +83,9 @@ def test_only_two_correct_kernels_of_one_task_can_be_asked_for(home: Path, monke
     write_run(home / "runs", "old")
     write_run(home / "runs", "other", seed=1)
     for first, second, word in (
-        (("old", "1"), ("old", "c001"), "itself"),
+        (("old", "1"), ("old", "c001"), "are the same"),
         (("old", "1"), ("old", "99"), "no kernel"),
-        (("old", "1"), ("old", "2"), "not correct"),
+        (("old", "1"), ("old", "2"), "no correct timing"),
         (("old", "1"), ("other", "1"), "same toolchain"),
     ):
         with pytest.raises(EngineError, match=word):

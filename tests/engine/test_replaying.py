@@ -140,7 +140,7 @@ def test_without_a_speed_it_lasts_as_long_as_asked_and_nonsense_is_refused(home:
     for speed in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(EngineError, match="speed"):
             replaying.settings_of(original, speed)
-    with pytest.raises(EngineError, match="replay itself"):
+    with pytest.raises(EngineError, match="itself a replay"):
         replaying.settings_of(folder, 1.0)
 
 
@@ -152,7 +152,7 @@ def test_a_replay_is_a_process_of_its_own_and_only_replays_can_be_deleted(
     until(lambda: told(folder, ev.RunEnded), "the end of the replay")
     until(lambda: not supervisor.is_alive(folder), "its process to be gone")
     assert told(folder, COPIED) == told(original, COPIED)
-    with pytest.raises(EngineError, match="no replay"):
+    with pytest.raises(EngineError, match="not a replay"):
         supervisor.delete_replay("told")
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     for act in (lambda: supervisor.start_replay("told", 1.0), lambda: supervisor.delete_replay(folder.run_id)):

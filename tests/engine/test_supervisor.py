@@ -125,13 +125,13 @@ def descendants(pid: int) -> set[tuple[str, str]]:
 def test_a_second_engine_on_a_run_is_refused(home: Path) -> None:
     folder = start(home, reply_seconds=2.0)
     until(lambda: supervisor.is_alive(folder), "a live engine")
-    with pytest.raises(EngineError, match="already working"):
+    with pytest.raises(EngineError, match="already running"):
         supervisor.resume(folder)
     again = subprocess.run(
         [sys.executable, "-m", "engine", "resume", folder.run_id], capture_output=True, text=True, check=False
     )
     assert again.returncode == 3
-    assert "already working" in again.stderr
+    assert "already running" in again.stderr
     assert supervisor.stop(folder)
     assert not liveness.is_held(folder)
 

@@ -50,7 +50,7 @@ def test_a_foreign_file_runs_with_its_constants_overridden_and_nothing_else_chan
 def test_an_unknown_constant_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     path = tmp_path / "plus.py"
     path.write_text(FOREIGN)
-    with pytest.raises(TaskError, match="no module-level number K. It has: N=4096"):
+    with pytest.raises(TaskError, match="no module-level number K to set. Available: N=4096"):
         tasks.read(path).task("cpu", {"K": 1})
 
 

@@ -276,7 +276,7 @@ def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
     assert transcript.total(found, []).startswith(f"{len(found)} calls · ")
     (failed,) = queries.failed_tries(db, "r1", "c005")
     assert transcript.failure(failed) == (
-        "Try 1: rate limited: the endpoint limits the rate, HTTP 429: slow down (retried after 2.0 s)"
+        "Try 1: rate limited: too many requests, HTTP 429: slow down (retried after 2.0 s)"
     )
     assert isinstance(failed, FailedTryRow)
 

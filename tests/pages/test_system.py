@@ -14,7 +14,7 @@ def test_the_system_page_says_whether_runs_can_work_here(open_page: Open) -> Non
     assert not app.exception
     shown = words(app)
     assert "Runs can work here" in shown
-    for section in ("Building and judging", "GPU", "Wall around a candidate", "Runs and models"):
+    for section in ("CPU toolchain", "GPU", "Sandbox", "Runs and models"):
         assert section in shown
 
 

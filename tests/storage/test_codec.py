@@ -51,7 +51,7 @@ def test_a_missing_field_without_default_is_an_error() -> None:
 
 
 def test_a_value_outside_a_closed_set_is_an_error_that_names_it() -> None:
-    with pytest.raises(codec.DecodeError, match="'eaten' is no Verdict"):
+    with pytest.raises(codec.DecodeError, match="'eaten' is not a Verdict"):
         codec.from_plain(CheckResult, {"verdict": "eaten", "seconds": 1.0})
 
 

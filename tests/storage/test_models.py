@@ -16,7 +16,7 @@ def test_a_role_has_its_own_options_and_otherwise_those_of_all() -> None:
     ("text", "said"),
     [
         ("nonsense", "ROLE"),
-        ("painter.model=x", "no role 'painter'"),
+        ("painter.model=x", "unknown role 'painter'"),
         ("temperature=hot", "a number"),
         ("timeout_s=0", "above 0"),
         ("timeout_s=inf", "a number"),

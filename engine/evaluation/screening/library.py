@@ -110,7 +110,7 @@ def imported_symbols(library: Path) -> list[str]:
         ValueError: the file is not such a library, or is damaged.
     """
     if library.stat().st_size > MAX_LIBRARY:
-        raise ValueError(f"{library} is too large to be read")
+        raise ValueError(f"{library} is too large to read")
     image = library.read_bytes()
     if image[:6] != b"\x7fELF\x02\x01":
         raise ValueError(f"{library} is not a 64-bit ELF library")

@@ -94,7 +94,7 @@ def find_nvcc() -> Path:
     for place in places:
         if place and os.access(place, os.X_OK):
             return _itself(Path(place))
-    raise ToolchainError(f"no CUDA compiler found; {INSTALL_NVCC}")
+    raise ToolchainError(f"no CUDA compiler found: {INSTALL_NVCC}")
 
 
 def find_include(nvcc: Path) -> Path:
@@ -103,7 +103,7 @@ def find_include(nvcc: Path) -> Path:
     for folder in (root / "include", *root.glob("targets/*/include")):
         if (folder / "cuda_runtime.h").exists():
             return folder.absolute()
-    raise ToolchainError(f"{root} holds no cuda_runtime.h; {INSTALL_NVCC}")
+    raise ToolchainError(f"{root} has no cuda_runtime.h: {INSTALL_NVCC}")
 
 
 def find_cudart(nvcc: Path) -> Path:
@@ -115,7 +115,7 @@ def find_cudart(nvcc: Path) -> Path:
     for folder in folders:
         if (library := folder / f"libcudart.so.{major}").exists():
             return library.absolute()
-    raise ToolchainError(f"no libcudart.so.{major} found beside {nvcc} or PyTorch; {INSTALL_NVCC}")
+    raise ToolchainError(f"no libcudart.so.{major} found beside {nvcc} or PyTorch: {INSTALL_NVCC}")
 
 
 def device_arch() -> str:
@@ -170,7 +170,7 @@ def _pip_folders() -> list[str]:
 def _version_of(nvcc: Path) -> str:
     match = re.search(r"release [\d.]+, V([\d.]+)", _told([str(nvcc), "--version"]))
     if match is None:
-        raise ToolchainError(f"{nvcc} does not tell its version; {INSTALL_NVCC}")
+        raise ToolchainError(f"{nvcc} does not print its version: {INSTALL_NVCC}")
     return match[1]
 
 

@@ -55,7 +55,7 @@ def _counters() -> Checked:
     if events:
         return Checked("hardware counters", True, ", ".join(events), "")
     return Checked(
-        "hardware counters", False, "none here (usual in virtual machines); optional", "use a bare-metal host"
+        "hardware counters", False, "not available (usual in a virtual machine); optional", "use a bare-metal host"
     )
 
 

@@ -72,7 +72,7 @@ def find_compiler() -> str:
     """Absolute path of `CXX` or g++."""
     if found := shutil.which(os.environ.get("CXX", "g++")):
         return str(Path(found).absolute())
-    raise ToolchainError(f"no C++ compiler found; {INSTALL_COMPILER}")
+    raise ToolchainError(f"no C++ compiler found: {INSTALL_COMPILER}")
 
 
 def find_ninja() -> str:
@@ -80,14 +80,14 @@ def find_ninja() -> str:
     beside = Path(sys.executable).parent / "ninja"
     if found := (str(beside) if beside.exists() else shutil.which("ninja")):
         return found
-    raise ToolchainError(f"ninja is not installed; {INSTALL_NINJA}")
+    raise ToolchainError(f"ninja is not installed: {INSTALL_NINJA}")
 
 
 def find_torch() -> Path:
     """Folder of the torch package."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        raise ToolchainError(f"PyTorch is not installed; {INSTALL_TORCH}")
+        raise ToolchainError(f"PyTorch is not installed: {INSTALL_TORCH}")
     return Path(spec.submodule_search_locations[0])
 
 
@@ -97,7 +97,7 @@ def find_cutlass() -> Path:
         return _with_header(Path(chosen), "cute/tensor.hpp", "TILEWRIGHT_CUTLASS_INCLUDE is set but wrong")
     spec = importlib.util.find_spec("cutlass_library")
     if spec is None or not spec.submodule_search_locations:
-        raise ToolchainError(f"the CuTe headers are not installed; {INSTALL_HEADERS}")
+        raise ToolchainError(f"the CuTe headers are not installed: {INSTALL_HEADERS}")
     folder = Path(spec.submodule_search_locations[0]) / "source" / "include"
     return _with_header(folder, "cute/tensor.hpp", INSTALL_HEADERS)
 
@@ -113,7 +113,7 @@ def find_cuda() -> Path:
             for header in ("cuda_runtime_api.h", "crt/host_defines.h", "cccl/cuda/std/utility"):
                 _with_header(include, header, INSTALL_HEADERS)
             return include
-    raise ToolchainError(f"the CUDA headers that CuTe includes are not installed; {INSTALL_HEADERS}")
+    raise ToolchainError(f"the CUDA headers that CuTe includes are not installed: {INSTALL_HEADERS}")
 
 
 def processor() -> str:
@@ -131,7 +131,7 @@ def processor() -> str:
 
 def _with_header(folder: Path, header: str, remedy: str) -> Path:
     if not (folder / header).exists():
-        raise ToolchainError(f"{folder} does not hold {header}; {remedy}")
+        raise ToolchainError(f"{folder} has no {header}: {remedy}")
     return folder.absolute()
 
 
@@ -139,7 +139,7 @@ def _first_line(command: list[str]) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")[0]
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolchainError(f"{command[0]} does not run: {error}; {INSTALL_COMPILER}") from error
+        raise ToolchainError(f"{command[0]} does not run: {error}. To fix it: {INSTALL_COMPILER}") from error
 
 
 def _version(package: str) -> str:

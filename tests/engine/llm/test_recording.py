@@ -56,12 +56,12 @@ def test_off_its_path_a_replay_uses_the_next_reply_of_the_role_at_the_depth_and_
     assert complete(recorded, strange).text == "three"
     ((is_bridged, reason),) = told
     assert is_bridged
-    assert "left the recorded path" in reason
+    assert "no longer follows the recording" in reason
 
 
 def test_with_no_reply_left_for_the_role_at_the_depth_the_call_fails_with_a_reason(tmp_path: Path) -> None:
     recorded, told = model(tmp_path)
-    with pytest.raises(OffRecordingError, match="left the recorded path") as failure:
+    with pytest.raises(OffRecordingError, match="no longer follows the recording") as failure:
         complete(recorded, Purpose(Role.REPAIR, "b" * 64, 0, 2))
     assert "judged: passed" in str(failure.value)
     assert [is_bridged for is_bridged, _ in told] == [False]
