@@ -101,8 +101,8 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
         st.caption("No profiled ancestor to compare with.")
     if profile.evidence.get("caches"):
         st.caption(
-            "The profiler flushes the caches before each launch, so the device time here is not the latency above, which "
-            "is timed without it."
+            "The profiler flushes the caches before each launch, so the device time here is not the latency above, "
+            "which is timed without it."
         )
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")
