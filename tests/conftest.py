@@ -53,7 +53,7 @@ LONG = (
 TOGETHER = ("browser/test_screens.py", "browser/test_api.py")
 
 
-class Scheduling(LoadScopeScheduling):
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
     """A worker takes the next file, or the next browser test, when it has nothing left; judging is two chains."""
 
     def _split_scope(self, nodeid: str) -> str:
