@@ -18,7 +18,7 @@ from rich.console import Console
 
 from engine import loop, supervisor, tasks
 from engine.bench import Bench
-from engine.cli import arguments, compiling, judgement, person, sharing, verbs
+from engine.cli import arguments, compiling, export, judgement, person, sharing, verbs
 from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.errors import EngineError, ToolchainError
@@ -268,7 +268,7 @@ def examine_machine(options: Namespace) -> int:
 
 def _candidate(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return export.without_support(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read candidate {path}: {error}") from error
 

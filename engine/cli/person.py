@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from engine.cli import prompts, report
+from engine.cli import export, prompts, report
 from engine.cli.verbs import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.recording_runs import recording_of
@@ -62,9 +62,10 @@ def _text(file: str) -> str:
 
 def _raw(file: str) -> str:
     try:
-        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read {file}: {error}") from error
+    return export.without_support(text)
 
 
 def _told(folder: RunFolder, command_id: str) -> int:

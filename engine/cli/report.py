@@ -1,4 +1,4 @@
-"""Runs told from their folders: list, show, export. Reads journals only, so it works beside a running dashboard."""
+"""Runs told from their folders: list, show. Reads journals only, so it works beside a running dashboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
 from engine.history import Attempt, History
 from storage import codec, damage, journal, liveness, relative
-from storage.blobs import Blobs
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
 from storage.journal import Entry
@@ -201,19 +200,6 @@ def _second_line(history: History, second: BaselineMeasured) -> str:
         f"{printable(second.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
         f"{timed.latency_ms:.4g} ms{over}"
     )
-
-
-def exported(folder: RunFolder, candidate_id: str | None) -> str:
-    """The source of a run's best kernel, or of another that passed.
-
-    Raises:
-        EngineError: no such kernel, or none that is correct yet.
-    """
-    history = load(folder)
-    attempt = kernel_of(folder, history, candidate_id) if candidate_id else history.best
-    if attempt is None:
-        raise EngineError(f"run {folder.run_id} has no correct kernel yet")
-    return Blobs(folder.blobs).get(attempt.created.source_blob)
 
 
 def write(text: str, output: str | None) -> None:

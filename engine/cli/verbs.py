@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from engine import supervisor, tasks
-from engine.cli import report
+from engine.cli import export, report
 from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
@@ -65,7 +65,7 @@ def export_kernel(options: Namespace) -> int:
     """Write a kernel out."""
     folder = find_run(options.run_id)
     warn_of_damage(folder)
-    report.write(report.exported(folder, options.candidate), options.output)
+    report.write(export.exported(folder, options.candidate), options.output)
     return OK
 
 

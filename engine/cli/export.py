@@ -1,0 +1,230 @@
+"""A kernel of a run as one file that plain PyTorch and KernelBench's evaluator can load. Builds nothing.
+
+The functions whose names start with `_tilewright` are what such a file brings along: their text is copied into it, so
+they use nothing of this module, and what they import is imported inside of them.
+"""
+
+import ast
+import inspect
+import pprint
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from engine.cli.report import kernel_of, load
+from engine.errors import EngineError
+from engine.history import Attempt, History
+from engine.toolchains.host import flags
+from engine.toolchains.host.light import SHIM
+from storage.blobs import Blobs
+from storage.folder import RunFolder
+
+CPU = "cpu"
+NEEDS = {
+    CPU: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
+# nvidia-cuda-cccl and nvidia-cuda-crt: headers only, no GPU.""",
+    "cuda": """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, the CUDA toolkit (nvcc), ninja, a C++ compiler
+# and CUTLASS: pip install nvidia-cutlass, or set CUTLASS_PATH.""",
+}
+MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
+_WRAPPED = re.compile(r"_tilewright\(([\w.\s]+?)(?:, \*_TILEWRIGHT_HOST)?\)")
+
+
+def exported(folder: RunFolder, candidate_id: str | None) -> str:
+    """A run's best kernel, or another one, as a file that stands alone.
+
+    Raises:
+        EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
+    """
+    history = load(folder)
+    attempt = kernel_of(folder, history, candidate_id) if candidate_id else history.best
+    if attempt is None:
+        raise EngineError(f"run {folder.run_id} has no correct kernel yet")
+    source = Blobs(folder.blobs).get(attempt.created.source_blob)
+    number = list(history.attempts).index(attempt.candidate_id) + 1
+    try:
+        text = standing_alone(source, history.settings.toolchain)
+    except SyntaxError as error:
+        raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
+    return f"{_heading(folder.run_id, history, attempt, number)}\n\n\n{text}"
+
+
+def standing_alone(source: str, toolchain: str) -> str:
+    """A kernel's source behind what plain PyTorch needs to build it.
+
+    Raises:
+        SyntaxError: the source is not valid Python.
+    """
+    kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if toolchain == CPU else "")
+    parts = [inspect.getsource(part).rstrip() for part in (_tilewright, _tilewright_headers, _tilewright_arch)]
+    if toolchain == CPU:
+        parts.insert(0, f"_TILEWRIGHT_HOST = {pprint.pformat(_host(), width=116, compact=True)}")
+    return "\n\n\n".join([*parts, f"{MARK}\n{kernel}"])
+
+
+def without_support(text: str) -> str:
+    """The kernel of an exported file, to be judged once more; any other text as it is."""
+    _, mark, kernel = text.partition(f"{MARK}\n")
+    return _WRAPPED.sub(r"\1", kernel) if mark else text
+
+
+def _heading(run_id: str, history: History, attempt: Attempt, number: int) -> str:
+    told = f"# Kernel {number} of Tilewright run {run_id}, task {history.settings.task_name}"
+    if attempt.timed and history.limit:
+        told += f": {attempt.timed.speedup:.3g}x eager PyTorch on {history.limit.device}"
+    return f"{told}.\n{NEEDS[history.settings.toolchain]}"
+
+
+def _host() -> tuple[list[str], list[str], list[str]]:
+    """What our own builds for the CPU put before a kernel's C++, and the flags before and after its own."""
+    texts = (SHIM / "prefix.hpp").read_text() + (SHIM / "vector_length.hpp").read_text()
+    ours = re.compile(r'#include (<(torch|tilewright)/|")|#pragma once|//')
+    lines = [line for line in texts.splitlines() if line and not ours.match(line)]
+    return lines, list(flags.BASE), list(flags.LAST)
+
+
+def _rewritten(source: str, given: str) -> str:
+    """The source with its `load_inline` wrapped, and without `from __future__ import`, before which nothing may stand.
+
+    KernelBench puts lines of its own before a source, as we do.
+    """
+    module, text = ast.parse(source), source.encode()
+    starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", text))]
+    for node, new in sorted(_changes(module, given), key=lambda change: _place(change[0]), reverse=True):
+        (line, column), (last_line, last_column) = _place(node)
+        first, last = starts[line - 1] + column, starts[last_line - 1] + last_column
+        text = text[:first] + new.format(ast.unparse(node)).encode() + text[last:]
+    return text.decode()
+
+
+def _place(node: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def _changes(module: ast.Module, given: str) -> Iterator[tuple[ast.AST, str]]:
+    """What to replace, and by what; `{}` stands for what was there."""
+    nodes = list(ast.walk(module))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    names = {
+        alias.asname or alias.name
+        for node in imports
+        for alias in node.names
+        if (node.module, alias.name) == ("torch.utils.cpp_extension", "load_inline")
+    }
+    future = [node for node in imports if node.module == "__future__"]
+    yield from ((node, "pass") for node in future)
+    for node in nodes:
+        is_name = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
+        if is_name or (isinstance(node, ast.Attribute) and node.attr == "load_inline"):
+            yield node, f"_tilewright({{}}{given})"
+        for noted in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if future and isinstance(noted, ast.expr):  # as text, which is what that import makes of it
+                yield noted, _quoted(ast.unparse(noted))
+
+
+def _quoted(text: str) -> str:
+    return repr(text).replace("{", "{{").replace("}", "}}")
+
+
+def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any" = ()) -> "Any":
+    """PyTorch's load_inline with what this kernel needs: headers, flags, the GPU's architecture, a name of its own."""
+    import hashlib
+    import os
+    import re
+    import shutil
+    import sys
+    import sysconfig
+
+    import torch
+    from torch.utils import cpp_extension
+
+    path = [*os.environ.get("PATH", "").split(os.pathsep), os.path.dirname(sys.executable)]
+    os.environ["PATH"] = os.pathsep.join(dict.fromkeys(path))  # ninja of an environment that is not activated
+
+    def need(program: str, remedy: str) -> None:
+        if shutil.which(program) is None:
+            raise ImportError(f"This kernel needs {remedy}")
+
+    def listed(words: "Any") -> "Any":
+        return [words] if isinstance(words, str) else list(words or ())
+
+    def built(name: str, cpp_sources: "Any", cuda_sources: "Any" = None, *rest: "Any", **options: "Any") -> "Any":
+        cpp, cuda = listed(cpp_sources), listed(cuda_sources)
+        text, is_cuda = "\n".join(cpp + cuda), any(source.strip() for source in cuda)
+        is_cute = re.search(r"\bcu(te|tlass)\b", text) is not None
+        for option in ("extra_include_paths", "extra_cflags", "extra_cuda_cflags", "extra_ldflags"):
+            options[option] = listed(options.get(option))
+        if isinstance(options.get("functions"), tuple):
+            options["functions"] = list(options["functions"])
+        need(os.environ.get("CXX", "c++").split()[0], "a C++ compiler: apt install g++")
+        need("ninja", "ninja: pip install ninja")
+        if not os.path.exists(f"{sysconfig.get_paths()['include']}/Python.h"):
+            raise ImportError("This kernel needs the headers of Python: apt install python3-dev")
+        if is_cuda:
+            if not torch.version.cuda:
+                raise ImportError("This kernel needs a CUDA build of PyTorch: https://pytorch.org/get-started/locally")
+            toolkit = f"nvcc: install the CUDA toolkit {torch.version.cuda}, or set CUDA_HOME to where it is"
+            need(f"{cpp_extension.CUDA_HOME}/bin/nvcc", toolkit)
+            options["extra_cuda_cflags"] += _tilewright_arch(text, " ".join(options["extra_cuda_cflags"]))
+        if is_cute:
+            options["extra_include_paths"] = [*_tilewright_headers(bool(headers)), *options["extra_include_paths"]]
+        if headers:
+            cpp = ["\n".join(line for line in headers if is_cute or "<cute/" not in line), *cpp]
+            options["extra_cflags"] = [*first, *options["extra_cflags"], *last]
+            options["extra_ldflags"] += ["-fopenmp"]
+        if not re.search(rf"PYBIND11_MODULE\(\s*{name}\b", text):  # kernels of one name would share a build folder
+            name += "_" + hashlib.sha256(repr((cpp, cuda, rest, options)).encode()).hexdigest()[:12]
+        return build(name, cpp, cuda, *rest, **options)
+
+    return built
+
+
+def _tilewright_headers(is_host: bool) -> "list[str]":
+    """Folders of the CuTe headers and of the CUDA headers that they include."""
+    import os
+    import sys
+
+    from torch.utils import cpp_extension
+
+    def holding(header: str, folders: "list[str]", remedy: str) -> str:
+        for folder in folders:
+            if folder and os.path.isfile(f"{folder}/{header}"):
+                return folder
+        raise ImportError(f"This kernel needs {remedy}")
+
+    chosen = [os.environ.get(name, "") for name in ("TILEWRIGHT_CUTLASS_INCLUDE", "CUTLASS_PATH", "CUTLASS_HOME")]
+    folders = [folder for root in chosen if root for folder in (root, f"{root}/include")]
+    folders += [f"{folder}/cutlass_library/source/include" for folder in sys.path]
+    folders += ["/usr/local/cutlass/include", "/opt/cutlass/include", "/usr/local/include", "/usr/include"]
+    remedy = "the CuTe headers: pip install nvidia-cutlass, or set CUTLASS_PATH to a copy of github.com/NVIDIA/cutlass"
+    cute = holding("cute/tensor.hpp", folders, remedy)
+    folders = [f"{cpp_extension.CUDA_HOME or '/usr/local/cuda'}/include"]  # what nvcc itself reads
+    if is_host:
+        packages = [f"{folder}/nvidia/cu13/include" for folder in sys.path]
+        folders = [os.environ.get("TILEWRIGHT_CUDA_INCLUDE", ""), *packages, *folders]
+    names = "nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.* nvidia-cuda-crt==13.0.*"
+    cuda = holding("crt/host_defines.h", folders, f"the CUDA headers that CuTe includes: pip install {names}")
+    return [cute, cuda, f"{cuda}/cccl"]
+
+
+def _tilewright_arch(text: str, flags: str) -> "list[str]":
+    """The flag for the GPU here with the instructions that only it has, unless the kernel names an architecture."""
+    import os
+    import re
+
+    import torch
+
+    is_hopper = re.search(r"wgmma|SM90_64x|GMMA::", text) is not None
+    arch = "90a" if is_hopper else ""
+    if torch.cuda.is_available():
+        major, minor = torch.cuda.get_device_capability()
+        if is_hopper and major != 9 and "__CUDA_ARCH__" not in text:
+            raise ImportError(
+                f"This kernel needs a Hopper GPU (H100, H200); this one is {torch.cuda.get_device_name()}"
+            )
+        arch = f"{major}{minor}" + ("a" if major >= 9 else "")
+    if "arch" in flags or (not arch and os.environ.get("TORCH_CUDA_ARCH_LIST")):
+        return []
+    if not arch:
+        raise ImportError("This kernel needs a GPU, or TORCH_CUDA_ARCH_LIST (9.0a for an H200) to be built without one")
+    return [f"-gencode=arch=compute_{arch},code=sm_{arch}"]

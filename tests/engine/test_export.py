@@ -1,0 +1,191 @@
+"""An exported kernel where Tilewright is not installed: what it asks of PyTorch, what it misses, and that it runs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils import cpp_extension
+
+from engine.cli.export import exported, standing_alone, without_support
+from engine.errors import EngineError
+from tests.engine.evaluation.screening import recorded
+from tests.engine.llm.test_cuda_recordings import last
+from tests.engine.toolchains.kernels import SWISH
+from tests.real_pair import real_pair
+
+# What KernelBench's evaluator does with a source: it puts lines before it, and runs the text without a file.
+PLAIN = """
+import importlib.util, sys, torch
+file, folder = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("kernel", file)
+loaded = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(loaded)
+context = {"BUILD_DIRECTORY": folder}
+source = f"import os\\nos.environ['TORCH_EXTENSIONS_DIR'] = '{folder}'\\n" + open(file).read()
+exec(compile(source, "<string>", "exec"), context)
+x = torch.randn(5, 33)
+for model in (loaded.ModelNew(), context["ModelNew"]()):
+    torch.testing.assert_close(model(x), x * torch.sigmoid(x))
+print("equal", any(name.partition(".")[0] in ("engine", "storage") for name in sys.modules))
+"""
+
+
+@pytest.mark.judging
+def test_a_kernel_of_a_cpu_run_loads_in_a_plain_process_and_as_kernelbench_loads_it(home: Path, tmp_path: Path) -> None:
+    kernel, builds = tmp_path / "kernel.py", tmp_path / "builds"
+    kernel.write_text(exported(real_pair(home), "c001"))
+    assert "# Kernel 1 of Tilewright run swish-" in kernel.read_text()
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TORCH_EXTENSIONS_DIR": str(builds)}
+    command = [sys.executable, "-I", "-c", PLAIN, str(kernel), str(builds)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "equal False\n", done.stderr
+
+
+@pytest.mark.parametrize("task", recorded.CUDA_TASKS)
+def test_an_exported_kernel_can_be_judged_again_as_it_was(task: str) -> None:
+    for toolchain in ("cuda", "cpu") if task in recorded.TASKS else ("cuda",):
+        for source in recorded.kernels(task, toolchain).values():
+            text = standing_alone(source, toolchain)
+            assert "= _tilewright(load_inline" in text
+            assert without_support(text) == source
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What exported kernels ask of PyTorch's load_inline, on a machine with a toolkit and no GPU."""
+    calls: list[dict[str, Any]] = []
+
+    def load_inline(name: str, cpp_sources: list[str], cuda_sources: list[str], **options: Any) -> None:
+        calls.append({"name": name, "cpp": cpp_sources, "cuda": cuda_sources, **options})
+
+    monkeypatch.setattr(cpp_extension, "load_inline", load_inline)
+    monkeypatch.setattr(cpp_extension, "CUDA_HOME", "/usr/local/cuda")
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(shutil, "which", lambda program: program)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
+    return calls
+
+
+def load(source: str, toolchain: str = "cuda") -> None:
+    exec(compile(standing_alone(source, toolchain), "kernel", "exec", dont_inherit=True), {})
+
+
+def on_gpu(monkeypatch: pytest.MonkeyPatch, *capability: int) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA L4")
+
+
+def test_a_kernel_is_exported_however_it_names_load_inline_and_without_future_imports(
+    asked: list[dict[str, Any]],
+) -> None:
+    source = (
+        "from __future__ import annotations\r\nfrom torch.utils.cpp_extension import load_inline as make\r\n"
+        "import torch.utils.cpp_extension as c\r\ná = make('a', '')\r\nb = c.load_inline(name='b', cpp_sources='')\r\n"
+        'def f(x: dict["{0}", {1}]) -> Later: ...\r\nn: Other = 3\r\nassert f.__annotations__["return"] == "Later"\r\n'
+    )
+    load(source)
+    assert [call["name"].partition("_")[0] for call in asked] == ["a", "b"]
+    assert "á = _tilewright(make)('a', '')\r\nb = _tilewright(c.load_inline)(name='b'" in standing_alone(source, "cuda")
+
+
+def test_kernels_of_one_name_do_not_share_a_build_folder_and_equal_ones_do(asked: list[dict[str, Any]]) -> None:
+    own = SWISH.replace("torch::Tensor swish(", "PYBIND11_MODULE(swish_ext, m) {}\ntorch::Tensor swish(")
+    for source in (SWISH, SWISH, SWISH.replace("std::exp", "::expf"), own):
+        load(source)
+    names = [call["name"] for call in asked]
+    assert names[0] == names[1] != names[2]
+    assert names[2].startswith("swish_ext_")
+    assert names[3] == "swish_ext"
+
+
+def test_a_kernel_gets_the_architecture_that_its_instructions_and_the_gpu_need(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, hopper = last("swish"), last("square_matmul")
+    own = "-gencode=arch=compute_90a,code=sm_90a"
+    unnamed = hopper.replace(f'extra_cuda_cflags=["{own}"]', "extra_cuda_cflags=('-O3',)")
+    assert unnamed != hopper
+    for source in (plain, hopper, unnamed):
+        load(source)
+    on_gpu(monkeypatch, 9, 0)
+    for source in (plain, hopper, unnamed):
+        load(source)
+    on_gpu(monkeypatch, 8, 9)
+    load(plain)
+    flags = [call["extra_cuda_cflags"] for call in asked]
+    assert flags == [
+        [], [own], ["-O3", own], [own], [own], ["-O3", own], ["-gencode=arch=compute_89,code=sm_89"],
+    ]  # fmt: skip
+    with pytest.raises(ImportError, match=r"needs a Hopper GPU \(H100, H200\); this one is NVIDIA L4$"):
+        load(hopper)
+
+
+def test_a_kernel_of_a_cpu_run_is_built_with_the_flags_that_it_was_judged_with(asked: list[dict[str, Any]]) -> None:
+    load(SWISH.replace("functions=", "extra_cflags='-ffast-math', functions="), "cpu")
+    (call,) = asked
+    assert call["extra_cflags"][-2:] == ["-ffast-math", "-fno-strict-aliasing"]
+    assert {"-O3", "-march=native", "-fopenmp"} < set(call["extra_cflags"])
+    assert call["extra_ldflags"] == ["-fopenmp"]
+    assert "#define TILEWRIGHT_VL 8" in call["cpp"][0]
+
+
+def test_what_is_no_kernel_is_not_exported(home: Path) -> None:
+    folder = real_pair(home)
+    with pytest.raises(EngineError, match="no kernel c009"):
+        exported(folder, "c009")
+    for path in folder.blobs.iterdir():
+        path.write_text("class ModelNew(:\n")
+    with pytest.raises(EngineError, match="kernel 2 of run .* is not valid Python"):
+        exported(folder, None)
+
+
+def missing(source: str, toolchain: str = "cuda") -> str:
+    """The one sentence that a kernel ends in."""
+    with pytest.raises(ImportError) as refusal:
+        load(source, toolchain)
+    told = str(refusal.value)
+    assert "lock" not in told  # KernelBench would take it for a build that another process does, and try again
+    return told.removeprefix("This kernel needs ")
+
+
+def test_what_a_machine_lacks_is_told_in_one_sentence(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = last("swish")
+    monkeypatch.delenv("TORCH_CUDA_ARCH_LIST")
+    assert missing(source) == "a GPU, or TORCH_CUDA_ARCH_LIST (9.0a for an H200) to be built without one"
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
+    monkeypatch.setattr(sys, "path", [])
+    assert missing(source) == (
+        "the CuTe headers: pip install nvidia-cutlass, or set CUTLASS_PATH to a copy of github.com/NVIDIA/cutlass"
+    )
+    (tmp_path / "include/cute").mkdir(parents=True)
+    (tmp_path / "include/cute/tensor.hpp").touch()
+    for name, folder in (("CUTLASS_PATH", ""), ("CUTLASS_HOME", ""), ("TILEWRIGHT_CUTLASS_INCLUDE", "/include")):
+        with monkeypatch.context() as chosen:
+            chosen.setenv(name, f"{tmp_path}{folder}")
+            load(source)
+            assert asked[-1]["extra_include_paths"][0] == f"{tmp_path}/include"
+    monkeypatch.setenv("CUTLASS_PATH", str(tmp_path))
+    monkeypatch.setattr(cpp_extension, "CUDA_HOME", str(tmp_path))
+    assert missing(source).startswith("the CUDA headers that CuTe includes: pip install nvidia-cuda-runtime==13.0.* ")
+    programs = [f"{tmp_path}/bin/nvcc", "ninja", "c++"]
+    remedies = [
+        "nvcc: install the CUDA toolkit 13.0, or set CUDA_HOME to where it is", "ninja: pip install ninja",
+        "a C++ compiler: apt install g++",
+    ]  # fmt: skip
+    for program, remedy in zip(programs, remedies, strict=True):
+        with monkeypatch.context() as without:
+            without.setattr(shutil, "which", lambda name, gone=program: None if name == gone else name)
+            assert missing(source) == remedy
+    monkeypatch.setattr(torch.version, "cuda", None)
+    assert missing(source) == "a CUDA build of PyTorch: https://pytorch.org/get-started/locally"
