@@ -177,6 +177,18 @@ def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRe
     assert not problems
 
 
+def becomes(look: Callable[[], Any], wanted: Any) -> None:
+    """Look until what is wanted is there, as `expect` does for what it knows."""
+    deadline = time.monotonic() + EXPECT_MS / 1000
+    while (found := look()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert found == wanted
+
+
+def width_of_what_is_drawn(page: Page) -> int:
+    return int(page.evaluate("() => document.documentElement.scrollWidth"))
+
+
 def drawn(page: Page) -> Page:
     """The page once all of it is drawn: what has just been drawn may still move under the pointer."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")

@@ -12,16 +12,15 @@ from playwright.sync_api import Page, expect
 from storage import events as ev
 from storage.records import CommandKind, RunState
 from tests import samples
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, becomes, drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
 
 
 def expect_rows(page: Page, *names: str) -> None:
-    expect(page.locator("tbody tr[data-id]")).to_have_count(len(names))
-    found = page.locator("tbody tr[data-id]").evaluate_all("all => all.map(row => row.dataset.id)")
-    assert found == list(names)
+    ids = "all => all.map(row => row.dataset.id)"
+    becomes(lambda: page.locator("tbody tr[data-id]").evaluate_all(ids), list(names))
 
 
 def choose(page: Page, field: str, option: str) -> None:
@@ -131,7 +130,8 @@ def test_on_a_narrow_screen_each_run_is_a_card(page: Page, server: Server) -> No
     page.goto(f"{server.url}/?find=card")
     row = page.locator('tr[data-id="card"]')
     expect(row).to_be_visible()
-    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+    drawn(page)
+    becomes(lambda: width_of_what_is_drawn(page), 390)
     assert row.evaluate("row => row.closest('.scroll').scrollWidth - row.closest('.scroll').clientWidth") == 0
     cells = row.get_by_role("cell")
     labels = cells.evaluate_all("all => all.map(td => getComputedStyle(td, '::before').content)")

@@ -83,14 +83,15 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "collect")
     choose(page, "Show them to the model", "on")
     expect_newest(page, "show")
-    page.get_by_label("Hint for the next prompt").fill("mind the tail")
+    page.get_by_label("Hint for the next prompt").fill("mind <cute/tensor.hpp> & the tail")
     page.get_by_role("button", name="Send hint").click()
     expect_newest(page, "hint", "acknowledged")
+    expect(page.get_by_label("Hint for the next prompt")).to_have_value("")
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
     page.get_by_role("button", name=RESUME).click()
     has_come_to_rest(page, run, times=1)
-    assert is_in_effect(run, CommandKind.HINT, "mind the tail")
+    assert is_in_effect(run, CommandKind.HINT, "mind <cute/tensor.hpp> & the tail")
     optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]
     assert all(c.is_profile_exposed for c in optimised[:2])
     assert len(told(run, ev.Profiled)) == 3

@@ -43,7 +43,7 @@ PAGES = {
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
 TABBED = ["kernel", "kernel that failed"]
-TABS = ["Source", "Errors", "Profile", "Prompts and replies", "Trust"]
+TABS = ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"]
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,9 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
     signs["system"] = "text=looked at"
     for address, sign in signs.items():
         assert look(page, f"{server.url}/{address}", sign) == [], address
+    page.goto(server.url)
+    page.get_by_role("link", name="Start the first run").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
 
 
 def test_the_check_finds_what_it_is_for(page: Page) -> None:

@@ -6,7 +6,7 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +22,7 @@ from storage.choices import Submission
 from storage.folder import RunFolder
 from storage.records import Command, CommandKind, RunState, StepKind, Switch
 from tests import samples
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -53,48 +53,6 @@ def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str =
     engine.emit(ev.CommandEffective(command.command_id, 30, "at step 30"))
     expect(newest).to_contain_text("in effect")
     return command
-
-
-def test_pause_and_resume(page: Page, server: Server) -> None:
-    engine = begin(page, server, "pauses")
-    page.get_by_role("button", name="Pause").click()
-    follow(page, engine, CommandKind.PAUSE)
-    engine.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
-    page.get_by_role("button", name=RESUME).click()
-    follow(page, engine, CommandKind.RESUME)
-
-
-def test_stop_asks_once_more(page: Page, server: Server) -> None:
-    engine = begin(page, server, "stops")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Keep running").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert engine.asked() == []
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Stop the run").click()
-    follow(page, engine, CommandKind.STOP)
-    engine.emit(ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
-    expect(page.get_by_text("No engine works on this run")).to_be_visible()
-
-
-@pytest.mark.parametrize(
-    ("label", "kind", "value"),
-    [("Collect profiles", CommandKind.COLLECT, "on"), ("Show them to the model", CommandKind.EXPOSE, "off")],
-)
-def test_profiling_switches(page: Page, server: Server, label: str, kind: CommandKind, value: str) -> None:
-    engine = begin(page, server, f"switches-{kind}")
-    group = page.get_by_role("radiogroup", name=label).or_(page.get_by_role("group", name=label))
-    group.get_by_text(value, exact=True).click()
-    follow(page, engine, kind, value)
-
-
-def test_a_hint_reaches_the_engine_and_clears_the_box(page: Page, server: Server) -> None:
-    engine = begin(page, server, "hints")
-    box = page.get_by_label("Hint for the next prompt")
-    box.fill("keep B in registers & use <cute/tensor.hpp>")
-    page.get_by_role("button", name="Send hint").click()
-    follow(page, engine, CommandKind.HINT, "keep B in registers & use <cute/tensor.hpp>")
-    expect(box).to_have_value("")
 
 
 def press(page: Page, name: str) -> Locator:
@@ -174,65 +132,6 @@ def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) 
     expect(dialog).to_have_count(0)
 
 
-def test_the_base_is_set_once_pinned_and_unpinned(page: Page, server: Server) -> None:
-    engine = begin(page, server, "bases", depths=4)
-    dialog = press(page, "Base kernel")
-    choose_the_first_kernel(page, dialog)
-    dialog.get_by_role("button", name="Start next from kernel 1").click()
-    follow(page, engine, CommandKind.SET_BASE, "c001")
-    expect(page.get_by_text("the next depth starts from kernel 1")).to_be_visible()
-    dialog = press(page, "Base kernel")
-    dialog.get_by_text("every depth until unpinned").click()
-    expect(dialog.get_by_text("The depth being worked on goes on to its end")).to_be_visible()
-    dialog.get_by_role("button", name="Pin kernel").click()
-    expect(steering_rows(page).nth(1)).to_contain_text("pin")
-    pinned = engine.next_command()
-    engine.emit(ev.CommandAcknowledged(pinned, 30))
-    engine.emit(ev.CommandEffective(pinned.command_id, 30, ""))
-    expect(page.get_by_text("pinned: every depth starts from")).to_be_visible()
-    page.get_by_role("button", name="Unpin").click()
-    follow(page, engine, CommandKind.UNPIN)
-    expect(page.get_by_text("pinned: every depth starts from")).to_have_count(0)
-
-
-def test_rules_are_set_listed_and_lifted(page: Page, server: Server) -> None:
-    engine = begin(page, server, "rules")
-    page.get_by_text("Rules for the model").click()
-    page.get_by_label("What", exact=True).fill("<b>atomics</b>")
-    page.get_by_role("button", name="Set the rule").click()
-    ban = follow(page, engine, CommandKind.BAN, "<b>atomics</b>")
-    expect(page.locator(".st-key-rules").get_by_text("must not use <b>atomics</b>")).to_be_visible()
-    page.get_by_role("button", name="Lift").click()
-    follow(page, engine, CommandKind.LIFT, ban.command_id)
-    expect(page.get_by_role("button", name="Lift")).to_have_count(0)
-
-
-def test_another_model_is_asked_from_now_on_or_for_one_step(page: Page, server: Server) -> None:
-    engine = begin(page, server, "models")
-    dialog = press(page, "Model")
-    dialog.get_by_label("Options").fill("reasoning_effort=high")
-    dialog.get_by_role("button", name="Change the model").click()
-    follow(page, engine, CommandKind.SET_MODEL, "recorded-replies reasoning_effort=high")
-    dialog = press(page, "Model")
-    dialog.get_by_text("one step, done again").click()
-    dialog.get_by_role("button", name="Do step").click()
-    newest = steering_rows(page).nth(1)
-    expect(newest).to_contain_text("do a step again")
-    command = engine.next_command()
-    assert command.kind is CommandKind.RETRY
-    assert "step=" in command.argument
-
-
-def test_the_class_is_changed_after_a_look_at_what_follows(page: Page, server: Server) -> None:
-    engine = begin(page, server, "classes")
-    dialog = press(page, "Class")
-    expect(dialog.get_by_text("From the next step on")).to_be_visible()
-    dialog.get_by_role("button", name="Change the class").click()
-    expect(steering_rows(page).nth(1)).to_contain_text("kernel class")
-    command = engine.next_command()
-    assert command.kind is CommandKind.SET_CLASS
-
-
 def test_a_question_stays_and_its_answer_counts_while_news_pour_in(page: Page, server: Server) -> None:
     engine = begin(page, server, "pours")
     with pouring(engine):
@@ -287,6 +186,7 @@ def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) ->
     engine = begin(page, server, "edits")
     page.get_by_role("button", name="Edit a kernel by hand").click()
     box = page.get_by_role("textbox", name="The whole kernel")
+    expect(box).to_have_value(re.compile("class ModelNew"))
     source = box.input_value()
     box.fill(source + "# mine <b>&\n")
     box.press("Control+Enter")
@@ -309,7 +209,14 @@ def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
     follow(page, engine, CommandKind.HINT, "hp")
     page.get_by_role("heading", name="Steer", exact=True).click()
     page.keyboard.press("p")
-    follow(page, engine, CommandKind.PAUSE)
+    newest = steering_rows(page).nth(1)
+    expect(newest).to_contain_text("asked")
+    command = engine.next_command()
+    assert command.kind is CommandKind.PAUSE
+    engine.emit(ev.CommandAcknowledged(command, 30))
+    engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
+    expect(newest).to_contain_text("refused")
+    expect(newest).to_contain_text("the run ends with this step")
 
 
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
@@ -344,17 +251,6 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
     expect(page.get_by_role("table")).to_contain_text("grace")
 
 
-def test_a_refused_command_says_why(page: Page, server: Server) -> None:
-    engine = begin(page, server, "refuses")
-    page.get_by_role("button", name="Pause").click()
-    expect(steering_rows(page).nth(1)).to_contain_text("asked")
-    command = engine.next_command()
-    engine.emit(ev.CommandAcknowledged(command, 30))
-    engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
-    expect(steering_rows(page).nth(1)).to_contain_text("refused")
-    expect(steering_rows(page).nth(1)).to_contain_text("the run ends with this step")
-
-
 def test_a_typed_hint_survives_new_data(page: Page, server: Server) -> None:
     engine = begin(page, server, "types", depths=2)
     box = page.get_by_label("Hint for the next prompt")
@@ -364,28 +260,9 @@ def test_a_typed_hint_survives_new_data(page: Page, server: Server) -> None:
     expect(box).to_have_value("half a thou")
 
 
-def test_a_waiting_run_says_what_it_waits_for(page: Page, server: Server) -> None:
-    engine = begin(page, server, "waits")
-    engine.emit(ev.StateChanged(RunState.WAITING, "the model endpoint failed: connection refused"))
-    expect(page.get_by_text("Waiting for you")).to_be_visible()
-    expect(page.get_by_text("connection refused").first).to_be_visible()
-    expect(page.get_by_role("button", name=RESUME)).to_be_visible()
-
-
-def test_a_read_only_server_has_no_controls(own_server: Callable[..., Server], page: Page) -> None:
-    server = own_server(TILEWRIGHT_READ_ONLY="1")
-    engine = PretendEngine(server.runs, "watched", depths=4)
-    engine.play_until(finished_depth, times=2)
-    page.goto(f"{server.url}/run?run=watched")
-    expect(page.get_by_text("This server is read-only")).to_be_visible()
-    for name in ("Pause", "Stop", "Go back or fork", "Send hint", "Edit a kernel by hand"):
-        expect(page.get_by_role("button", name=name)).to_have_count(0)
-    assert not engine.folder.commands_file.exists()
-
-
 def test_a_word_back_moves_nothing_under_the_pointer(page: Page, server: Server) -> None:
     begin(page, server, "still")
-    base, stood = page.get_by_role("button", name="Base kernel", exact=True), []
+    base, stood = drawn(page).get_by_role("button", name="Base kernel", exact=True), []
     for label in ("Pause", "Class"):  # without a word, with one, and with one behind a dialog
         stood.append(base.bounding_box())
         page.get_by_role("button", name=re.compile(f"^{label}")).click()

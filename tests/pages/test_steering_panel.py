@@ -1,0 +1,141 @@
+"""Every control of the steering panel writes its one command; what became of it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from storage import commands, liveness
+from storage import events as ev
+from storage.folder import RunFolder
+from storage.journal import Journal
+from storage.records import Command, CommandKind, RunState
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+class Steered:
+    """A run that an engine works on, and its page."""
+
+    def __init__(self, home: Path, open_page: Open) -> None:
+        self.folder: RunFolder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
+        self._open = open_page
+        self._read = len(commands.read_from(self.folder.commands_file)[0])
+        liveness.hold(self.folder)
+        self.look()
+
+    def look(self) -> AppTest:
+        """The page over everything that has happened."""
+        self.app = self._open("run", run="r1")
+        assert not self.app.exception
+        return self.app
+
+    def press(self, name: str) -> AppTest:
+        """Press the button of that label, or of that key."""
+        next(one for one in self.app.button if name in (one.label, one.key)).click()
+        self.app.run()
+        assert not self.app.exception
+        return self.app
+
+    def sent(self) -> list[Command]:
+        found = commands.read_from(self.folder.commands_file)[0][self._read :]
+        self._read += len(found)
+        return found
+
+    def asks(self, kind: CommandKind, argument: str = "") -> Command:
+        (command,) = self.sent()
+        assert (command.kind, command.argument) == (kind, argument)
+        return command
+
+    def tell(self, *events: ev.Event) -> AppTest:
+        journal = Journal(self.folder.journal_file)
+        for event in events:
+            journal.append(event)
+        journal.close()
+        return self.look()
+
+    def obey(self, command: Command) -> AppTest:
+        return self.tell(ev.CommandAcknowledged(command, 30), ev.CommandEffective(command.command_id, 30, ""))
+
+
+@pytest.fixture
+def steered(home: Path, open_page: Open) -> Steered:
+    return Steered(home, open_page)
+
+
+def test_pause_and_resume(steered: Steered) -> None:
+    steered.press("Pause")
+    pause = steered.asks(CommandKind.PAUSE)
+    steered.obey(pause)
+    steered.tell(ev.StateChanged(RunState.PAUSED, "paused by a person"))
+    steered.press("Resume")
+    steered.asks(CommandKind.RESUME)
+
+
+def test_a_waiting_run_says_what_it_waits_for(steered: Steered) -> None:
+    steered.tell(ev.StateChanged(RunState.WAITING, "the model endpoint failed: connection refused"))
+    assert "connection refused" in words(steered.app)
+    assert "Resume" in [one.label for one in steered.app.button]
+
+
+def test_stop_asks_once_more(steered: Steered) -> None:
+    steered.press("Stop")
+    steered.press("Keep running")
+    assert steered.sent() == []
+    steered.press("Stop")
+    steered.press("Stop the run")
+    steered.asks(CommandKind.STOP)
+    assert "stop_yes" not in [one.key for one in steered.app.button]
+
+
+def test_the_base_is_set_once_pinned_and_unpinned(steered: Steered) -> None:
+    app = steered.press("Base kernel")
+    first = next(option for option in app.selectbox(key="base_from").options if option.startswith("kernel 1 "))
+    app.selectbox(key="base_from").select(first).run()
+    steered.press("base_yes")
+    steered.obey(steered.asks(CommandKind.SET_BASE, "c001"))
+    assert "next depth starts from kernel 1" in words(steered.app)
+    app = steered.press("Base kernel")
+    app.button_group(key="base_how").set_value("every depth until unpinned").run()
+    assert "to its end" in words(app)
+    steered.press("base_yes")
+    (pin,) = steered.sent()
+    assert pin.kind is CommandKind.PIN
+    steered.obey(pin)
+    assert "every depth starts from" in words(steered.app)
+    steered.press("Unpin")
+    steered.obey(steered.asks(CommandKind.UNPIN))
+    assert "every depth starts from" not in words(steered.app)
+
+
+def test_rules_are_set_listed_and_lifted(steered: Steered) -> None:
+    steered.app.text_input(key="rule_text").set_value("<b>atomics</b>")
+    steered.press("Set the rule")
+    steered.obey(steered.asks(CommandKind.BAN, "<b>atomics</b>"))
+    assert "**must not use** \\<b\\>atomics" in words(steered.app)
+    (ban,) = [c for c in commands.read_from(steered.folder.commands_file)[0] if c.kind is CommandKind.BAN]
+    steered.press("Lift")
+    steered.obey(steered.asks(CommandKind.LIFT, ban.command_id))
+    assert "must not use" not in words(steered.app)
+
+
+def test_another_model_is_asked_from_now_on_or_for_one_step(steered: Steered) -> None:
+    app = steered.press("Model")
+    app.text_input(key="model_options_line").set_value("reasoning_effort=high").run()
+    steered.press("model_yes")
+    steered.asks(CommandKind.SET_MODEL, "recorded-replies reasoning_effort=high")
+    app = steered.press("Model")
+    app.button_group(key="model_how").set_value(app.button_group(key="model_how").options[1]).run()
+    steered.press("model_yes")
+    (command,) = steered.sent()
+    assert command.kind is CommandKind.RETRY
+    assert "step=" in command.argument
+
+
+def test_the_class_is_changed_after_a_look_at_what_follows(steered: Steered) -> None:
+    assert "From the next step on" in words(steered.press("Class"))
+    steered.press("class_yes")
+    (command,) = steered.sent()
+    assert command.kind is CommandKind.SET_CLASS
