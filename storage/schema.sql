@@ -210,15 +210,13 @@ SELECT * FROM timings
 QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id ORDER BY seq
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0);
 
-CREATE VIEW incumbents AS
-SELECT run_id, arg_max(candidate_id, seq) AS candidate_id, max(speedup) AS speedup, arg_max(noise, seq) AS noise
-FROM records GROUP BY run_id;
-
 -- Correct and timed kernels beside the best of their run. is_tied: the best is not faster beyond the noise.
 CREATE VIEW ranked AS
-SELECT t.*, t.candidate_id = b.candidate_id AS is_best, t.candidate_id <> b.candidate_id
-    AND NOT is_faster(b.speedup, b.noise, t.speedup, t.noise) AS is_tied
-FROM timings t JOIN incumbents b ON b.run_id = t.run_id;
+SELECT * EXCLUDE (best_speedup, best_noise, place), place = 1 AS is_best,
+    place > 1 AND NOT is_faster(best_speedup, best_noise, speedup, noise) AS is_tied
+FROM (SELECT *, row_number() OVER fastest AS place, first_value(speedup) OVER fastest AS best_speedup,
+        first_value(noise) OVER fastest AS best_noise
+    FROM timings WINDOW fastest AS (PARTITION BY run_id ORDER BY speedup DESC, seq));
 
 -- A kernel's number is that of its id, so that it stays the same where the line of an earlier one cannot be read.
 CREATE VIEW numbered AS

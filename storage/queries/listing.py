@@ -61,7 +61,7 @@ _ORDERS = {
     RunSort.TASK: ("SELECT run_id, task_name AS value FROM runs", "ASC"),
     RunSort.LAST_EVENT: ("SELECT run_id, max(time) AS value FROM events GROUP BY run_id", "DESC"),
     RunSort.BEST: (
-        "SELECT run_id, speedup AS value FROM incumbents",
+        "SELECT run_id, speedup AS value FROM ranked WHERE is_best",
         "DESC",
     ),
     RunSort.COST: (

@@ -64,6 +64,6 @@ def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
 
 def best_speedups(db: Database, run_ids: list[str]) -> list[RunSpeedup]:
     """The best speed-up of these runs; those without a correct kernel are left out."""
-    sql = """SELECT r.run_id, r.task_name, i.speedup FROM runs r JOIN incumbents i USING (run_id)
-        WHERE r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
+    sql = """SELECT r.run_id, r.task_name, b.speedup FROM runs r JOIN ranked b USING (run_id)
+        WHERE b.is_best AND r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
     return fetch.rows(db, RunSpeedup, sql, [run_ids])
