@@ -63,7 +63,7 @@ def _filter() -> KernelFilter:
 def _pages(run: RunRow, total: int, first: int, count: int) -> None:
     if total > PAGE_SIZE:
         st.pagination(-(-total // PAGE_SIZE), key="kernels_page")
-    of_all = f" matches, {run.attempts:,} kernels in all" if total < run.attempts else ""
+    of_all = f" matching kernels ({run.attempts:,} in all)" if total < run.attempts else ""
     if run.attempts > PAGE_SIZE:
         st.caption(f"showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
 

@@ -44,7 +44,7 @@ def test_the_curve_is_whole_on_the_first_screen_with_state_best_and_headroom(pag
     expect(curve.chart(page).get_by_text("structural phase")).to_be_visible()
     expect(curve.chart(page).get_by_text(re.compile("^profile"))).to_be_visible()
     expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
-    expect(page.get_by_text("of about").or_(page.get_by_text("longer than the usual"))).to_be_visible()
+    expect(page.get_by_text("usually").or_(page.get_by_text("longer than usual"))).to_be_visible()
     limit = curve.chart(page).get_by_text("hardware limit")
     is_above = "limit => limit.closest('.figure').querySelector('.legend').getBoundingClientRect().bottom"
     becomes(lambda: limit.evaluate(f"{is_above} <= limit.getBoundingClientRect().top"), True)
@@ -218,11 +218,11 @@ def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) ->
     expect(page.get_by_role("group", name="Lineage: ", exact=False)).to_have_attribute(
         "aria-label", re.compile(r"the newest 200 of 1,1\d\d kernels")
     )
-    errors = page.get_by_role("table", name="Failed kernels by message, most first")
+    errors = page.get_by_role("table", name="Failed kernels by message, most frequent first")
     expect(errors.locator("tbody tr").first).to_contain_text("wrong result")
     page.get_by_label("Find kernels").fill("7")
     page.get_by_label("Find kernels").press("Enter")
-    expect(page.get_by_text(re.compile(r"showing 1–1 of 1 that are like that, of 1,1\d\d"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"showing 1–1 of 1 matching kernels \(1,1\d\d in all\)"))).to_be_visible()
     page.locator('tr[data-id="c007"]').get_by_role("link", name="kernel 7").click()
     expect(panel(page).get_by_role("heading", name="Kernel 7")).to_be_visible()
     becomes(lambda: [p["id"] for p in curve.points(page, "selected")], [None])
