@@ -36,9 +36,10 @@ BUILDING, DEVICE, WALLS, RUNS = "CPU toolchain", "GPU", "Sandbox", "Runs and mod
 
 def findings() -> dict[str, list[Checked]]:
     """Everything worth knowing before a run, by section, required things first."""
+    device = doctor_device.checks()
     return {
-        BUILDING: checks(),
-        DEVICE: doctor_device.checks(),
+        BUILDING: checks(has_gpu=doctor_device.is_ready(device)),
+        DEVICE: device,
         WALLS: walls(),
         RUNS: [_home(), _space(), _endpoint(), _dashboard(), _versions()],
     }

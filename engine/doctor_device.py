@@ -41,6 +41,12 @@ def checks() -> list[Checked]:
     return [*gpus(here, seen, why), _compiler(), _profiler(ncu), _counters(seen, ncu), *map(_tool, TOOLS)]
 
 
+def is_ready(found: Sequence[Checked]) -> bool:
+    """Whether the cuda toolchain has a device and a compiler here, from the lines above."""
+    names = {one.name for one in found if one.is_ok}
+    return "CUDA compiler" in names and any(re.fullmatch(r"GPU (part )?\d+", name) for name in names)
+
+
 def gpus(here: Sequence[Device], seen: Sequence[Device], why: str = "") -> list[Checked]:
     """One line per GPU with its driver. `seen` are those that a process started here uses; `why` there are none."""
     if not here:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import forking, recording_runs, remeasuring, replaying
+from engine import fitting, forking, recording_runs, remeasuring, replaying
 from engine.errors import EngineError
 from engine.offers import FREE_MODELS as FREE_MODELS
 from engine.offers import Finding as Finding
@@ -49,6 +49,16 @@ def recording_of(folder: RunFolder) -> str:
         EngineError: the run has had no reply yet, or a text of it is missing.
     """
     return recording_runs.recording_of(folder)
+
+
+def see_that_it_fits(settings: RunSettings) -> None:
+    """See that this host has the memory to judge a run's task; on a GPU it is the device's that counts, and it tells.
+
+    Raises:
+        TaskError: it has not; the message says what would fit.
+    """
+    if settings.toolchain == "cpu":
+        fitting.see_that_it_fits(settings.task_source, settings.sizes)
 
 
 def start(settings: RunSettings) -> RunFolder:

@@ -53,6 +53,11 @@ class TaskFile:
         """File name without suffix."""
         return self.path.stem
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it comes with Tilewright."""
+        return self.path.is_relative_to(SHIPPED)
+
     def task(self, toolchain: str = "cpu", overrides: Mapping[str, Size] | None = None) -> Task:
         """The task at the sizes of a toolchain (`cpu`, or `gpu` for cuda), further overridden by name.
 

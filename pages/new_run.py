@@ -100,7 +100,9 @@ def _start(
             str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields
         )
         supervisor.see_that_money_can_be_kept(settings)
-        with st.spinner("Starting an engine"):
+        with st.spinner("Checking the memory it needs and starting an engine"):
+            if sizes or not task.is_shipped:  # a shipped task fits at the sizes it comes with
+                supervisor.see_that_it_fits(settings)
             folder = supervisor.start(settings)
     except EngineError as error:
         st.error(wording.plain(str(error)), icon=":material/error:")

@@ -147,6 +147,13 @@ def _staged(case: Case, folder: Path) -> Staged | Failure:
         return _import(bench) or Staged.of(bench, folder / "target")
 
 
+def estimate(case: Case, folder: Path) -> dict[str, int | None]:
+    """Memory that the other acts will need."""
+    from engine.evaluation.estimate import bytes_needed  # a second to import, and asked once per task
+
+    return {"bytes": bytes_needed(case.task_source)}
+
+
 def prepare(case: Case, folder: Path) -> dict[str, str]:
     """Build the common precompiled header."""
     case.builder.prepare()
@@ -162,6 +169,7 @@ ACTS: Mapping[str, Callable[[Case, Path], Any]] = {
     "profile": profile,
     "sanitize": sanitize,
     "prepare": prepare,
+    "estimate": estimate,
 }
 
 

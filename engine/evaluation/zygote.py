@@ -28,7 +28,7 @@ from engine.evaluation.messages import LineBroken
 from engine.evaluation.sandbox import OwnFailure, Walls
 from engine.evaluation.sandbox.probe import probe
 
-WITHOUT_REFERENCE = ("compile", "prepare")
+WITHOUT_REFERENCE = ("compile", "prepare", "estimate")
 MAX_ANSWER = 256 << 20
 
 

@@ -6,7 +6,9 @@ import functools
 import os
 import time
 from pathlib import Path
+from typing import Any
 
+from engine import fitting
 from engine.errors import ProfileUnavailable
 from engine.evaluation import lease
 from engine.evaluation.limits import Limits, Times, times_here
@@ -22,6 +24,7 @@ from engine.toolchains.judged import JudgedToolchain
 from storage.folder import home
 from storage.records import HardwareLimit, ProfileResult
 
+ALLOCATING = ("describe", "check", "time", "measure")
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]
 
 
@@ -32,6 +35,7 @@ class CpuToolchain(JudgedToolchain):
 
     def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
         super().__init__(scratch, times or times_here(), limits or Limits())
+        self._fitting: set[str] = set()
 
     @functools.cached_property
     def here(self) -> Installation:
@@ -52,9 +56,18 @@ class CpuToolchain(JudgedToolchain):
         """Held while timing or profiling."""
         return lease_files()
 
+    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
+        """Before anything of a task is allocated: does it fit? A machine that swaps or kills serves nobody."""
+        if act in ALLOCATING and task.source not in self._fitting:
+            needed = super()._ask("estimate", task, "")["bytes"]
+            if needed is not None:
+                fitting.see_that_it_fits(task.source, task.sizes, int(needed))
+            self._fitting.add(task.source)
+        return super()._ask(act, task, source, **changed)
+
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        roof = measured(self.here, cache_folder(), lease_files(), again=again)
         needs = self._ask("describe", task, "")
+        roof = measured(self.here, cache_folder(), lease_files(), again=again)
         size = int(needs["min_bytes"])
         limit = HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
         self._known_limits[task.source] = limit

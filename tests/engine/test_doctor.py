@@ -60,6 +60,17 @@ def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> Non
     assert all(one.remedy for one in told if not one.is_ok and not one.detail.startswith("not tried"))
 
 
+def test_the_cpu_toolchains_cuda_headers_are_optional_where_the_gpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CUDA_INCLUDE", "/nowhere")
+    here = devices.parsed(TOLD)
+    compiler = Checked("CUDA compiler", True, "/usr/local/cuda/bin/nvcc 13.0", "")
+    for found, is_required in (([compiler, *doctor_device.gpus(here, here)], False), ([compiler], True)):
+        monkeypatch.setattr(doctor_device, "checks", lambda found=found: found)
+        building = doctor.findings()[doctor.BUILDING]
+        headers = next(one for one in building if one.name == "CUDA headers")
+        assert (headers.is_ok, headers.is_required) == (False, is_required)
+
+
 @pytest.mark.parametrize(
     ("address", "shown"),
     [

@@ -140,3 +140,14 @@ def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) ->
     assert not app.exception
     assert read_limits(home / "budget.toml") == {"cost": 7.5}
     assert "used today" in words(open_page("run", run="r1"))
+
+
+def test_sizes_that_do_not_fit_into_memory_start_no_run(home: Path, open_page: Open) -> None:
+    app = open_page("new_run")
+    app.selectbox(key="model").set_value("manual").run()
+    size = next(one for one in app.number_input if one.label == "N")
+    size.set_value(1 << 17).run()
+    next(one for one in app.button if one.key == "start").click().run()
+    assert not app.exception
+    assert "GB are free here: use smaller sizes, for example" in words(app).replace("\\", "")
+    assert not list((home / "runs").glob("*"))

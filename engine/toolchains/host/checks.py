@@ -23,14 +23,18 @@ class Checked(NamedTuple):
     is_required: bool = False
 
 
-def checks() -> list[Checked]:
-    """Look at everything the cpu toolchain uses, required things first."""
+def checks(*, has_gpu: bool = False) -> list[Checked]:
+    """Look at everything the cpu toolchain uses, required things first.
+
+    Where the cuda toolchain works its headers come with the compiler: those of the cpu toolchain are optional there.
+    """
+    headers = _required("CUDA headers", lambda: str(installation.find_cuda()), installation.INSTALL_HEADERS)
     return [
         _required("compiler", installation.find_compiler, installation.INSTALL_COMPILER),
         _required("ninja", installation.find_ninja, installation.INSTALL_NINJA),
         _required("torch", lambda: f"{_version('torch')} in {installation.find_torch()}", installation.INSTALL_TORCH),
         _required("CuTe headers", lambda: str(installation.find_cutlass()), installation.INSTALL_HEADERS),
-        _required("CUDA headers", lambda: str(installation.find_cuda()), installation.INSTALL_HEADERS),
+        headers if headers.is_ok or not has_gpu else headers._replace(is_required=False),
         _optional("objdump", "apt install binutils (for instruction counts in profiles)"),
         _optional("perf", "apt install linux-perf (for sampled time in profiles)"),
         _counters(),

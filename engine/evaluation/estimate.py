@@ -1,0 +1,103 @@
+"""How much memory judging a task on the host takes, from tensors that have shapes and no contents. Allocates none.
+
+Run as a program it reads a task from standard input and prints the bytes, or `null` where a task cannot be followed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from engine.evaluation.widening import wide_dtype
+
+PROCESSES = 400 << 20
+
+
+class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Bytes of the tensors that live, and the most there were at once."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.now = self.most = 0
+        self._holders: Counter[int] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                self._hold(tensor)
+        return made
+
+    def _hold(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        self.now += size if not self._holders[key] else 0
+        self._holders[key] += 1
+        self.most = max(self.most, self.now)
+        weakref.finalize(tensor, self._release, key, size)
+
+    def _release(self, key: int, size: int) -> None:
+        self._holders[key] -= 1
+        self.now -= size if not self._holders[key] else 0
+
+
+def bytes_needed(source: str) -> int | None:
+    """The most that judge and workers hold together, while they time; None for a task that cannot be followed.
+
+    Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
+    memory, and widened to float64 for the answer, with what the reference holds on its way there. The judge's share,
+    for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a tensor.
+    """
+    try:
+        inputs, weights, outputs, on_the_way = _measured(source)
+    except Exception:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
+        return None
+    given, kept, made = (_size(group) for group in (inputs, weights, outputs))
+    given_wide, kept_wide, made_wide = (_size(group, is_wide=True) for group in (inputs, weights, outputs))
+    widening = max((_size([t], is_wide=True) / max(1, _size([t])) for t in (*outputs, *inputs)), default=1)
+    shared = 2 * (given + kept + made) + made_wide
+    reference = kept + 2 * given + made + given_wide + kept_wide + int(widening * on_the_way)
+    candidate = kept + given + made
+    judge = 5 * made_wide + 8 * given + 9 * made
+    return PROCESSES + shared + reference + candidate + judge
+
+
+def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor], int]:
+    """Inputs, weights and outputs of the task, and the most bytes that a call has beside inputs and weights."""
+    names: dict[str, Any] = {"__name__": "task"}
+    with FakeTensorMode(), torch.no_grad(), _Living() as living:
+        exec(compile(source, "task.py", "exec"), names)
+        model = names["Model"](*names["get_init_inputs"]())
+        inputs = list(names["get_inputs"]())
+        before, living.most = living.now, living.now
+        outputs = model(*inputs)
+        on_the_way = living.most - before
+    return _tensors(inputs), list(model.state_dict().values()), _tensors(outputs), on_the_way
+
+
+def _tensors(items: Any) -> list[torch.Tensor]:
+    return [one for one in tree_leaves(items) if isinstance(one, torch.Tensor)]
+
+
+def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:
+    total = 0
+    for tensor in tensors:
+        name = str(tensor.dtype).removeprefix("torch.")
+        dtype = getattr(torch, wide_dtype(tensor.dtype) if is_wide else name)
+        total += tensor.numel() * dtype.itemsize
+    return total
+
+
+if __name__ == "__main__":
+    print(json.dumps(bytes_needed(sys.stdin.read())))

@@ -1,0 +1,71 @@
+"""What judging a task needs of the memory, told before anything is allocated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import fitting, supervisor, tasks
+from engine.errors import TaskError
+from engine.toolchains.cpu import CpuToolchain
+from tests.engine.toolchains.fixtures import cpu, cpu_home
+
+__all__ = ["cpu", "cpu_home"]
+GB = 10**9
+
+
+def needed(name: str, **sizes: int) -> int:
+    source = tasks.find(name).task("cpu", sizes).source
+    command = [sys.executable, "-m", "engine.evaluation.estimate"]
+    done = subprocess.run(command, input=source, cwd=fitting.ROOT, capture_output=True, text=True, check=True)
+    return int(json.loads(done.stdout))
+
+
+def test_the_estimate_is_what_was_measured() -> None:
+    """Peaks of the proportional set size of all processes, sampled while these were checked and timed."""
+    assert needed("swish", batch_size=2048, dim=16384) / 2**30 == pytest.approx(5.75, rel=0.15)
+    assert needed("swish", batch_size=2048, dim=34816) / 2**30 == pytest.approx(12.12, rel=0.15)
+    assert needed("square_matmul", N=4096) / 2**30 == pytest.approx(3.97, rel=0.15)
+
+
+def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_size_that_fits() -> None:
+    told = fitting.refusal(60 * GB, 20 * GB, {"batch_size": 4096, "dim": 393216, "scale": 0.5})
+    assert "needs about 60 GB of memory and 20 GB are free here" in told
+    assert "--set dim=65536" in told
+    assert fitting.refusal(12 * GB, 20 * GB, {"dim": 393216}) == ""
+    assert fitting.refusal(60 * GB, 20 * GB, {}).endswith("use smaller sizes")
+
+
+def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "GROUP", tmp_path)
+    whole = fitting.free_bytes()
+    (tmp_path / "memory.current").write_text("1000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert fitting.free_bytes() == pytest.approx(whole, rel=0.2)
+    (tmp_path / "memory.max").write_text("5000\n")
+    assert fitting.free_bytes() == 4000
+
+
+def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain) -> None:
+    task = tasks.find("swish").task("cpu", {"batch_size": 1 << 17, "dim": 1 << 17})
+    with pytest.raises(TaskError, match=r"needs about .* GB of memory and .* GB are free here: .*--set"):
+        cpu.limit(task)
+
+
+def test_a_task_that_looks_at_its_values_is_not_estimated_and_not_refused() -> None:
+    looking = tasks.find("swish").text.replace(
+        "        return x *", "        assert float(x.sum()) > 0\n        return x *"
+    )
+    fitting.see_that_it_fits(looking, {"dim": 393216})
+
+
+def test_new_run_asks_only_about_the_processors_memory() -> None:
+    settings = supervisor.new_settings("swish", model="manual", overrides={"batch_size": 1 << 17, "dim": 1 << 17})
+    with pytest.raises(TaskError, match="--set"):
+        supervisor.see_that_it_fits(settings)
+    supervisor.see_that_it_fits(replace(settings, toolchain="cuda"))
