@@ -101,7 +101,8 @@ def _start(
         )
         supervisor.see_that_money_can_be_kept(settings)
         with st.spinner("Checking the memory it needs and starting an engine"):
-            if sizes or not task.is_shipped:  # a shipped task fits at the sizes it comes with
+            usual = task.task(toolchain).sizes
+            if not task.is_shipped or any(size > usual[name] for name, size in sizes.items()):
                 supervisor.see_that_it_fits(settings)
             folder = supervisor.start(settings)
     except EngineError as error:
