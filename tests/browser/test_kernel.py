@@ -18,8 +18,6 @@ from tests.browser.play import PretendEngine, finished_depth
 
 pytestmark = pytest.mark.browser
 
-TABS = ("Diff", "Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust")
-
 
 def blob_of(folder: RunFolder, name: str, field: str = "source_blob", kind: str = "CandidateCreated") -> Path:
     """The file that holds a text of a kernel."""

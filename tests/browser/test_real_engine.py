@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from storage import events as ev
 from storage import journal
-from storage.folder import RunFolder
+from storage.folder import RunFolder, find_run
 from storage.records import Budget, CommandKind, Origin, RunState
 from tests.browser import curve
 from tests.browser.conftest import Server, drawn, start_server, stop_server
@@ -171,11 +171,17 @@ def roll_back(page: Page, kernel: str) -> None:
     dialog.get_by_role("button", name=f"Go back to {kernel}").click()
 
 
-def test_a_killed_server_leaves_the_engine_at_work_and_the_next_one_shows_it(
-    page: Page, home: Path, run: RunFolder
-) -> None:
+def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers_it(page: Page, home: Path) -> None:
     first = start_server_in(home)
-    page.goto(f"{first.url}/run?run={run.run_id}")
+    page.goto(f"{first.url}/new_run")
+    page.get_by_label("N", exact=True).fill("64")
+    page.get_by_label("Depths", exact=True).fill("5")
+    page.get_by_label("Depths", exact=True).press("Enter")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
+    run = find_run(page.url.partition("run=")[2])
+    settings = run.read_settings()
+    assert (dict(settings.sizes), settings.budget.depths, settings.base_policy) == ({"N": 64}, 5, "latest")
     expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
     page.goto("about:blank")
     first.process.kill()
@@ -186,10 +192,12 @@ def test_a_killed_server_leaves_the_engine_at_work_and_the_next_one_shows_it(
         page.goto(f"{second.url}/run?run={run.run_id}")
         page.get_by_role("button", name="Pause").click()
         expect_newest(page, "pause")
+        expect(page.locator('tr[data-id="c001"]')).to_be_visible(timeout=SLOW_MS)
     finally:
         page.goto("about:blank")
         stop_server(second)
     assert supervisor.is_alive(run)
+    supervisor.stop(run)
 
 
 def start_server_in(home: Path) -> Server:

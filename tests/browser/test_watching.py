@@ -52,7 +52,7 @@ def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None
     engine.play_until(finished_depth, times=2)
     expect(page.locator('tr[data-id="c007"]')).to_be_visible()
     page.wait_for_function(
-        "() => document.querySelector('.figure')._fullData.find(t => t.name === 'kept').x.length >= 3"
+        "() => document.querySelector('.figure')._fullData.find(t => t.name === 'accepted').x.length >= 3"
     )
     becomes(lambda: curve.axis_range(page, "xaxis"), before)
     assert curve.chart(page).evaluate("gd => gd.isTheSame")
