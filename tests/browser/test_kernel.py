@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage import events as ev
-from storage.folder import RunFolder
+from storage.blobs import Blobs
 from storage.records import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, becomes, width_of_what_is_drawn
@@ -19,11 +19,15 @@ from tests.browser.play import PretendEngine, finished_depth
 pytestmark = pytest.mark.browser
 
 
-def blob_of(folder: RunFolder, name: str, field: str = "source_blob", kind: str = "CandidateCreated") -> Path:
-    """The file that holds a text of a kernel."""
+def write_run_with(server: Server, run_id: str, depths: int, **sources: str) -> None:
+    """A run of which some kernels have these sources; the server sees it when it is whole."""
+    folder = samples.write_run(server.home / "drafts", run_id, depths=depths)
     lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
-    event = next(x["event"] for x in lines if x["kind"] == kind and x["event"].get("candidate_id") == name)
-    return folder.blobs / str(event[field])
+    for line in lines:
+        if line["kind"] == "CandidateCreated" and line["event"]["candidate_id"] in sources:
+            line["event"]["source_blob"] = Blobs(folder.blobs).put(sources[line["event"]["candidate_id"]])
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    folder.path.rename(server.runs / run_id)
 
 
 def long_source(lines: int, every: int) -> tuple[str, str]:
@@ -35,10 +39,8 @@ def long_source(lines: int, every: int) -> tuple[str, str]:
 
 
 def test_any_two_kernels_are_compared_hunk_by_hunk(page: Page, server: Server) -> None:
-    folder = samples.write_run(server.runs, "hunks", depths=4)
     old, new = long_source(3_000, 250)
-    blob_of(folder, "c004").write_text(old)
-    blob_of(folder, "c005").write_text(new)
+    write_run_with(server, "hunks", 4, c004=old, c005=new)
     page.goto(f"{server.url}/candidate?run=hunks&candidate=c005")
     diff = page.locator("table.diff")
     expect(diff.locator("mark").first).to_be_visible()
@@ -86,10 +88,8 @@ def test_the_pair_stands_in_the_address_and_can_be_downloaded(page: Page, server
 
 
 def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:
-    folder = samples.write_run(server.runs, "huge", depths=3)
     old, new = long_source(12_000, 900)
-    blob_of(folder, "c004").write_text(old)
-    blob_of(folder, "c005").write_text(new)
+    write_run_with(server, "huge", 3, c004=old, c005=new)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server.url}/candidate?run=huge&candidate=c005")
     diff = page.locator("table.diff.unified")

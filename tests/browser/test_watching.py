@@ -70,7 +70,7 @@ def test_a_click_on_a_point_opens_its_kernel_and_zoom_survives_a_visit_to_its_pa
     expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
     becomes(lambda: curve.axis_range(page, "xaxis"), before)
     page.get_by_role("link", name="Open kernel").click()
-    expect(page.get_by_text(name, exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Kernel {int(name[1:])}", exact=True)).to_be_visible()
     page.get_by_role("link", name="Square matmul").click()
     expect(page.locator(f'tr[data-id="{name}"]')).to_have_attribute("aria-current", "true")
     becomes(lambda: curve.axis_range(page, "xaxis"), before)
@@ -110,7 +110,7 @@ def test_a_run_whose_engine_dies_becomes_lost(page: Page, server: Server) -> Non
     page.goto(f"{server.url}/run?run=dies")
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     engine.die()
-    expect(page.get_by_text("so this run is lost")).to_be_visible()
+    expect(page.get_by_text("The run crashed at step")).to_be_visible()
     expect(page.get_by_role("button", name="Resume the run")).to_be_visible()
 
 
