@@ -120,7 +120,7 @@ def list_tasks(options: Namespace) -> int:
         presets = "; ".join(
             f"{name}: {', '.join(f'{k}={v}' for k, v in p.items())}" for name, p in task.presets.items()
         )
-        print(f"{task.name:16} {task.kernel_class or 'class: by the model':12} {presets}")
+        print(f"{task.name:24} {task.kernel_class or 'class: by the model':12} {presets}")
     return OK
 
 
