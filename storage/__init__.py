@@ -2,6 +2,7 @@
 
 records.py, events.py, proof.py, models.py, policy.py   the vocabulary; what happens in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, tail.py, liveness.py   a run folder's files
+damage.py                   what of those files is damaged or gone
 budgets.py, choices.py, verbs.py, attendance.py, exposure.py, forks.py   what commands carry, as text and back
 database.py, projection.py, chunks.py, ingest.py, watch.py, snapshot.py, memory.py  the index and its upkeep
 queries/                    everything a screen asks of it

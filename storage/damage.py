@@ -198,7 +198,7 @@ def _facts(d: Damage) -> Iterator[str]:
         yield f"{_counted(d.repeated, 'line')} of journal.jsonl {repeat} read before; left out here."
     if d.missing:
         count = sum(end - first + 1 for first, end in d.missing)
-        where = ", ".join(dict.fromkeys(d.places))
+        where = _listed(d.places)
         yield f"{_events(d.missing)} {_is(count)} missing ({count} of {max(d.last, d.missing[-1][1])}): {where}."
     if d.kernels:
         yield f"The record of {_listed([kernel(name) for name in d.kernels])} is among them."
@@ -220,7 +220,7 @@ def _newer(d: Damage) -> str:
     kinds, count = ", ".join(sorted(set(d.newer))), len(d.newer)
     return (
         f"{_counted(count, 'event')} {_was(count)} written by a newer version of Tilewright ({kinds}). "
-        "This is not damage: update Tilewright to see them and to resume the run."
+        "This is not damage: update Tilewright to show and resume the whole run."
     )
 
 
@@ -300,7 +300,7 @@ def _place(entries: Sequence[Entry], hole: Range) -> str:
     if not after:
         return f"everything after step {before[-1]}" if before else "everything after the start"
     first = before[-1] if before else 1
-    return f"in step {first}" if first >= after[0] else f"in steps {first} to {after[0]}"
+    return f"step {first}" if first >= after[0] else f"steps {first} to {after[0]}"
 
 
 def _unknown_kernels(entries: Iterable[Entry]) -> tuple[str, ...]:

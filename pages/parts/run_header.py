@@ -54,6 +54,8 @@ def draw(run: RunRow, state: RunState) -> None:
 
 def _where(run: RunRow) -> str:
     step = queries.current_step(index.current(), run.run_id)
+    if step is None and run.depth is None:
+        return " before its first step"
     return f" at step {step.step}" if step else ""
 
 

@@ -14,7 +14,7 @@ from storage.records import RunState
 COLUMNS = [
     table.Column("run", "Task"),
     table.Column("state", "State"),
-    table.Column("depth", "Depth", help="completed optimisation steps of those allowed"),
+    table.Column("depth", "Depth", help="completed optimisation steps of those allowed, and the engine time"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("curve", "Curve", help="best speed-up so far after each depth, log scale"),
     table.Column("correct", "Correct", help="kernels that passed of those judged, and the last error"),
@@ -58,7 +58,7 @@ def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, t
         ),
         "depth": table.bar(
             f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run),
-            f"{wording.seconds(run.engine_s)} engine time" if run.engine_s else "",
+            f"{wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),

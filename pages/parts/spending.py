@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import day_limits, index, limits_form, steer, steering_access, wording
+from pages.parts import damaged, day_limits, index, limits_form, steer, steering_access, wording
 from storage import folder, queries
 from storage.queries import AllowanceRow, RunRow, SpendingRow
 from storage.records import CommandKind, RunState
@@ -80,6 +80,8 @@ def _unknown(rows: list[SpendingRow]) -> None:
 
 def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
     is_over = state.is_over
+    if is_over and not damaged.of(run.run_id).can_resume:
+        return
     label = "Continue with more budget" if is_over else "Change the limits"
     with st.popover(label, icon=":material/add_card:", width="stretch"):
         text = limits_form.draw(run, allowed)

@@ -70,7 +70,7 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
 
     expect_question(page, "optimise", 1)
     os.kill(engine_pid(run), signal.SIGKILL)
-    expect(page.get_by_text("The engine is gone").first).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("The run crashed").first).to_be_visible(timeout=SLOW_MS)
     supervisor.resume(run)
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
     expect(page.get_by_label("The reply", exact=True)).to_have_count(1)

@@ -32,7 +32,7 @@ PAGES = {
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
     "half a run": ("run?run=half", '[role="table"]'),
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
-    "lost run": ("run?run=lost", "text=The engine is gone"),
+    "lost run": ("run?run=lost", "text=The run crashed"),
     "run without anything yet": ("run?run=new", "text=lost"),
     "no such run": ("run?run=nowhere", "text=There is no run"),
     "kernel": ("candidate?run=whole&candidate=c004", "text=Kernel 4"),

@@ -41,6 +41,7 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     is_over = ending in ("finished", "stopped", "failed")
     assert ("The run crashed" in words(app)) is not is_over
     assert "**The run crashed at step 18.** Completed steps" in words(app) or ending != "running"
+    assert ("crashed before its first step" in words(app)) is (ending == "new")
     assert ("resume_run" in [button.key for button in app.button]) is (ending != "finished")
 
 

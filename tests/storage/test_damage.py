@@ -61,7 +61,7 @@ def test_two_damaged_lines_are_told_with_what_stood_in_them(root: Path) -> None:
     assert found.kernels == (kernel.candidate_id,)
     assert damage.title(found) == "This run's journal is damaged"
     assert "2 lines of journal.jsonl cannot be read." in told(found)
-    assert f"Events {made + 1} and {made + 11} are missing (2 of {len(lines)}): in step 1" in told(found)
+    assert f"Events {made + 1} and {made + 11} are missing (2 of {len(lines)}): step 1" in told(found)
     assert "The record of kernel 1 is among them." in told(found)
     assert bytes_of(run) == before
 
@@ -112,7 +112,7 @@ def test_events_of_a_newer_version_are_no_damage_but_no_engine_goes_on_with_them
     assert not found.is_damaged
     assert (found.newer, found.missing, found.last) == (("Consulted",), (), count + 1)
     assert "1 event was written by a newer version of Tilewright (Consulted). This is not damage" in told(found)
-    assert "update Tilewright" in damage.refusal(run)
+    assert "update Tilewright to show and resume" in damage.refusal(run)
     Ingest(db, root).catch_up()
     assert [problem.kind for problem in queries.problems(db)] == [FaultKind.NEWER]
 
