@@ -131,7 +131,7 @@ def work(folder: RunFolder, console: Console) -> int:
     bench = Bench(folder, journal, history, task, models.own(), toolchain, Blobs(folder.blobs))
     models.on_divergence, bench.other_model = bench.tell_divergence, models.open
     inbox = Inbox(bench)
-    bench.interrupt = inbox.interrupt
+    bench.interrupt, bench.interruptible = inbox.interrupt, inbox.interruptible
     _on_interrupt_ask_to_stop(folder)
     try:
         with LiveView(console, history) as view:
@@ -323,12 +323,12 @@ def _leave_name(folder: RunFolder) -> None:
 
 
 def _on_interrupt_ask_to_stop(folder: RunFolder) -> None:
-    """The first Ctrl-C ends the run after its step, the second one at once; either way it can be resumed."""
+    """The first Ctrl-C ends the run in order, the second one at once; either way it can be resumed."""
 
     def ask(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         commands.send(folder.commands_file, CommandKind.STOP)
-        print("\nStopping after this step. Press Ctrl-C again to stop now; the run can be resumed.", file=sys.stderr)
+        print("\nStopping. Press Ctrl-C again to end at once; the run can be resumed.", file=sys.stderr)
 
     signal.signal(signal.SIGINT, ask)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
 
 from engine import limits, tokens
 from engine.calling import Question
@@ -23,6 +25,8 @@ from storage.journal import Entry, Journal
 from storage.records import Role
 
 Listener = Callable[[Entry], None]
+P = ParamSpec("P")
+T = TypeVar("T")
 NAP_S = 0.1
 
 
@@ -33,7 +37,10 @@ def no_other_model(choice: ModelChoice) -> LanguageModel:
 
 @dataclass(slots=True)
 class Bench:
-    """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop."""
+    """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
+
+    Inside `interruptible` a stop raises StopRequested by itself.
+    """
 
     folder: RunFolder
     journal: Journal
@@ -43,6 +50,7 @@ class Bench:
     toolchain: Toolchain
     blobs: Blobs
     interrupt: Callable[[], None] = lambda: None
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
     listeners: list[Listener] = field(default_factory=list)
     step: int = 0
     step_began: float = field(default_factory=time.monotonic)
@@ -67,6 +75,15 @@ class Bench:
     def source(self, attempt: Attempt) -> str:
         """A candidate's source text."""
         return self.blobs.get(attempt.created.source_blob)
+
+    def judge(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the toolchain answers; nothing is journaled meanwhile.
+
+        Raises:
+            StopRequested: a person stopped the run; what the toolchain had begun is ended when it is closed.
+        """
+        with self.interruptible():
+            return act(*args, **kwargs)
 
     def ask(
         self,

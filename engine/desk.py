@@ -72,13 +72,17 @@ def refusal(bench: Bench, command: Command) -> str | None:
         case CommandKind.TAKE_OVER if command.argument not in set(Hand):
             return f"take_over takes next, all or off, not {command.argument!r}"
         case CommandKind.TAKE_OVER if attendance.is_manual:
-            return "a person answers every call of this run already; set_model names a model that does"
+            return "you already write every reply of this run; choose a model with set_model to change that"
         case CommandKind.ASK_FIRST:
             return _refused_rule(command.argument)
         case CommandKind.APPROVE | CommandKind.SKIP:
             step = attendance.asked.step if attendance.asked else None
             if step is None or command.argument not in ("", str(step)):
-                return f"step {command.argument} does not wait for a yes" if command.argument else "no step waits"
+                return (
+                    f"step {command.argument} is not waiting for approval"
+                    if command.argument
+                    else "no step is waiting for approval"
+                )
         case _:
             return None
     return None
@@ -98,9 +102,9 @@ def _refused_answer(bench: Bench, argument: str) -> str | None:
         answer = Answer.parse(argument)
         text = bench.blobs.get(answer.blob)
     except (ValueError, FileNotFoundError) as error:
-        return f"the answer cannot be read: {error}"
+        return f"the reply cannot be read: {error}"
     if question is None or (question.step, question.call) != (answer.step, answer.call):
-        return "this question is not open any more; the answer is kept"
+        return "this call has been answered already; your reply is saved but not used"
     try:
         require_usable(bench, question, text)
     except EditError as report:
@@ -111,7 +115,7 @@ def _refused_answer(bench: Bench, argument: str) -> str | None:
 def require_usable(bench: Bench, question: ev.QuestionAsked, text: str) -> None:
     """Raises EditError, with the report a model would get, for an answer that the step could not use."""
     if not text.strip():
-        raise EditError("The answer is empty.")
+        raise EditError("The reply is empty.")
     if question.role is Role.SYNTHESISE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
     if question.candidate_id is not None and question.role in (Role.REPAIR, Role.OPTIMISE):

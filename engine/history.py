@@ -307,3 +307,9 @@ class History:
         """Acknowledged commands of a kind that are neither in effect nor refused, oldest first."""
         commands = (acknowledged.command for acknowledged in self.commands.values())
         return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]
+
+
+def named(history: History, candidate_id: str) -> str:
+    """A kernel as people call it: "kernel 3"; the id itself for one that this run has not."""
+    names = list(history.attempts)
+    return f"kernel {names.index(candidate_id) + 1}" if candidate_id in names else f"kernel {candidate_id}"

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from enum import Enum
 
 from engine.bench import Bench
+from engine.history import History, named
 from engine.moves import Step
 from engine.steering import Inbox
 from storage import events as ev
-from storage.attendance import AskFirst, Fallback
+from storage.attendance import Fallback
 from storage.records import CommandKind, DepthOutcome, RunState, StepKind
 
 SKIPPED = "skipped by a person"
@@ -46,15 +47,15 @@ def ask_leave(bench: Bench, inbox: Inbox, move: Step, clock: Callable[[], float]
 
 
 def _wait(bench: Bench, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
-    attendance, began, word = bench.history.attendance, clock(), "a person has looked"
-    bench.emit(ev.StateChanged(RunState.WAITING, _sentence(asked)))
+    attendance, began, word = bench.history.attendance, clock(), "a person has responded"
+    bench.emit(ev.StateChanged(RunState.WAITING, _sentence(bench.history, asked)))
     while attendance.leave is None:
         done = inbox.take()
         if any(command.kind not in _HARMLESS for command in done) or bench.history.steering.is_paused:
             break
         if attendance.leave is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES
-            word = f"nobody said anything for {asked.after_s:g} seconds, which means {asked.fallback}"
+            word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
             bench.emit(ev.LeaveSettled(asked.step, is_given, word))
         elif attendance.leave is None:
             inbox.sleep()
@@ -62,12 +63,10 @@ def _wait(bench: Bench, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], 
         bench.emit(ev.StateChanged(RunState.RUNNING, word))
 
 
-def _sentence(asked: ev.LeaveAsked) -> str:
-    about = f" {asked.candidate_id}" if asked.candidate_id else ""
-    silence = AskFirst(fallback=asked.fallback, after_s=asked.after_s)
-    default = (
-        "" if silence.fallback is Fallback.NEVER else f"; silence for {silence.after_s:g} s means {asked.fallback}"
-    )
+def _sentence(history: History, asked: ev.LeaveAsked) -> str:
+    about = f" {named(history, asked.candidate_id)}" if asked.candidate_id else ""
+    done = "approved" if asked.fallback is Fallback.YES else "rejected"
+    default = "" if asked.fallback is Fallback.NEVER else f"; {done} after {asked.after_s:g} s without a response"
     return f"Approve the next step: {asked.kind}{about} at depth {asked.depth}{default}."
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from engine.attempt import Attempt
@@ -34,7 +35,8 @@ def run(bench: Bench, strategy: Strategy, inbox: Inbox) -> ev.RunEnded:
     Raises:
         EngineError: our own failure; the journal is whole and the run can be resumed.
     """
-    measure_limit(bench)
+    with suppress(StopRequested):  # the gate reads the command and ends the run
+        measure_limit(bench)
     while True:
         inbox.gate()
         if bench.history.steering.is_stopped:
@@ -143,4 +145,4 @@ def step_in_flight(bench: Bench) -> Move | None:
 def measure_limit(bench: Bench) -> None:
     """Journal the task's speed of light on this machine, once per run."""
     if bench.history.limit is None:
-        bench.emit(ev.LimitMeasured(bench.toolchain.limit(bench.task)))
+        bench.emit(ev.LimitMeasured(bench.judge(bench.toolchain.limit, bench.task)))

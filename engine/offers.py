@@ -49,10 +49,10 @@ def examine(limit_s: float = 240.0) -> list[Finding]:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
         return [Finding(**one) for one in json.loads(done.stdout)]
     except subprocess.TimeoutExpired as error:
-        raise EngineError(f"the doctor did not come to an end within {limit_s:.0f} s") from error
+        raise EngineError(f"the doctor did not finish within {limit_s:.0f} s") from error
     except (ValueError, TypeError, OSError) as error:
         said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise EngineError(f"the doctor failed: {' '.join(said) or 'it said nothing'}") from error
+        raise EngineError(f"the doctor failed: {' '.join(said) or 'no output'}") from error
 
 
 def available_models() -> list[str]:
@@ -67,7 +67,9 @@ def price_note(model: str) -> str:
     except ModelError as error:
         return str(error)
     if price is None or price.input is None or price.output is None:
-        return f"The price of {model} is not in {home() / FILE}: its cost will be unknown and no money budget can hold."
+        return (
+            f"The price of {model} is not in {home() / FILE}: its cost is unknown, so a cost limit cannot be enforced."
+        )
     return ""
 
 

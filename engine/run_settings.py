@@ -89,14 +89,21 @@ def recorded_depths(task_name: str, toolchain: str) -> int | None:
     return RECORDED_DEPTHS.get(toolchain, {}).get(task_name)
 
 
+def recording_note(task_name: str, toolchain: str) -> str:
+    """Why the model `recorded` cannot work on a task, as a sentence; empty when it can."""
+    if shipped_recording(task_name, toolchain) is not None:
+        return ""
+    there = ", ".join(RECORDED_DEPTHS.get(toolchain, {}))
+    return (
+        f"No recorded replies for task {task_name} on {toolchain}. Choose a task that has them ({there}), or set "
+        "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
+    )
+
+
 def _recording_for(task_name: str, toolchain: str) -> str:
-    path = shipped_recording(task_name, toolchain)
-    if path is None:
-        raise ModelError(
-            f"there is no {toolchain} recording for task {task_name!r}: set OPENAI_API_KEY (and OPENAI_BASE_URL) to "
-            "use a live model, or choose a task that comes with a recording"
-        )
-    return str(path)
+    if note := recording_note(task_name, toolchain):
+        raise ModelError(note)
+    return str(shipped_recording(task_name, toolchain))
 
 
 def _as_recorded(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from engine import desk
 from engine.bench import Bench
 from engine.errors import StopRequested
+from engine.history import named
 from engine.verbs import note, refusal
 from storage import budgets, commands
 from storage import events as ev
@@ -29,9 +32,9 @@ _BREAKING = (CommandKind.STOP, CommandKind.PAUSE, CommandKind.RETRY)
 class Inbox:
     """Reads commands.jsonl, acknowledges what it reads and carries it out at a step boundary.
 
-    Pause stops the start of further work; the step in flight ends normally, except that a reply coming in is broken off
-    and asked for again later. Stop outranks pause. Commands are carried
-    out in the order asked; the last one wins. A hint is in effect once a prompt has carried it.
+    Stop breaks off whatever step is in flight. Pause lets it end, except that a reply coming in is broken off and asked
+    for again later. Stop outranks pause. Commands are carried out in the order asked; the last one wins. A hint is in
+    effect once a prompt has carried it.
     """
 
     def __init__(self, bench: Bench, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -86,7 +89,7 @@ class Inbox:
             if command.kind is CommandKind.STOP and is_open and command.asked_at < began:
                 if command.command_id not in history.commands:
                     self._bench.emit(ev.CommandAcknowledged(command, self._next_step))
-                reason = "the engine it was meant for had ended; the run was resumed after it was asked for"
+                reason = "sent to an earlier engine, before the run was resumed"
                 self._bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
 
     def sleep(self) -> None:
@@ -95,11 +98,30 @@ class Inbox:
 
     def interrupt(self) -> None:
         """Raise StopRequested when a reply must not be waited for any longer; cheap enough for every token."""
+        if command := self._newly_asked(_BREAKING):
+            raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """While inside, a stop raises StopRequested, whatever is waited for: a child, a lock or an answer."""
+
+        def look(number: int, frame: object) -> None:
+            if self._newly_asked((CommandKind.STOP,)):
+                signal.setitimer(signal.ITIMER_REAL, 0)  # once: what cleans up after it must not be broken off too
+                raise StopRequested("stop was asked for while a kernel was being judged")
+
+        before = signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, POLL_S, POLL_S)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _newly_asked(self, kinds: tuple[CommandKind, ...]) -> Command | None:
         asked, self._seen_offset = commands.read_from(self._bench.folder.commands_file, self._seen_offset)
         known = self._bench.history.commands
-        for command in asked:
-            if command.kind in _BREAKING and command.command_id not in known:
-                raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
+        return next((one for one in asked if one.kind in kinds and one.command_id not in known), None)
 
     @property
     def _next_step(self) -> int:
@@ -122,7 +144,7 @@ class Inbox:
         if command.kind is CommandKind.ANSWER:
             return True  # it is in effect once the step has used it
         if command.kind is CommandKind.ROLL_BACK:
-            self._leave_depth(f"left by a roll-back to {command.argument}")
+            self._leave_depth(f"left to go back to {named(bench.history, command.argument)}")
         if command.kind is CommandKind.RETRY:
             self._leave_for(Retry.parse(command.argument))
         if command.kind is CommandKind.SET_BUDGET:
@@ -142,7 +164,7 @@ class Inbox:
         history = self._bench.history
         step = history.model_step(retry.step)
         if step is not None and step.depth != history.depth:
-            self._leave_depth(f"left to do step {step.step} again")
+            self._leave_depth(f"left to redo step {step.step}")
         elif history.in_flight is not None:
             self._drop_step()
 

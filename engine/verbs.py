@@ -5,13 +5,15 @@ from __future__ import annotations
 from engine import desk
 from engine.bench import Bench
 from engine.errors import EngineError
-from engine.history import History
+from engine.history import History, named
 from engine.steps import submit
 from storage import budgets
 from storage.attendance import MANUAL
 from storage.choices import ModelChoice, Retry
 from storage.records import Command, CommandKind, KernelClass, Role, Switch, Verdict
 from storage.verbs import RULE_LENGTH, RULES
+
+_VERB = {CommandKind.COLLECT: "collect profiles", CommandKind.EXPOSE: "show profiles"}
 
 
 def refusal(bench: Bench, command: Command) -> str | None:
@@ -23,7 +25,7 @@ def refusal(bench: Bench, command: Command) -> str | None:
         case CommandKind.UNPIN if history.steering.pinned is None:
             return "no kernel is pinned"
         case CommandKind.COLLECT | CommandKind.EXPOSE if argument not in set(Switch):
-            return f"{command.kind} takes auto, on or off, not {argument!r}"
+            return f"{_VERB[command.kind]} takes auto, on or off, not {argument!r}"
         case CommandKind.SET_CLASS if argument not in set(KernelClass):
             return f"unknown kernel class {argument!r}"
         case CommandKind.SET_BUDGET:
@@ -31,7 +33,7 @@ def refusal(bench: Bench, command: Command) -> str | None:
         case CommandKind.BAN | CommandKind.REQUIRE:
             return _refused_rule(history, argument)
         case CommandKind.LIFT if history.steering.rule(argument) is None:
-            return "no such rule is in force; it may have been lifted already"
+            return "no such rule; it may have been removed already"
         case CommandKind.SUBMIT:
             return submit.refusal(bench, argument)
         case CommandKind.SET_MODEL | CommandKind.RETRY:
@@ -43,13 +45,15 @@ def refusal(bench: Bench, command: Command) -> str | None:
 def _refused_kernel(history: History, command: Command) -> str | None:
     target, verb = history.attempts.get(command.argument), command.kind.replace("_", " ")
     if target is None:
-        return f"this run has no kernel {command.argument}"
+        return f"this run has no {named(history, command.argument)}"
     if target.verdict is not Verdict.PASSED or target.timed is None:
-        return f"{command.argument} is not correct and timed; {verb} takes a kernel that passed"
+        return f"{named(history, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
     if command.argument not in {done.candidate_id for done in history.depths}:
-        return f"{command.argument} is still being worked on; {verb} takes a kernel of a finished depth"
+        return (
+            f"{named(history, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
+        )
     if command.kind is CommandKind.PIN and history.steering.pinned == command.argument:
-        return f"{command.argument} is pinned already"
+        return f"{named(history, command.argument)} is already pinned"
     return None
 
 
@@ -65,7 +69,7 @@ def _refused_rule(history: History, argument: str) -> str | None:
     text = " ".join(argument.split())
     if not text or len(text) > RULE_LENGTH:
         return f"a rule is one sentence of at most {RULE_LENGTH} characters"
-    return "this rule is in force already" if any(rule.text == text for rule in history.steering.rules) else None
+    return "this rule exists already" if any(rule.text == text for rule in history.steering.rules) else None
 
 
 def _refused_model(bench: Bench, command: Command) -> str | None:
@@ -74,9 +78,9 @@ def _refused_model(bench: Bench, command: Command) -> str | None:
         retry = Retry.parse(command.argument) if is_retry else None
         choice = retry.choice if retry else ModelChoice.parse(command.argument)
         if retry and history.model_step(retry.step) is None:
-            return f"step {retry.step} asked no model" if retry.step else "the model has not been asked yet"
+            return f"step {retry.step} did not call a model" if retry.step else "no model has been called yet"
         if retry and choice.model == MANUAL:
-            return "to answer yourself use take_over; retry names a model"
+            return "to write the reply yourself use take_over; retry needs a model"
         if choice != ModelChoice(history.settings.model) and choice.model != MANUAL:
             return _unaffordable(bench, choice)
     except (ValueError, EngineError) as error:
@@ -88,7 +92,7 @@ def _unaffordable(bench: Bench, choice: ModelChoice) -> str | None:
     """Raises ModelError where that model cannot be asked at all."""
     terms = bench.other_model(choice).terms(bench.purpose(Role.OPTIMISE, None))
     if bench.history.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
-        return f"the price of {choice.model} is unknown, so the money budget could not be kept: add it to prices.toml"
+        return f"the price of {choice.model} is unknown, so the cost limit cannot be enforced: add it to prices.toml"
     return None
 
 
@@ -98,26 +102,26 @@ def note(history: History, command: Command) -> str:
     upcoming = history.depth + (history.depth_base is not None or history.current_id is not None)
     match command.kind:
         case CommandKind.ROLL_BACK:
-            return f"depth {history.depth} starts from {argument}"
+            return f"depth {history.depth} starts from {named(history, argument)}"
         case CommandKind.SET_BASE:
-            return f"depth {upcoming} starts from {argument}"
+            return f"depth {upcoming} starts from {named(history, argument)}"
         case CommandKind.PIN:
-            return f"every depth from {upcoming} on starts from {argument}"
+            return f"every depth from {upcoming} on starts from {named(history, argument)}"
         case CommandKind.UNPIN:
-            return f"from depth {upcoming} on the base policy chooses: {history.settings.base_policy}"
+            return f"from depth {upcoming} on, the base policy applies again: {history.settings.base_policy}"
         case CommandKind.EXPOSE:
-            return f"profiles for the model: {argument} from depth {history.depth}"
+            return f"show profiles to the model: {argument}, from depth {history.depth}"
         case CommandKind.COLLECT:
-            return f"profile collection: {argument} from step {step}"
+            return f"collect profiles: {argument}, from step {step}"
         case CommandKind.SET_BUDGET:
             return f"limits from step {step}: {argument}"
         case CommandKind.SET_CLASS:
             return f"kernel class is {argument} from step {step}"
         case CommandKind.LIFT:
-            return f"lifted from step {step}: {history.steering.rule(argument) or argument}"
+            return f"removed from step {step} on: {history.steering.rule(argument) or argument}"
         case CommandKind.SET_MODEL:
-            return f"{ModelChoice.parse(argument).model} is asked from step {step}"
+            return f"{ModelChoice.parse(argument).model} gets the calls from step {step} on"
         case CommandKind.RETRY:
-            return f"{Retry.parse(argument).choice.model} is asked at step {step}"
+            return f"{Retry.parse(argument).choice.model} gets the call of step {step}"
         case _:
             return f"in every prompt from step {step}" if command.kind in RULES else f"at step {step}"

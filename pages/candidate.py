@@ -44,6 +44,9 @@ TABS: dict[str, Callable[[str, CandidateRow], None]] = {
 }
 
 
+LINKS = {"j": "Next", "k": "Previous"}
+
+
 def _address_tab() -> None:
     """The open tab stands in the address, so that a link leads back to it."""
     st.query_params["tab"] = str(st.session_state["tab"])
@@ -53,6 +56,7 @@ def _address_tab() -> None:
 def live() -> None:
     """The page; drawn again when something about the run has changed. Only the open tab is filled."""
     open_dialog.follow()
+    keys.listen(LINKS)
     db = index.current()
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(db, run_id)
@@ -81,7 +85,7 @@ def live() -> None:
                 fill(run_id, candidate)
                 shown = f"{candidate_id}/{name}"
     st.caption(keys.TOLD.format(tabs=len(TABS)))
-    keys.draw({"j": "Next", "k": "Previous"}, shown)
+    keys.draw(LINKS, shown)
     steer.give_word_back()
 
 

@@ -28,9 +28,9 @@ def page() -> None:
     st.title("Edit a kernel by hand", anchor=False)
     found = queries.attempts(index.current(), run_id)[::-1]
     if not steering_access.is_allowed():
-        st.info("This server is read-only: it shows runs and takes no kernels.", icon=":material/lock:")
+        st.info("This server is read-only and takes no kernels.", icon=":material/lock:")
     elif not found:
-        st.info("No kernel has been written yet, so there is none to edit.", icon=":material/hourglass_top:")
+        st.info("No kernel to edit yet: none has been written.", icon=":material/hourglass_top:")
     else:
         _editor(run, found)
     steer.give_word_back()
@@ -43,27 +43,28 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
     st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.container(key="editor"):
         text = st.text_area(
-            "The whole kernel", source, height=520, key=f"edit:{run_id}:{parent.candidate_id}",
+            "Kernel source", source, height=520, key=f"edit:{run_id}:{parent.candidate_id}",
             help="a Python file that defines class ModelNew",
         )  # fmt: skip
-    note = st.text_input("What you changed", key="edit_note", max_chars=NOTE_LENGTH, placeholder="in a few words")
+    note = st.text_input(
+        "Describe the change", key="edit_note", max_chars=NOTE_LENGTH, placeholder="optional, a few words"
+    )
     state = pulse.state_of(run)
     st.info(preview(parent, state), icon=":material/visibility:")
     is_over = state.is_over
-    label = "Hand it in and resume the run" if is_over else "Hand it in"
-    if st.button(label, type="primary", icon=":material/send:", key="edit_yes", disabled=text == source):
+    label = "Submit and resume the run" if is_over else "Submit"
+    if st.button(label, type="primary", icon=":material/send:", key=f"edit_yes:{run_id}", disabled=text == source):
         _hand_in(parent, text, note, is_over)
-    with st.expander("What you changed, line by line", icon=":material/difference:", expanded=text != source):
+    with st.expander("Your changes, line by line", icon=":material/difference:", expanded=text != source):
         diff.draw(source, text, (f"kernel {parent.number}", "yours"), key="edit_diff")
 
 
 def preview(parent: AttemptRow, state: RunState) -> str:
     """What will happen, and what is lost."""
-    when = "when an engine works on the run again" if state.is_over else "as soon as the kernel in hand is judged"
+    when = "when the run is resumed" if state.is_over else "as soon as the current kernel is judged"
     return (
-        f"Your kernel becomes the next attempt, a child of kernel {parent.number}, {when}. It is screened, built, "
-        "checked and timed like any other; if it is correct, its depth ends with it, if not, the model is asked to "
-        "repair it. Nothing is lost."
+        f"Your kernel becomes the next attempt, based on kernel {parent.number}, {when}. It is built, checked and "
+        "timed like any other. If it is correct, the depth ends with it; if not, the model is asked to repair it."
     )
 
 

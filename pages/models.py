@@ -10,14 +10,19 @@ from storage.queries import PatchRateRow
 
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
-    table.Column("calls", "Calls", "right", "all replies, diagnoses and first kernels included"),
+    table.Column("calls", "Calls", "right", "all replies, including diagnoses and first kernels"),
     table.Column(
-        "parsed", "Patches read", "right", "replies that held edits or a file, of those that were to hold one"
+        "parsed", "Parsed", "right", "replies with usable edits or a file, of the replies that were asked for one"
     ),
-    table.Column("first", "Applied at once", "right", "steps whose first reply applied"),
-    table.Column("after_report", "After a report", "right", "after one re-ask with a report of what did not fit"),
-    table.Column("search_replace", "SEARCH/REPLACE", "right", "after falling back to SEARCH/REPLACE blocks"),
-    table.Column("rewrite", "Whole file", "right", "after falling back to a whole file"),
+    table.Column("first", "Applied first try", "right", "steps whose first reply applied"),
+    table.Column(
+        "after_report",
+        "Applied after retry",
+        "right",
+        "steps whose second reply applied, after a report of what did not fit",
+    ),
+    table.Column("search_replace", "SEARCH/REPLACE", "right", "steps that needed SEARCH/REPLACE blocks"),
+    table.Column("rewrite", "Whole file", "right", "steps that needed the whole file"),
     table.Column("failed", "Failed", "right", "steps in which no reply applied"),
 ]
 
@@ -28,13 +33,13 @@ def live() -> None:
     now.watch([], is_overview=True, version=pulse.version([], is_overview=True))
     found = queries.patch_rates(index.current())
     if not found:
-        st.info("No model has replied yet.", icon=":material/forum:")
+        st.info("No model replies yet.", icon=":material/forum:")
         return
     rows = [table.Row(row.model, cells(row)) for row in found]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
-        "Over all runs. Each step that wants a patch counts once, under the reply that applied. Every reply is kept "
-        "with its kernel, under “Prompts and replies”."
+        "All runs. Each step that asks for edits counts once, under the reply that applied. Replies are shown with "
+        "their kernel under “Prompts and replies”."
     )
 
 

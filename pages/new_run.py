@@ -10,9 +10,9 @@ from engine.tasks import TaskFile
 from pages.parts import attendance_panel, budget_form, model_form, steering_access, task_form, wording
 from storage.records import RunSettings
 
-SWITCHES = {"auto": "auto, by kernel class", "from": "from a depth on", "off": "never"}
+SWITCHES = {"auto": "auto, by kernel class", "from": "from depth …", "off": "never"}
 POLICIES = {
-    "patience": "latest, back to the best after some depths without progress",
+    "patience": "latest kernel; back to the best after some depths without progress",
     "latest": "always the latest correct kernel",
     "best": "always the best kernel",
 }
@@ -29,21 +29,27 @@ def form() -> None:
     if chosen is None:
         return
     task, sizes = chosen
+    why_not = supervisor.recording_note(task.name, toolchain) if model == "recorded" else ""
+    if why_not:
+        st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
         budget = budget_form.draw(model, task.name, toolchain)
     fields = _method(budget.depths, model)
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = model_form.draw(model)
-    with st.expander("Approve steps before they begin", icon=":material/front_hand:"):
+    with st.expander("Approve steps before they start", icon=":material/front_hand:"):
         fields["ask_first"] = attendance_panel.rule_form("new")
-    if st.button("Start the run", type="primary", icon=":material/play_arrow:", key="start"):
+    if st.button(
+        "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
+        help=why_not or None,
+    ):  # fmt: skip
         _start(task, toolchain, model, sizes, fields | {"budget": budget})
 
 
 _MODEL_HELP = (
-    "“recorded” replays real replies and needs no key. Set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider, "
-    "to use a live model. With “manual” you are the model: each prompt waits for your reply on the run's page."
+    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
+    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
 )
 
 
@@ -52,9 +58,12 @@ def _toolchain() -> str:
     usable = [name for name, reason in found.items() if not reason]
     for name, reason in found.items():
         if reason:
-            st.caption(f":material/block: {name} is not available here: {wording.plain(reason)}")
+            st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
     if not usable:
-        st.error("No toolchain works on this machine, so no run can be started.", icon=":material/error:")
+        st.error(
+            "No toolchain is available on this machine, so no run can start. The System page says what is missing.",
+            icon=":material/error:",
+        )
         st.stop()
     return str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
 
@@ -73,8 +82,8 @@ def _method(depths: int, model: str) -> dict[str, object]:
         )
         left, middle, right = st.columns(3)
         patience = left.number_input("Depths without progress", 1, 20, 2, key="patience", disabled=policy != "patience")
-        repairs = middle.number_input("Repairs of one kernel, at most", 0, 20, 5, key="repairs")
-        fresh = right.number_input("Fresh starts of a depth, at most", 0, 10, 2, key="regenerations")
+        repairs = middle.number_input("Maximum repairs per kernel", 0, 20, 5, key="repairs")
+        fresh = right.number_input("Maximum restarts per depth", 0, 10, 2, key="regenerations")
         expose = st.segmented_control(
             "Show profiles to the model", list(SWITCHES), format_func=SWITCHES.__getitem__, default="auto",
             required=True, key="expose",
@@ -82,7 +91,7 @@ def _method(depths: int, model: str) -> dict[str, object]:
         first = None
         if expose == "from":
             first = int(
-                st.number_input("First depth that sees a profile", 1, depths, min(3, depths), key="expose_from")
+                st.number_input("First depth that shows a profile", 1, depths, min(3, depths), key="expose_from")
             )
     return {
         "base_policy": f"patience={patience}" if policy == "patience" else policy,
@@ -100,7 +109,7 @@ def _start(
             str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields
         )
         supervisor.see_that_money_can_be_kept(settings)
-        with st.spinner("Checking the memory it needs and starting an engine"):
+        with st.spinner("Starting the engine"):
             usual = task.task(toolchain).sizes
             if not task.is_shipped or any(size > usual[name] for name, size in sizes.items()):
                 supervisor.see_that_it_fits(settings)
@@ -115,4 +124,4 @@ st.title("New run", anchor=False)
 if steering_access.is_allowed():
     form()
 else:
-    st.info("This server is read-only: it shows runs and starts none.", icon=":material/lock:")
+    st.info("This server is read-only and starts no runs.", icon=":material/lock:")

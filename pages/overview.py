@@ -57,8 +57,10 @@ def live() -> None:
             runs_filter.nothing_fits(everything)
     first = (number - 1) * PAGE_SIZE + 1
     st.caption(showing(first, len(shown), found.total, everything))
-    if today := "; ".join(f"{used:g} of {allowed:g} {name}" for name, used, allowed in supervisor.spent_today()):
-        st.caption(f":material/today: Spent today by all runs: {today}")
+    if today := "; ".join(
+        f"{used:g} of {allowed:g} {name.removesuffix(' of a day')}" for name, used, allowed in supervisor.spent_today()
+    ):
+        st.caption(f":material/today: Used today by all runs: {today}")
     if opened and not row_actions.take(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
     steer.give_word_back()
@@ -68,7 +70,7 @@ def showing(first: int, count: int, total: int, everything: int) -> str:
     """Which part of what fits is on screen, so that nothing is left out in silence."""
     noun = "run" if total == 1 else "runs"
     part = f"showing {first:,}–{first + count - 1:,} of {total:,} {noun}" if count else "showing 0 runs"
-    return part if total == everything else f"{part} that fit, of {everything:,} in all"
+    return part if total == everything else f"{part} that match, of {everything:,} in all"
 
 
 def page_number(total: int) -> int:
@@ -82,8 +84,7 @@ def nothing_yet() -> None:
     with st.container(border=True, horizontal_alignment="center"):
         st.header(":material/monitoring: No runs yet", text_alignment="center")
         st.markdown(
-            f"Nothing has been started under `{folder.home()}`. Start a run here, or from a terminal: "
-            "`python -m engine run square_matmul`",
+            f"No runs in `{folder.home()}`. Start one here, or from a terminal: `python -m engine run square_matmul`",
             text_alignment="center",
         )
         if steering_access.is_allowed():

@@ -1,4 +1,4 @@
-"""Everything that people asked of a run: who, when, how far it came, from which step it holds and what it led to."""
+"""Every command that people sent to a run: who, when, its state, from which step it is in effect and its result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ run_id = st.query_params.get("run", "")
 PAGE = 100
 COLUMNS = [
     table.Column("what", "Command"),
-    table.Column("who", "Asked by"),
-    table.Column("read", "Acknowledged", help="when the engine had read it, and how long after the asking"),
-    table.Column("holds", "In effect", help="from which step it holds, and how long after the asking"),
+    table.Column("who", "Sent by"),
+    table.Column("read", "Received", help="when the engine read it, and how long after it was sent"),
+    table.Column("holds", "In effect", help="the first step it applies to, and how long after it was sent"),
     table.Column("state", "State"),
-    table.Column("effect", "What it led to", "wide"),
+    table.Column("effect", "Result", "wide"),
 ]
 
 
@@ -36,7 +36,7 @@ def live() -> None:
     st.title("Steering", anchor=False)
     asked = queries.commands(db, run_id)[::-1]
     if not asked:
-        st.caption("Nobody has steered this run yet. What people ask of it is listed here, with what became of it.")
+        st.caption("No commands yet. Commands sent to this run are listed here with their results.")
         return
     has_engine = pulse.has_engine(run_id)
     effects = queries.effects(db, run_id)
@@ -45,9 +45,9 @@ def live() -> None:
     shown = found if is_all else found[:PAGE]
     st.caption(f"showing {len(shown):,} of {len(asked):,}, newest first")
     rows = [table.Row(c.command_id, command_list.wide(run, c, has_engine, effects)) for c in shown]
-    table.draw("What people asked of this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
+    table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
     if len(found) > PAGE:
-        st.toggle(f"show all {len(found):,}", key="all_commands")
+        st.toggle(f"Show all {len(found):,}", key="all_commands")
 
 
 live()

@@ -27,15 +27,15 @@ def again() -> None:
 def report() -> None:
     """Everything found, a table per section."""
     try:
-        with st.spinner("Looking at this machine: walls, compilers, GPU, profiler"):
+        with st.spinner("Checking this machine: sandbox, compilers, GPU, profiler"):
             found, at = looked_at()
     except EngineError as error:
-        st.error(f"This machine could not be examined: {wording.plain(str(error))}", icon=":material/error:")
+        st.error(f"System check failed: {wording.plain(str(error))}", icon=":material/error:")
         return
     verdict(found)
     for section, lines in groupby(found, key=lambda one: one.section):
         findings_table.draw(section, list(lines))
-    st.caption(f"looked at {wording.moment(at)}")
+    st.caption(f"Checked {wording.moment(at)}")
 
 
 def verdict(found: list[Finding]) -> None:
@@ -43,13 +43,13 @@ def verdict(found: list[Finding]) -> None:
     broken = [one for one in found if one.is_required and not one.is_ok]
     if broken:
         names = wording.plain(", ".join(one.name for one in broken))
-        st.error(f"**No run can work here yet.** Missing: {names}.", icon=":material/block:")
+        st.error(f"**No run can start yet.** Missing: {names}.", icon=":material/block:")
         return
     on = [one.name for one in found if one.name.startswith("GPU ") and one.name[4:].isdigit() and one.is_ok]
-    where = f"on the processor and on {len(on)} GPU{'s' if len(on) > 1 else ''}" if on else "on the processor"
+    gpus = f"GPUs ready: {len(on)}." if on else "GPU: none ready."
     lacking = sum(not one.is_ok for one in found)
-    rest = f" {lacking} optional {'things are' if lacking > 1 else 'thing is'} not there." if lacking else ""
-    st.success(f"**Runs can work here, {where}.**{rest}", icon=":material/check_circle:")
+    rest = f" Optional parts missing: {lacking}; see below." if lacking else ""
+    st.success(f"**CPU toolchain ready. {gpus}**{rest}", icon=":material/check_circle:")
 
 
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

@@ -45,7 +45,8 @@ exit codes: 0 success; 1 the run failed, the patch did not apply or the file doe
 
 STEERING = """\
 verbs:
-  pause | resume | stop          takes effect after the current step
+  pause | resume                 takes effect after the current step
+  stop                           cancels the current step; it is repeated on resume
   collect auto|on|off            collect profiles (for you)
   expose auto|on|off             show profiles to the model
   roll_back KERNEL               abandon the current depth; the next one starts from this kernel

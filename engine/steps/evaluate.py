@@ -21,7 +21,7 @@ def compile_candidate(bench: Bench, attempt: Attempt) -> str:
         if twin is not None and twin.compiled is not None:
             result = replace(twin.compiled, is_cached=True)
         else:
-            result = bench.toolchain.compile(bench.task, bench.source(attempt))
+            result = bench.judge(bench.toolchain.compile, bench.task, bench.source(attempt))
         log = bench.blobs.put(result.log) if result.log else None
         bench.emit(Compiled(bench.step, attempt.candidate_id, replace(result, log=""), log))
     return result.verdict
@@ -35,7 +35,7 @@ def check_candidate(bench: Bench, attempt: Attempt) -> str:
         if twin is not None and twin.checked is not None:
             result = replace(twin.checked, evidence={**twin.checked.evidence, "cached": f"as {twin.candidate_id}"})
         else:
-            result = bench.toolchain.check(bench.task, bench.source(attempt))
+            result = bench.judge(bench.toolchain.check, bench.task, bench.source(attempt))
         bench.emit(Checked(bench.step, attempt.candidate_id, result))
     return result.verdict
 
@@ -47,7 +47,7 @@ def time_candidate(bench: Bench, attempt: Attempt) -> str:
         if twin is not None and twin.timed is not None:
             result = replace(twin.timed, evidence={**twin.timed.evidence, "cached": f"as {twin.candidate_id}"})
         else:
-            measured = bench.toolchain.time(bench.task, bench.source(attempt))
+            measured = bench.judge(bench.toolchain.time, bench.task, bench.source(attempt))
             if isinstance(measured, CheckResult):
                 bench.emit(Checked(bench.step, attempt.candidate_id, measured))
                 return measured.verdict
@@ -62,7 +62,7 @@ def time_candidate(bench: Bench, attempt: Attempt) -> str:
 def _measure_baseline(bench: Bench) -> None:
     """Once per run, when there is a first speed-up to compare with it: compiling takes a while."""
     try:
-        measured = BaselineMeasured(COMPILED, bench.toolchain.compiled_baseline(bench.task))
+        measured = BaselineMeasured(COMPILED, bench.judge(bench.toolchain.compiled_baseline, bench.task))
     except BaselineUnavailable as error:
         measured = BaselineMeasured(COMPILED, None, str(error))
     bench.emit(measured)
@@ -73,7 +73,7 @@ def _correct_limit(bench: Bench, candidate_id: str) -> None:
     timed, limit = bench.history.attempts[candidate_id].timed, bench.history.limit
     if timed is None or limit is None or timed.latency_ms >= limit.limit_ms:
         return
-    again = bench.toolchain.limit(bench.task)
+    again = bench.judge(bench.toolchain.limit, bench.task)
     is_beaten = timed.latency_ms < again.limit_ms
     bench.emit(LimitMeasured(again.raised_to(timed.latency_ms) if is_beaten else again))
 
@@ -85,7 +85,7 @@ def profile_candidate(bench: Bench, attempt: Attempt) -> str:
     twin = _twin(bench, attempt)
     try:
         known = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
-        result = known or bench.toolchain.profile(bench.task, bench.source(attempt), attempt.timed)
+        result = known or bench.judge(bench.toolchain.profile, bench.task, bench.source(attempt), attempt.timed)
     except ProfileUnavailable as error:
         bench.emit(ProfileFailed(bench.step, attempt.candidate_id, str(error)))
         return "unavailable"

@@ -93,7 +93,7 @@ class Gate:
         is_ours = scope["type"] == "http" and scope["path"].startswith(OURS)
         if not is_ours or may_read(Request(scope)):
             return await self._app(scope, receive, send)
-        remedy = f"log in with a browser, or send the header Authorization: Bearer with the server's {TOKEN_VARIABLE}"
-        refusal = {"error": "this server does not show its runs to everybody", "remedy": remedy}
+        remedy = f"log in with a browser, or send the header “Authorization: Bearer” with the server's {TOKEN_VARIABLE}"
+        refusal = {"error": "login required", "remedy": remedy}
         headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
         return await JSONResponse(refusal, 401, headers)(scope, receive, send)

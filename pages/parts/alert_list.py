@@ -36,7 +36,7 @@ def draw(run: RunRow, state: RunState) -> None:
     found = [a for a in of_runs({run.run_id: state}).get(run.run_id, []) if a.alert_id not in dismissed]
     if not found:
         return
-    with st.popover(_count(found), icon=":material/warning:", key="alerts", help="what may need you"):
+    with st.popover(_count(found), icon=":material/warning:", key="alerts", help="Needs attention"):
         for alert in found:
             st.markdown(f"**{str(alert.kind).capitalize()}.** {wording.plain(alert.text)}")
             st.caption(f":material/build: {wording.plain(alert.advice)}")

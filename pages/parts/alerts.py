@@ -19,11 +19,11 @@ ENOUGH = 5  # kernels judged before their share says anything
 class AlertKind(StrEnum):
     """What an alert is about."""
 
-    HEARTBEAT = "engine"
-    REPEATED = "same error again"
+    HEARTBEAT = "engine not responding"
+    REPEATED = "same error twice"
     FAILING = "many failures"
-    REGRESSION = "regression"
-    STAGNATION = "stagnation"
+    REGRESSION = "slower"
+    STAGNATION = "no progress"
     BUDGET = "budget"
 
 
@@ -58,8 +58,8 @@ def _heartbeat(f: TroubleRow, state: RunState, now: float) -> Alert | None:
     silent_s = now - f.last_event_at if f.last_event_at else 0.0
     if state is not RunState.RUNNING or silent_s < SILENT_S:
         return None
-    text = f"The engine lives, but nothing has happened for {wording.seconds(silent_s)}."
-    return Alert(AlertKind.HEARTBEAT, seq, text, "Look at engine.log in the run's folder; stop and resume the run.")
+    text = f"The engine is running, but has reported nothing for {wording.seconds(silent_s)}."
+    return Alert(AlertKind.HEARTBEAT, seq, text, "Check engine.log in the run's folder, then stop and resume the run.")
 
 
 def _repeated(f: TroubleRow) -> Alert | None:
@@ -67,7 +67,7 @@ def _repeated(f: TroubleRow) -> Alert | None:
         return None
     verdict = wording.VERDICT_NAME[f.last_verdict]
     text = f"The last two kernels failed in the same way: {verdict}. {_cut(f.last_message)}"
-    advice = "Send a hint that names the cause, answer the next call by hand, or roll back."
+    advice = "Send a hint that names the cause, write the next reply yourself, or go back to an earlier kernel."
     return Alert(AlertKind.REPEATED, f.last_seq or 0, text, advice)
 
 
@@ -76,7 +76,7 @@ def _failing(f: TroubleRow) -> Alert | None:
         return None
     last = f" Last: {_cut(f.last_message)}" if f.last_message else ""
     text = f"{f.recent_failed} of the last {f.recent_judged} kernels failed.{last}"
-    advice = "Look at the errors by message; ask for smaller steps in a hint."
+    advice = "See the errors grouped by message, or send a hint that asks for smaller changes."
     return Alert(AlertKind.FAILING, f.last_seq or 0, text, advice)
 
 
@@ -88,18 +88,18 @@ def _regression(f: TroubleRow) -> Alert | None:
     if not relative.between_sessions(newest, noise, base, base_noise).is_slower:
         return None
     text = (
-        f"Depth {f.newest_depth} made it slower: kernel {f.newest_number} at {wording.speedup(newest, noise)}, "
+        f"Depth {f.newest_depth} got slower: kernel {f.newest_number} is at {wording.speedup(newest, noise)}, "
         f"its base, kernel {f.base_number}, at {wording.speedup(base, base_noise)}."
     )
-    advice = f"Roll back to kernel {f.base_number}, or let the engine go on."
+    advice = f"Go back to kernel {f.base_number}, or let the run continue."
     return Alert(AlertKind.REGRESSION, f.newest_seq, text, advice)
 
 
 def _stagnation(f: TroubleRow) -> Alert | None:
     if f.since_gain < (f.patience or PATIENCE) or f.newest_seq is None:
         return None
-    text = f"{f.since_gain} depths in a row without a gain beyond the noise."
-    advice = "Show the model a profile, give a hint, roll back to another branch, or stop."
+    text = f"{f.since_gain} depths in a row with no improvement beyond noise."
+    advice = "Show profiles to the model, send a hint, go back to an earlier kernel, or stop."
     return Alert(AlertKind.STAGNATION, f.newest_seq, text, advice)
 
 
@@ -107,8 +107,8 @@ def _budget(f: TroubleRow) -> Alert | None:
     if not f.budgets or f.budget_seq is None:
         return None
     names = " and ".join(name.replace("_", " ") for name in f.budgets)
-    return Alert(AlertKind.BUDGET, f.budget_seq, f"Four fifths of the budget are used: {names}.",
-                 "Raise the limit under Spending, or let the run end there.")  # fmt: skip
+    return Alert(AlertKind.BUDGET, f.budget_seq, f"More than 80 % of the budget is used: {names}.",
+                 "Raise the limit under Spending, or let the run end at it.")  # fmt: skip
 
 
 def _cut(text: str) -> str:

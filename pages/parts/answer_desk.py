@@ -13,12 +13,17 @@ from storage.blobs import Blobs
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import CommandKind, Role, RunState
 
-WANTED = {
-    Role.SYNTHESISE: "a first kernel: the whole file with `class ModelNew`, in one python block or pasted as it is",
-    Role.DIAGNOSE: "what is wrong with the kernel, in words",
-    Role.REPAIR: "a patch: a list of line edits as JSON, SEARCH/REPLACE blocks, or the whole file",
-    Role.OPTIMISE: "one optimisation: a list of line edits as JSON, SEARCH/REPLACE blocks, or the whole file",
-}
+_EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
+# What to do, and in which form.
+TO_DO = {
+    Role.SYNTHESISE: (
+        "Write the first kernel",
+        "Send the whole file with `class ModelNew`, in one Python code block or as plain text.",
+    ),
+    Role.DIAGNOSE: ("Explain why the kernel is wrong", "Answer in plain text; the repair that follows is based on it."),
+    Role.REPAIR: ("Repair the kernel", _EDITS),
+    Role.OPTIMISE: ("Make one optimisation", _EDITS),
+}  # fmt: skip
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -27,15 +32,16 @@ def draw(run: RunRow, state: RunState) -> None:
     if question is None or state.is_finished or not steering_access.is_allowed():
         return
     with st.container(border=True, key="answer_desk"):
-        st.markdown(f"## Your answer is wanted :gray[{question.role}, depth {question.depth}]")
-        st.caption(f"Wanted is {WANTED[question.role]}. It is read, screened and judged like any model's reply.")
+        title, form = TO_DO[question.role]
+        st.markdown(f"## {title} :gray[depth {question.depth}]")
+        st.caption(f"{form} Your reply is checked like a model's.")
         refused = _last_refused(run.run_id, question)
         if refused is not None:
-            st.error("**Not taken; nothing is lost.** Mend it and send it again.", icon=":material/error:")
+            st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
             st.code(refused.note, language=None, wrap_lines=True)
         if state is RunState.LOST:
-            st.caption("No engine works on this run: your answer is kept and read when the run is resumed.")
-        with st.expander("The prompt", expanded=refused is None):
+            st.caption("No engine is running: your reply is saved and used when the run is resumed.")
+        with st.expander("Prompt", expanded=refused is None):
             st.code(prompt(run.run_id, question), language=None, wrap_lines=True, height=320)
         _boxes(run.run_id, question, refused)
 
@@ -62,11 +68,11 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     st.html("<style>.st-key-answer_desk textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.form(f"answer:{key}", border=False):
         st.text_area(
-            "The whole kernel" if is_file else "The reply", key=key, height=420 if is_file else 220,
-            placeholder="" if is_file else "Paste the reply here",
+            "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
+            placeholder="" if is_file else "Paste or write the reply here",
         )  # fmt: skip
         st.form_submit_button(
-            "Send the answer",
+            "Send reply",
             type="primary",
             icon=":material/send:",
             on_click=_send,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from storage.records import Switch
 
-def auto(first: int, depths: int) -> str:
-    """When profiles are collected and shown on auto; `first` is the first depth whose prompt carries one."""
-    return f"auto: {_collected(first, depths)}, {_shown(first, depths)}"
+
+def auto(first: int, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:
+    """When profiles are collected and shown on auto; `first` is the first depth whose prompt carries one.
+
+    A switch that is not on auto is not spoken of; empty where neither is.
+    """
+    parts = [_collected(first, depths)] if collect is Switch.AUTO else []
+    parts += [_shown(first, depths)] if shown is Switch.AUTO else []
+    return f"auto: {', '.join(parts)}" if parts else ""
 
 
 def _collected(first: int, depths: int) -> str:

@@ -15,18 +15,16 @@ def draw(model: str, task_name: str, toolchain: str) -> Budget:
     depths = first[0].number_input(
         "Depths", 1, 200, recorded or Budget().depths, key=f"depths:{recorded}", help="completed optimisation steps"
     )
-    calls = first[1].number_input("Model calls, at most", 1, value=None, key="max_calls", placeholder="no limit")
+    calls = first[1].number_input("Maximum model calls", 1, value=None, key="max_calls", placeholder="no limit")
     tokens = first[2].number_input(
-        "Tokens, at most", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
+        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
     )
     second = st.columns(3)
-    cost = second[0].number_input(
-        "Cost in US dollars, at most", 0.01, value=None, key="max_cost", placeholder="no limit"
-    )
+    cost = second[0].number_input("Maximum cost (US dollars)", 0.01, value=None, key="max_cost", placeholder="no limit")
     minutes = second[1].number_input(
-        "Minutes of engine time, at most", 1, value=None, key="max_minutes", placeholder="no limit"
+        "Maximum engine time (minutes)", 1, value=None, key="max_minutes", placeholder="no limit"
     )
-    target = second[2].number_input("Stop at a speed-up of", 0.1, value=None, key="target", placeholder="no target")
+    target = second[2].number_input("Stop at speed-up", 0.1, value=None, key="target", placeholder="no target")
     return Budget(
         depths=int(depths),
         model_calls=None if calls is None else int(calls),

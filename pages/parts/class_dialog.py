@@ -16,8 +16,8 @@ def dialog(run: RunRow) -> None:
     others = [one for one in KernelClass if one is not run.kernel_class]
     chosen = st.selectbox("Change to", others, format_func=wording.CLASS_NAME.__getitem__, key="class_to")
     st.info(
-        f"From the next step on prompts carry the guide for {wording.CLASS_NAME[chosen]}, and on auto profiles are "
-        "shown from the depth that suits this class. Nothing is lost: no kernel is written or judged again.",
+        f"From the next step on, prompts use the guide for {wording.CLASS_NAME[chosen]}, and profiles on auto follow "
+        "this class. Existing kernels and results stay as they are.",
         icon=":material/visibility:",
     )
     if dialogs.buttons("class", "Change the class", ":material/category:"):

@@ -15,9 +15,9 @@ from storage.records import CommandKind
 LIMIT = 8
 COLUMNS = [
     table.Column("what", "Command"),
-    table.Column("state", "State", help="asked, acknowledged, in effect or refused"),
+    table.Column("state", "State", help="sent, received, in effect or rejected"),
 ]
-ASKED, UNREAD, READ, HOLDS, REFUSED = "asked", "not read", "acknowledged", "in effect", "refused"
+ASKED, UNREAD, READ, HOLDS, REFUSED = "sent", "not read", "received", "in effect", "rejected"
 STATES = (ASKED, UNREAD, READ, HOLDS, REFUSED)
 _ABOUT_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
 
@@ -34,7 +34,7 @@ def draw(run: RunRow) -> None:
     if len(found) > LIMIT:
         st.caption(f"showing {LIMIT} of {len(found):,}, newest first")
     st.page_link(
-        "steering.py", label="All commands and what they led to", icon=":material/history:",
+        "steering.py", label="All commands and their results", icon=":material/history:",
         query_params={"run": run.run_id},
     )  # fmt: skip
 
@@ -72,12 +72,12 @@ def _after(seconds: float) -> str:
 
 def _not_yet(command: CommandRow, has_engine: bool) -> str:
     match stage(command, has_engine):
-        case "refused":
-            return "nothing was changed"
+        case "rejected":
+            return "no change"
         case "in effect":
-            return "nothing to see of it yet" if command.kind in _SHOWN_LATER else "done"
+            return "no result yet" if command.kind in _SHOWN_LATER else "done"
         case _:
-            return "nothing yet"
+            return "pending"
 
 
 _SHOWN_LATER = (
@@ -132,9 +132,9 @@ def state(command: CommandRow, has_engine: bool) -> table.Cell:
     """How far a command has come, as a coloured word with a note."""
     word = stage(command, has_engine)
     notes = {
-        READ: "takes effect when the step in flight ends",
-        ASKED: "the engine has not read it yet",
-        UNREAD: "no engine works on this run: it is read when the run is resumed",
+        READ: "takes effect after the current step",
+        ASKED: "not read by the engine yet",
+        UNREAD: "no engine is running; read when the run is resumed",
     }
     return table.pill(word, *_LOOK[word], note=notes.get(word, command.note))
 
@@ -142,6 +142,6 @@ def state(command: CommandRow, has_engine: bool) -> table.Cell:
 def times(command: CommandRow) -> str:
     """The clock time it was asked, then how much later it was read and took effect."""
     parts = [f"at {wording.clock(command.asked_at)}"]
-    moments = (("read", command.acknowledged_at), ("in effect", command.effective_at), ("refused", command.refused_at))
+    moments = (("read", command.acknowledged_at), ("in effect", command.effective_at), ("rejected", command.refused_at))
     parts += [f"{what} +{wording.seconds(max(0.0, at - command.asked_at))}" for what, at in moments if at is not None]
     return ", ".join(parts)

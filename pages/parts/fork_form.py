@@ -14,7 +14,7 @@ from storage.queries import RunRow
 from storage.records import KernelClass, RunSettings, Switch
 
 POLICIES = {
-    "patience=2": "the latest, back to the best after two depths without progress",
+    "patience=2": "latest kernel; back to the best after two depths without progress",
     "latest": "always the latest correct kernel",
     "best": "always the best kernel",
 }
@@ -44,8 +44,8 @@ def _rest(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
     policy = right.selectbox(
         "Each depth starts from", policies, format_func=lambda name: POLICIES.get(name, name), key="fork_policy"
     )
-    calls = left.number_input("Model calls, at most", 1, value=settings.budget.model_calls, key="fork_calls")
-    cost = right.number_input("US dollars, at most", 0.01, value=settings.budget.cost_usd, key="fork_cost")
+    calls = left.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
+    cost = right.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
     return {
         "kernel_class": chosen,
         "class_is_proposed": False,

@@ -24,7 +24,7 @@ def draw(run: RunRow) -> None:
             query_params={"run": run.forked_run}, width="content",
         )  # fmt: skip
     else:
-        st.caption(f":material/fork_right: {wording.plain(words(run))}, which is not here", width="content")
+        st.caption(f":material/fork_right: {wording.plain(words(run))} (run not found)", width="content")
 
 
 def cells(run: RunRow) -> list[table.Cell]:

@@ -51,7 +51,7 @@ def button(run_id: str) -> None:
         "Go live" if is_held else "Freeze", key="freeze", shortcut="F", on_click=switch, args=(run_id,),
         icon=":material/play_circle:" if is_held else ":material/pause_circle:",
         type="primary" if is_held else "secondary",
-        help="hold this page as it is; the run goes on" if not is_held else "show the run as it is now",
+        help="stop updating this page; the run continues" if not is_held else "show the run as it is now",
     )  # fmt: skip
 
 

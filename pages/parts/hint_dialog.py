@@ -12,7 +12,7 @@ from storage.queries import RunRow
 def dialog(run: RunRow) -> None:
     """Ask for it, say whom it reaches, confirm."""
     st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
-    st.caption("The next prompt that asks for a kernel carries it, once. The reply coming in does not know it.")
+    st.caption("Used once, in the next prompt; not in the reply being written now.")
     if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
         steer.hint(run.run_id, "hint_text")
         dialogs.leave()

@@ -16,17 +16,17 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         return
     state = pulse.state_of(run)
     with st.container(horizontal=True, key="kernel_actions"):
-        _opens(Dialog.TRY_AGAIN, "Try again from here", ":material/undo:", run, candidate)
+        _opens(Dialog.TRY_AGAIN, "Go back or fork from here", ":material/undo:", run, candidate)
         is_live = not state.is_over
         if is_live and candidate.verdict is Verdict.PASSED:
-            _opens(Dialog.BASE, "Make it the base", ":material/keep:", run, candidate)
-        if st.button("Edit by hand", icon=":material/edit:", key="kernel_edit"):
+            _opens(Dialog.BASE, "Use as base kernel", ":material/keep:", run, candidate)
+        if st.button("Edit by hand", icon=":material/edit:", key=f"kernel_edit:{run.run_id}"):
             target = {"run": run.run_id, "candidate": candidate.candidate_id}
             st.switch_page("edit.py", query_params=target)
 
 
 def _opens(dialog: Dialog, label: str, icon: str, run: RunRow, candidate: CandidateRow) -> None:
     st.button(
-        label, icon=icon, key=f"kernel_{dialog}", on_click=dialogs.ask,
+        label, icon=icon, key=f"kernel_{dialog}:{run.run_id}:{candidate.candidate_id}", on_click=dialogs.ask,
         args=(dialog, run.run_id, candidate.candidate_id),
     )  # fmt: skip

@@ -11,15 +11,15 @@ from storage.queries import LeaveRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
 
 ABOUT = {
-    StepKind.SYNTHESISE: "The model is asked for a first kernel",
-    StepKind.OPTIMISE: "The model is asked for one optimisation of",
-    StepKind.DIAGNOSE: "The model is asked what is wrong with",
-    StepKind.REPAIR: "The model is asked to repair",
-    StepKind.COMPILE: "The compiler builds",
-    StepKind.CHECK: "The checker compares with the reference",
-    StepKind.TIME: "The clock is set on",
-    StepKind.PROFILE: "The profiler looks at",
-    StepKind.SUBMIT: "A kernel that was handed in is taken, made from",
+    StepKind.SYNTHESISE: "Ask the model for a first kernel",
+    StepKind.OPTIMISE: "Ask the model to optimise",
+    StepKind.DIAGNOSE: "Ask the model what is wrong with",
+    StepKind.REPAIR: "Ask the model to repair",
+    StepKind.COMPILE: "Compile",
+    StepKind.CHECK: "Compare with the reference:",
+    StepKind.TIME: "Time",
+    StepKind.PROFILE: "Profile",
+    StepKind.SUBMIT: "Take over the kernel you sent, based on",
 }
 
 
@@ -32,18 +32,20 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(f"## Approve this step? :gray[step {leave.step}, {leave.kind}, depth {leave.depth}]")
         st.markdown(wording.plain(_sentence(leave)))
         st.caption(_silence(leave))
-        with st.form("leave_form", border=False, clear_on_submit=True):
-            st.text_area("Hint for its prompt", key="leave_hint", height=68, max_chars=2000, placeholder="optional")
+        with st.form(f"leave_form:{run.run_id}:{leave.step}", border=False, clear_on_submit=True):
+            st.text_area(
+                "Hint for the next prompt", key="leave_hint", height=68, max_chars=2000, placeholder="optional"
+            )
             yes, no = st.columns(2)
             with yes:
                 st.form_submit_button(
                     "Approve", type="primary", icon=":material/check:", width="stretch", on_click=_approve,
-                    args=(run.run_id, leave.step), key="leave_yes",
+                    args=(run.run_id, leave.step),
                 )  # fmt: skip
             with no:
                 st.form_submit_button(
-                    "Skip", icon=":material/skip_next:", width="stretch", on_click=_skip,
-                    args=(run.run_id, leave.step), key="leave_no",
+                    "Reject", icon=":material/close:", width="stretch", on_click=_skip,
+                    args=(run.run_id, leave.step),
                 )  # fmt: skip
 
 
@@ -53,17 +55,18 @@ def _sentence(leave: LeaveRow) -> str:
 
 
 def _silence(leave: LeaveRow) -> str:
-    skipped = "only the profile" if leave.kind is StepKind.PROFILE else "the depth"
+    skipped = "skips only this profile" if leave.kind is StepKind.PROFILE else "abandons the depth"
     if leave.fallback is Fallback.NEVER:
-        return f"Skipping leaves out {skipped}. The run waits as long as it takes."
+        return f"Rejecting {skipped}. The run waits until you decide."
     until = wording.clock(leave.at + leave.after_s)
-    return f"Skipping leaves out {skipped}. Silence until about {until} means {leave.fallback}."
+    done = "approved" if leave.fallback is Fallback.YES else "rejected"
+    return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
 
 
-def rule_now(run_id: str) -> str:
-    """The rule last put in force by a command, empty when there was none."""
+def rule_now(run_id: str) -> AskFirst | None:
+    """The rule last put in force by a command, None when there was none."""
     found = [c for c in queries.commands(index.current(), run_id) if c.kind is CommandKind.ASK_FIRST and c.effective_at]
-    return str(AskFirst.parse(found[-1].argument)) if found else ""
+    return AskFirst.parse(found[-1].argument) if found else None
 
 
 def _approve(run_id: str, step: int) -> None:

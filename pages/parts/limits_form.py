@@ -36,7 +36,7 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
 
 def draw(run: RunRow, allowed: AllowanceRow) -> str:
     """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
-    st.caption("What is left empty stays as it is. A number is the new limit of the whole run, not an addition.")
+    st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
     columns, given = st.columns(2), dict[Limit, float]()
     for number, limit in enumerate(limits(run, allowed)):
         with columns[number % 2]:
@@ -50,7 +50,7 @@ def draw(run: RunRow, allowed: AllowanceRow) -> str:
             given[limit] = value
     if given:
         changes = ", ".join(f"{limit.label.lower()} {limit.now} → {_short(value)}" for limit, value in given.items())
-        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}. Nothing is lost.')}")
+        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}.')}")
     return " ".join(f"{limit.name}={value}" for limit, value in given.items())
 
 

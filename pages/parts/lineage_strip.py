@@ -17,7 +17,7 @@ _strip = st.components.v2.component(
     html='<div class="lineage">\n<div class="head"><span class="what"></span><span class="key"></span></div>'
     '<div class="scroll" role="group"></div></div>',
     css=client.read("lineage.css"),
-    js=client.read("lineage.js"),
+    js=client.read("press.js") + client.read("lineage.js"),
 )
 
 

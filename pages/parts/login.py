@@ -26,8 +26,8 @@ def pass_or_stop() -> None:
 
 def _stranger(name: str) -> None:
     st.warning(
-        f"**{wording.plain(name)}** is known but not among those who may look. Ask whoever runs this server to add the "
-        f"address to {access.USERS_VARIABLE}.",
+        f"**{wording.plain(name)}** has no access. Ask the server's administrator to add this address to "
+        f"{access.USERS_VARIABLE}.",
         icon=":material/block:",
     )
     st.button("Log out", icon=":material/logout:", on_click=st.logout, key="log_out")

@@ -12,7 +12,7 @@ def draw(place: DeltaGenerator, label: str, key: str, known: Sequence[str], now:
     """The name chosen or typed."""
     names = list(dict.fromkeys([now, *known]))
     chosen = place.selectbox(
-        label, names, key=key, accept_new_options=True, help="choose one, or type the name your endpoint knows"
+        label, names, key=key, accept_new_options=True, help="choose a model, or type a model name of your endpoint"
     )
     return str(chosen or now).strip()
 

@@ -12,7 +12,7 @@ from storage.choices import Retry
 from storage.queries import OrdersRow, RunRow, StepRow
 from storage.records import CommandKind
 
-NEXT, AGAIN = "all next calls", "one step, done again"
+NEXT, AGAIN = "all further calls", "redo one step"
 STEPS = 60
 
 
@@ -20,8 +20,8 @@ STEPS = 60
 def dialog(run: RunRow, orders: OrdersRow) -> None:
     """Choose the model, see what follows, confirm."""
     now = orders.model or run.model
-    st.caption(f"Asked now: {wording.plain(now)}")
-    how = st.segmented_control("Ask another model for", [NEXT, AGAIN], default=NEXT, key="model_how", required=True)
+    st.caption(f"Current model: {wording.plain(now)}")
+    how = st.segmented_control("Use another model for", [NEXT, AGAIN], default=NEXT, key="model_how", required=True)
     known = [name for name in supervisor.available_models() if how == NEXT or name != MANUAL]
     model = model_choice.draw(model_choice.container(), "Model", "model_name", known, now)
     options = st.text_input(
@@ -34,11 +34,11 @@ def dialog(run: RunRow, orders: OrdersRow) -> None:
         dialogs.take_confirmed()
         return
     if how == AGAIN and step is None:
-        st.info("The model has not been asked yet, so there is no step to do again.", icon=":material/hourglass_top:")
+        st.info("No model has been called yet, so there is no step to redo.", icon=":material/hourglass_top:")
         dialogs.take_confirmed()
         return
     st.info(preview(model, step), icon=":material/visibility:")
-    label = f"Do step {step.step} again" if step else "Change the model"
+    label = f"Redo step {step.step}" if step else "Change the model"
     kind = CommandKind.RETRY if step else CommandKind.SET_MODEL
     if dialogs.buttons("model", label, ":material/smart_toy:"):
         steer.send(run.run_id, kind, text)
@@ -49,11 +49,11 @@ def preview(model: str, step: StepRow | None) -> str:
     """What will happen, and what is lost."""
     name = wording.plain(model)
     if step is None:
-        return f"From the next call on {name} is asked, until you change it again. A reply coming in is still used."
+        return f"{name} gets all further calls, until you change it again. A reply being written is still used."
     return (
-        f"Step {step.step} ({step.kind}, depth {step.depth}) is done again by {name}, this once. A reply coming in is "
-        "broken off; if the step belongs to an earlier depth, the depth being worked on is given up. Nothing is lost: "
-        "every kernel and every reply stays in the run."
+        f"{name} redoes step {step.step} ({step.kind}, depth {step.depth}), this once. A reply being written is "
+        "cancelled; if the step belongs to an earlier depth, the current depth is abandoned. All kernels and replies "
+        "stay in the run."
     )
 
 
@@ -63,7 +63,7 @@ def _step(run: RunRow) -> StepRow | None:
     if not found:
         return None
     return st.selectbox(
-        "Step to do again, newest first", found, key="model_step",
+        "Step to redo, newest first", found, key="model_step",
         format_func=lambda s: f"step {s.step} · depth {s.depth} · {s.text[:70]}",
     )  # fmt: skip
 

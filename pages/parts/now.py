@@ -94,20 +94,20 @@ def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.RUNNING:
             return step.text if step else _between(run)
         case RunState.STARTING:
-            return "The engine is starting"
+            return "Starting the engine"
         case RunState.LOST:
             return "Not running"
         case RunState.PAUSED:
             return "Paused"
         case RunState.WAITING:
-            return "Waiting for a person"
+            return "Waiting for you"
         case _:
             return str(state).capitalize()
 
 
 def _between(run: RunRow) -> str:
     is_measured = queries.limit(index.current(), run.run_id) is not None
-    return "Between two steps" if is_measured else "Measuring what this machine can do"
+    return "Between steps" if is_measured else "Measuring the hardware limit"
 
 
 def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:

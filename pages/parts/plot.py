@@ -11,7 +11,7 @@ from pages.parts import client
 _plot = st.components.v2.component(
     "tilewright_plot",
     html='<div><span class="probe" hidden></span>\n<div class="figure" role="figure"></div></div>',
-    js=client.read("plot.js"),
+    js=client.read("press.js") + client.read("plot.js"),
     isolate_styles=False,  # Trap: Plotly puts its styles into the document and finds none inside a shadow root.
 )
 

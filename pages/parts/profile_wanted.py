@@ -17,7 +17,7 @@ def draw(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) -> Non
     if run is None:
         return
     if failed:
-        st.warning(f"No profile could be had: {wording.plain(failed.failure)}", icon=":material/warning:")
+        st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
     switch = queries.switches(db, run_id).collect
     first = exposure.first_depth(run.kernel_class, run.depths, queries.asked_exposure(db, run_id))
     st.markdown(wording.plain(reason(candidate, switch, first, bool(failed))))
@@ -28,45 +28,44 @@ def draw(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) -> Non
 def reason(candidate: CandidateRow, switch: Switch, first: int, has_failed: bool) -> str:
     """Why this kernel has no profile; `first` is the first depth whose prompt shows one."""
     if has_failed:
-        return "The profiler was asked once for this kernel and is not asked again."
+        return "Each kernel is profiled once; this one is not tried again."
     if candidate.verdict is None:
-        return "Not judged yet: a kernel is profiled after it was found correct and was timed."
+        return "Not judged yet: a kernel is profiled once it is correct and timed."
     if candidate.verdict is not Verdict.PASSED:
         outcome = wording.VERDICT_NAME[candidate.verdict]
-        return f"Not profiled: it is not correct ({outcome}), and only a correct kernel is."
+        return f"Not profiled: only correct kernels are, and this one is not ({outcome})."
     match switch:
         case Switch.ON:
-            return "Not profiled: every correct kernel is now, but this one was made before that was switched on."
+            return "Not profiled: this kernel was made before profiling was switched on."
         case Switch.OFF:
-            return "Not profiled: collecting profiles is switched off in this run."
+            return "Not profiled: “Collect profiles” is off in this run."
         case Switch.AUTO:
             when = (
                 f"for the first kernel and then from depth {max(1, first - 1)} on" if first > 1 else "for every kernel"
             )
             return (
-                f"Not profiled. On “auto” profiles are collected {when}, which is one depth before the model is first "
-                f"shown one; this kernel is of depth {candidate.depth}."
+                f"Not profiled. On “auto”, profiles are collected {when}; this kernel belongs to depth "
+                f"{candidate.depth}."
             )
 
 
 def _offer(run: RunRow, switch: Switch) -> None:
     """The button, or why there is none."""
     if not steering_access.is_allowed():
-        st.caption(":material/lock: This server is read-only: it takes no commands.")
+        st.caption(":material/lock: This server is read-only and takes no commands.")
         return
     state = pulse.state_of(run)
     is_worked_on = not state.is_finished and pulse.has_engine(run.run_id)
     if not is_worked_on:
         st.caption(
-            f"No engine works on this run (it is {state}), so nothing can be profiled in it. "
-            "A kernel by itself can be: download its source and call `python -m engine evaluate TASK FILE --profile`."
+            f"No engine is running (the run is {state}), so nothing can be profiled here. To profile this kernel by "
+            "itself, download its source and run `python -m engine evaluate TASK FILE --profile`."
         )
         return
     if switch is Switch.ON:
         return
-    st.button(
-        "Profile every correct kernel from now on", icon=":material/query_stats:", key="collect_now",
-        on_click=steer.send, args=(run.run_id, CommandKind.COLLECT, Switch.ON.value),
-        help="sends the command collect on; it takes effect at the engine's next step",
+    steer.button(
+        "Profile every correct kernel from now on", run.run_id, CommandKind.COLLECT, Switch.ON.value,
+        icon=":material/query_stats:", help="sets “Collect profiles” to on, from the next step",
     )  # fmt: skip
-    st.caption("Takes effect at the engine's next step. It costs some seconds per kernel and no money.")
+    st.caption("From the next step on. Takes some seconds per kernel and costs nothing.")

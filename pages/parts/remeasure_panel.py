@@ -22,11 +22,11 @@ COLUMNS = [
 
 def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
     """The button for these two kernels, and every re-measurement of kernels of these runs."""
-    why = "" if same_task else "these kernels solve different tasks, so one baseline cannot serve both"
-    why = why if steering_access.is_allowed() else "this server is read-only: it shows runs and starts nothing"
+    why = "" if same_task else "these kernels belong to different tasks and have no common baseline"
+    why = why if steering_access.is_allowed() else "this server is read-only and starts nothing"
     if st.button(
-        "Measure both again here", icon=":material/timer:", key="remeasure", disabled=bool(why),
-        help=why or "times both against the same baseline, taking turns, on this machine; it goes on without this page",
+        "Time both again on this machine", icon=":material/timer:", key="remeasure", disabled=bool(why),
+        help=why or "times both in turn against the same baseline; continues when this page is closed",
     ):  # fmt: skip
         _start(first, second)
     for found in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
@@ -45,7 +45,7 @@ def _result(found: Remeasurement) -> None:
             )
         st.markdown(wording.plain(remeasure_words.sentence(found)))
         if not state.is_finished:
-            st.progress(len(found.progress.rounds) / request.rounds, text="rounds done")
+            st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
             if steering_access.is_allowed() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
                 supervisor.stop_remeasuring(request.remeasure_id)
         elif found.progress.rounds:
@@ -71,8 +71,8 @@ def _rounds(found: Remeasurement) -> None:
     key = f"rounds-table-{found.request.remeasure_id}"
     table.draw("Rounds of this re-measurement", COLUMNS, rows, key=key, is_compact=True)
     st.caption(
-        "Each round times both kernels against eager, in sessions of their own that take turns. The figure above is "
-        "the median of the rounds; its interval holds the median with 95 % confidence from six rounds on."
+        "Each round times both kernels against eager PyTorch in separate sessions, in turn. The result above is the "
+        "median over rounds, from six rounds on with a 95 % confidence interval."
     )
 
 

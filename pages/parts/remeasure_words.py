@@ -33,11 +33,11 @@ def sentence(found: Remeasurement) -> str:
         case RemeasureState.DONE if ratio:
             return verdict(request.first, request.second, ratio)
         case RemeasureState.FAILED:
-            return f"Nothing can be said: {wording.cut(progress.message, 400)}"
+            return f"Measurement failed: {wording.cut(progress.message, 400)}"
         case RemeasureState.LOST:
-            return "It ended before it was done. " + _so_far(found)
+            return "The measurement was interrupted. " + _so_far(found)
         case RemeasureState.WAITING:
-            return f"Another timing has the machine; this one waits ({progress.message}). {_so_far(found)}"
+            return f"Waiting for another timing to finish ({progress.message}). {_so_far(found)}"
         case _:
             return f"{progress.message[:1].upper()}{progress.message[1:]}. {_so_far(found)}"
 
@@ -50,15 +50,15 @@ def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
     if not ratio.is_sound:
         rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
         value = wording.speedup(ratio.value)
-        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to tell this from noise"
-        return f"{doubt}; the runs had said {said}."
+        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to rule out noise"
+        return f"{doubt}; in their runs it was {said}."
     if not ratio.is_difference:
-        return f"No difference beyond the noise: {name} is {band} as fast as {other}; the runs had said {said}."
-    return f"{name.capitalize()} is {band} as fast as {other}; the runs had said {said}."
+        return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {said}."
+    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {said}."
 
 
 def _so_far(found: Remeasurement) -> str:
     done, ratio = len(found.progress.rounds), found.progress.ratio
     if ratio is None:
-        return f"No round of {found.request.rounds} is done yet."
-    return f"{done} of {found.request.rounds} rounds done, {wording.speedup(ratio.value)} so far."
+        return f"0 of {found.request.rounds} rounds completed."
+    return f"{done} of {found.request.rounds} rounds completed, {wording.speedup(ratio.value)} so far."

@@ -25,16 +25,15 @@ def banner(run: RunRow, state: RunState) -> None:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="replay_banner"):
         st.markdown(
-            f":material/replay: **This is a replay**{_pace(run.run_id)}: what happened in another run is told once "
-            "more. Nothing is asked, built or measured, and nothing here counts as spent.",
+            f":material/replay: **This is a replay** of a recorded run{_pace(run.run_id)}. Playback only; no cost.",
             width="stretch",
         )
         st.page_link(
-            "run.py", label="The run itself", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
+            "run.py", label="Original run", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
             width="content",
         )  # fmt: skip
         may_delete = state.is_over and steering_access.is_allowed()
-        if may_delete and st.button("Delete the replay", icon=":material/delete:", key="delete_replay"):
+        if may_delete and st.button("Delete replay", icon=":material/delete:", key=f"delete:{run.run_id}"):
             _delete(run)
 
 
@@ -43,7 +42,7 @@ def _pace(run_id: str) -> str:
         speed = folder.find_run(run_id).read_settings().replay_speed
     except (FileNotFoundError, DecodeError):
         return ""
-    return " at the run's own speed" if speed == 1 else f" at {wording.significant(speed, 2)}× speed"
+    return " at original speed" if speed == 1 else f" at {wording.significant(speed, 2)}× speed"
 
 
 def _delete(run: RunRow) -> None:

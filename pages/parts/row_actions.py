@@ -21,7 +21,7 @@ def cells(run: RunRow, state: RunState) -> list[table.Cell]:
         return []
     hold = CommandKind.RESUME if state in HELD else CommandKind.PAUSE
     return [
-        _button("Go on" if hold is CommandKind.RESUME else "Pause", hold, run),
+        _button("Resume" if hold is CommandKind.RESUME else "Pause", hold, run),
         _button("Stop", CommandKind.STOP, run),
     ]
 

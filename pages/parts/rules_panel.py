@@ -19,26 +19,24 @@ def draw(run: RunRow, orders: OrdersRow) -> None:
         with st.container():  # always there, so that the form stays where it is
             for rule in orders.rules:
                 _rule(run, rule)
-        with st.form("rule_form", border=False, clear_on_submit=True):
+        with st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
             st.segmented_control(
                 "Every kernel", list(WORDS), format_func=WORDS.__getitem__, default=CommandKind.BAN, key="rule_kind",
                 required=True,
             )  # fmt: skip
             st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
-            st.caption("From the next prompt on it stands in every prompt that asks for a kernel, until you lift it.")
-            st.form_submit_button("Set the rule", icon=":material/rule:", on_click=_send, args=(run.run_id,))
+            st.caption("Added to every prompt that asks for a kernel, from the next one on, until you remove it.")
+            st.form_submit_button("Add rule", icon=":material/rule:", on_click=_send, args=(run.run_id,))
 
 
 def _rule(run: RunRow, rule: Rule) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{WORDS[rule.kind]}** {wording.plain(rule.text)}", width="stretch")
-        st.button(
-            "Lift", key=f"lift:{rule.command_id}", help=f"lift: {rule}", on_click=steer.send,
-            args=(run.run_id, CommandKind.LIFT, rule.command_id),
-        )  # fmt: skip
+        steer.button("Remove", run.run_id, CommandKind.LIFT, rule.command_id, help=f"remove: {rule}")
 
 
 def _send(run_id: str) -> None:
-    text = " ".join(str(st.session_state.rule_text).split())
-    if text:
+    if text := " ".join(str(st.session_state.rule_text).split()):
         steer.send(run_id, CommandKind(st.session_state.rule_kind), text)
+    else:
+        steer.say("Rule not added: it is empty.", is_error=True)

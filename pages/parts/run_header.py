@@ -31,7 +31,9 @@ def draw(run: RunRow, state: RunState) -> None:
         st.title(run.title.capitalize(), anchor=False, width="content")
         replay_mark.badge(run)
         if run.is_demo:
-            st.badge("demo", color="gray", help="recorded replies; everything else really happens")
+            st.badge(
+                "demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed"
+            )
         fork_mark.draw(run)
         _divergence(run)
         st.caption(
@@ -84,10 +86,10 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
     """A button where an engine left before its work was done; what went wrong with it, if anything."""
     if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED) or not damaged.of(run.run_id).can_resume:
         return ""
-    if not st.button("Resume the run", icon=":material/play_arrow:", type="primary", key="resume_run"):
+    if not st.button("Resume run", icon=":material/play_arrow:", type="primary", key=f"resume:{run.run_id}"):
         return ""
     try:
-        with st.spinner("Starting an engine"):
+        with st.spinner("Starting the engine"):
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         return str(error)

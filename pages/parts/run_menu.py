@@ -13,7 +13,7 @@ from storage.queries import RunRow
 from storage.records import RunState
 
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
-READ_ONLY = "this server is read-only: it shows runs and starts nothing"
+READ_ONLY = "this server is read-only and starts nothing"
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -33,7 +33,7 @@ def draw(run: RunRow, state: RunState) -> None:
         if not run.replay_of:
             _replay(run, state)
             _recording(run)
-        st.caption("Address of this page")
+        st.caption("Link to this page")
         st.code(_address(run), language=None, wrap_lines=True)
 
 
@@ -41,19 +41,19 @@ def _report(run: RunRow) -> None:
     """Trap: the file is made in a thread of its own, where nothing of the page may be used."""
     db = index.current()
     st.download_button(
-        "Report as one file", lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
+        "Download report", lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
         icon=":material/description:", key="report", on_click="ignore", type="tertiary",
-        help="curve, kernels, differences and checks as one HTML file: no server, no network",
+        help="one HTML file with curve, kernels, diffs and checks; opens without a server or network",
     )  # fmt: skip
 
 
 def _replay(run: RunRow, state: RunState) -> None:
-    why = "" if state.is_over else "the run has not ended yet: there is no end to tell"
+    why = "" if state.is_over else "the run has not ended yet"
     why = why if steering_access.is_allowed() else READ_ONLY
     pace = st.segmented_control("Replay", list(PACES), default="in two minutes", required=True, key="replay_pace")
-    st.caption(":material/info: A replay tells the run once more from its journal. Nothing is asked or measured.")
+    st.caption(":material/info: Plays the run back from its journal. Playback only; no cost.")
     if st.button(
-        "Start the replay", icon=":material/replay:", key="start_replay", disabled=bool(why), help=why or None
+        "Start replay", icon=":material/replay:", key=f"start_replay:{run.run_id}", disabled=bool(why), help=why or None
     ):
         _start(run, PACES[str(pace)])
 
@@ -70,12 +70,12 @@ def _start(run: RunRow, speed: float | None) -> None:
 
 def _recording(run: RunRow) -> None:
     """The replies as a file; what it reads may be long, so a read-only server does not offer it."""
-    why = "" if run.model_calls else "no reply has come in yet"
+    why = "" if run.model_calls else "no model reply yet"
     why = why if steering_access.is_allowed() else READ_ONLY
     st.button(
-        "Save as recording", icon=":material/save:", key="save_recording", type="tertiary", disabled=bool(why),
-        help=why or "the replies of this run, to be replayed without a key", on_click=dialogs.ask,
-        args=(Dialog.RECORDING, run.run_id),
+        "Save as recording", icon=":material/save:", key=f"save_recording:{run.run_id}", type="tertiary",
+        disabled=bool(why), help=why or "the model replies of this run; a run from them needs no API key",
+        on_click=dialogs.ask, args=(Dialog.RECORDING, run.run_id),
     )  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from storage.records import RunState
 
 SORT_NAME = {
     RunSort.NEWEST: "newest first",
-    RunSort.LAST_EVENT: "last event first",
+    RunSort.LAST_EVENT: "latest event first",
     RunSort.BEST: "fastest first",
-    RunSort.COST: "dearest first",
+    RunSort.COST: "most expensive first",
     RunSort.ERRORS: "most errors first",
     RunSort.TASK: "by task",
 }
@@ -25,7 +25,7 @@ def draw(choices: Choices) -> tuple[RunFilter, RunSort]:
     """The fields, and what they say now."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="runs_filter"):
         text = st.text_input(
-            "Find", key=FIND, type="search", placeholder="task, model, device or id", width=230, bind="query-params",
+            "Find", key=FIND, type="search", placeholder="task, model, device or ID", width=230, bind="query-params",
             on_change=first_page,
         )  # fmt: skip
         state = _choice("State", STATE, [str(one) for one in RunState], 165)
@@ -65,8 +65,11 @@ def clear() -> None:
 def nothing_fits(everything: int) -> None:
     """There are runs, but none of them was asked for."""
     with st.container(border=True, horizontal_alignment="center"):
-        st.header(":material/filter_alt_off: No run fits", text_alignment="center")
-        noun = "run" if everything == 1 else "runs"
-        told = f"There {'is' if everything == 1 else 'are'} {everything:,} {noun}, but none with all of these."
+        st.header(":material/filter_alt_off: No matching runs", text_alignment="center")
+        told = (
+            f"None of the {everything:,} runs matches all filters."
+            if everything > 1
+            else "The only run does not match."
+        )
         st.markdown(told, text_alignment="center")
         st.button("Show all runs", icon=":material/filter_alt_off:", on_click=clear, key="clear_filter")

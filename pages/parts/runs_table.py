@@ -14,12 +14,12 @@ from storage.records import RunState
 COLUMNS = [
     table.Column("run", "Task"),
     table.Column("state", "State"),
-    table.Column("depth", "Depth", help="completed optimisation steps of those allowed, and the engine time"),
+    table.Column("depth", "Depth", help="completed depths of the maximum, and the engine time"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("curve", "Curve", help="best speed-up so far after each depth, log scale"),
-    table.Column("correct", "Correct", help="kernels that passed of those judged, and the last error"),
-    table.Column("device", "Runs on", help="the device, and the toolchain that builds for it"),
-    table.Column("cost", "Cost", "right", "what the model calls cost; unknown when the provider states no price"),
+    table.Column("correct", "Correct", help="correct kernels of all judged kernels, and the last error"),
+    table.Column("device", "Runs on", help="device and toolchain"),
+    table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
     table.Column("age", "Last event", "right"),
 ]
 TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)

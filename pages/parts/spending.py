@@ -25,16 +25,16 @@ def draw(run: RunRow, state: RunState) -> None:
         for text, share in bars(run, allowed):
             st.progress(min(share, 1.0), text=text)
             if share >= WARNING_SHARE:
-                left = "used up" if share >= 1 else "four fifths used"
+                left = "Limit reached" if share >= 1 else "More than 80 % used"
                 st.caption(f":orange[:material/warning: {left}]")
         if not rows:
-            st.caption("No call to a model yet.")
-        elif st.toggle("calls by role", key="spending_by_role"):
+            st.caption("No model calls yet.")
+        elif st.toggle("Calls by role", key="spending_by_role"):
             for row in rows:
                 st.caption(line(row))
         _unknown(rows)
         if run.replay_of:
-            st.caption("What a replay tells of was spent by the run itself, and is not counted again.")
+            st.caption("A replay costs nothing; these are the costs of the original run.")
         elif steering_access.is_allowed():
             _other_limits(run, state, allowed)
             day_limits.draw()
@@ -73,19 +73,19 @@ def _unknown(rows: list[SpendingRow]) -> None:
     uncounted = sum(row.uncounted for row in rows)
     if unpriced:
         names = ", ".join(map(wording.plain, unpriced))
-        st.caption(f"The cost of {names} is unknown: state its price in prices.toml under {folder.home()}.")
+        st.caption(f"Cost of {names} unknown: add the price to prices.toml in {folder.home()}.")
     if uncounted:
-        st.caption(f"The endpoint did not count the tokens of {wording.counted(uncounted, 'call')}.")
+        st.caption(f"No token count from the endpoint for {wording.counted(uncounted, 'call')}.")
 
 
 def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
     is_over = state.is_over
     if is_over and not damaged.of(run.run_id).can_resume:
         return
-    label = "Continue with more budget" if is_over else "Change the limits"
+    label = "Raise limits and resume" if is_over else "Change limits"
     with st.popover(label, icon=":material/add_card:", width="stretch"):
         text = limits_form.draw(run, allowed)
-        if st.button(label, key="more_budget", type="primary", disabled=not text):
+        if st.button(label, key=f"more_budget:{run.run_id}", type="primary", disabled=not text):
             _set(run, text, is_over)
 
 
@@ -94,7 +94,7 @@ def _set(run: RunRow, text: str, is_over: bool) -> None:
     if not is_over:
         return
     try:
-        with st.spinner("Starting an engine"):
+        with st.spinner("Starting the engine"):
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         st.error(wording.plain(str(error)), icon=":material/error:")

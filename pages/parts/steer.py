@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, client, wording
-from storage import commands, folder
+from pages.parts import access, client, index
+from storage import commands, folder, queries
 from storage.commands import CommandError
 from storage.records import CommandKind
 
@@ -22,6 +23,17 @@ _word = st.components.v2.component(
     css=client.read("word.css"),
     js=client.read("word.js"),
 )
+
+
+def button(label: str, run_id: str, kind: CommandKind, argument: str = "", **look: Any) -> None:
+    """A button for one command. Its key names the whole command: a click can only mean what stood on the button.
+
+    Trap: a command must never hang on a widget that has a value (`on_change`). When such a widget goes away, as with
+    another run or at a run's end, its value comes once more with the next message of the browser and counts as changed.
+    Trap: under one key for several runs, a click on the page that is being left would act on the run that comes.
+    """
+    key = f"{kind}:{run_id}:{argument}"
+    st.button(label, key=key, on_click=send, args=(run_id, kind, argument), **look)
 
 
 def send(run_id: str, kind: CommandKind, argument: str = "") -> None:
@@ -36,23 +48,56 @@ def ask(run_id: str, kind: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    say(f"Asked: {wording.COMMAND_NAME[kind]} {'' if kind in _UNREADABLE else argument[:60]}".strip())
+    say(SENT[kind].format(_readable(run_id, argument)[:60]))
     return True
 
 
 def hint(run_id: str, key: str) -> None:
-    """Send what stands in the text box of that key, if anything."""
+    """Send what stands in the text box of that key."""
     if text := str(st.session_state[key]).strip():
         send(run_id, CommandKind.HINT, text)
+    else:
+        say("Hint not sent: it is empty.", is_error=True)
 
 
-_UNREADABLE = (CommandKind.SUBMIT, CommandKind.ANSWER, CommandKind.LIFT)
+# What a person is told when the command is on its way: what happens next, and when.
+SENT = {
+    CommandKind.PAUSE: "Pausing after this step",
+    CommandKind.RESUME: "Resuming",
+    CommandKind.STOP: "Stopping",
+    CommandKind.COLLECT: "Collect profiles: {} from the next step",
+    CommandKind.EXPOSE: "Show profiles to the model: {} from the next step",
+    CommandKind.ROLL_BACK: "Going back to {} after this step",
+    CommandKind.SET_BASE: "The next depth starts from {}",
+    CommandKind.PIN: "Pinning {} from the next depth",
+    CommandKind.UNPIN: "Unpinning from the next depth",
+    CommandKind.HINT: "Hint sent",
+    CommandKind.BAN: "Rule sent: must not use {}",
+    CommandKind.REQUIRE: "Rule sent: must use {}",
+    CommandKind.LIFT: "Removing the rule",
+    CommandKind.SUBMIT: "Kernel sent",
+    CommandKind.RETRY: "Redoing a step with {}",
+    CommandKind.SET_MODEL: "Model from the next call: {}",
+    CommandKind.ANSWER: "Reply sent",
+    CommandKind.TAKE_OVER: "The next prompt will wait for your reply",
+    CommandKind.ASK_FIRST: "Approval rule sent",
+    CommandKind.APPROVE: "Step {} approved",
+    CommandKind.SKIP: "Step {} rejected",
+    CommandKind.SET_CLASS: "Kernel class from the next step: {}",
+    CommandKind.SET_BUDGET: "New limits sent: {}",
+}
+
+
+def _readable(run_id: str, argument: str) -> str:
+    """A kernel by its number."""
+    found = queries.candidate(index.current(), run_id, argument) if argument else None
+    return f"kernel {found.number}" if found else argument
 
 
 def resume(run_id: str) -> bool:
     """Start an engine on a run that has none. False when that failed, which is told."""
     try:
-        with st.spinner("Starting an engine"):
+        with st.spinner("Starting the engine"):
             supervisor.resume(folder.find_run(run_id))
     except (EngineError, FileNotFoundError) as error:
         say(str(error), is_error=True)

@@ -17,10 +17,10 @@ def draw(asked: list[CommandRow], has_engine: bool, effects: Mapping[str, str]) 
     """The filter's fields above, the commands that pass it back."""
     first, second, third, fourth = st.columns(4)
     kinds = [ANY, *sorted({c.kind for c in asked})]
-    kind = first.selectbox("Verb", kinds, format_func=_verb, key="filter_kind")
+    kind = first.selectbox("Command", kinds, format_func=_verb, key="filter_kind")
     state = second.selectbox("State", [ANY, *command_list.STATES], key="filter_state")
-    person = third.selectbox("Asked by", [ANY, *sorted({c.asked_by for c in asked})], key="filter_person")
-    words = fourth.text_input("Word", key="filter_words", placeholder="in the command or its effect").strip().lower()
+    person = third.selectbox("Sent by", [ANY, *sorted({c.asked_by for c in asked})], key="filter_person")
+    words = fourth.text_input("Find", key="filter_words", placeholder="in the command or its result").strip().lower()
     return [
         c for c in asked
         if kind in (ANY, c.kind) and state in (ANY, command_list.stage(c, has_engine)) and person in (ANY, c.asked_by)

@@ -23,13 +23,13 @@ def draw(run: RunRow) -> None:
     found = queries.feed(index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1)
     st.markdown("## What happened")
     if not found:
-        st.caption("Nothing yet: the engine has not written its first event.")
+        st.caption("No events yet.")
         return
     limit = LONG if is_open else SHORT
     rows = [table.Row(str(item.seq), cells(item)) for item in found[:limit]]
     table.draw("Events of this run, newest first", COLUMNS, rows, key="feed", is_compact=True)
     if is_open or len(found) > limit:
-        st.toggle(f"show older (newest {len(rows)} shown)", key="older_events")
+        st.toggle(f"Show older events (newest {len(rows)} shown)", key="older_events")
 
 
 def cells(item: FeedRow) -> dict[str, table.Cell]:

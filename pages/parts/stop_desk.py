@@ -16,7 +16,7 @@ from storage.records import CommandKind, RunState
 def confirm(run: RunRow) -> None:
     """Stopping ends the engine, so it asks once more."""
     st.markdown(
-        "The engine drops the step in flight and ends. Everything done so far stays, and the run can be resumed."
+        "The step in progress is cancelled and the engine ends. Completed steps are saved, and the run can be resumed."
     )
     if dialogs.buttons("stop", "Stop the run", ":material/stop:", cancel="Keep running"):
         steer.send(run.run_id, CommandKind.STOP)
@@ -28,31 +28,31 @@ def draw(run: RunRow, state: RunState) -> None:
     stop = None if state.is_over else pulse.pending_stop(run.run_id)
     if stop is None:
         return
-    reached = "taken up" if stop.acknowledged_at else "not read yet"
+    reached = "the engine is ending" if stop.acknowledged_at else "the engine has not confirmed it yet"
     st.caption(
-        f":material/hourglass_top: Stop asked at {wording.clock(stop.asked_at)} by {wording.plain(stop.asked_by)}, "
-        f"{reached}. The step in flight is ending."
+        f":material/hourglass_top: Stopping: requested at {wording.clock(stop.asked_at)} by "
+        f"{wording.plain(stop.asked_by)}; {reached}."
     )
     if pulse.is_overdue(stop) and st.button(
-        "End the engine now", icon=":material/dangerous:", key="end", width="stretch",
+        "Force stop", icon=":material/dangerous:", key=f"end:{run.run_id}", width="stretch",
         on_click=dialogs.ask, args=(Dialog.END, run.run_id),
     ):  # fmt: skip
         st.rerun()
 
 
-@st.dialog("End the engine now?", icon=":material/dangerous:", on_dismiss=dialogs.close)
+@st.dialog("Force stop?", icon=":material/dangerous:", on_dismiss=dialogs.close)
 def end(run: RunRow) -> None:
     """Signals instead of words: first SIGTERM, then SIGKILL, to the engine and all it started."""
     st.markdown(
-        "The engine has not stopped by itself. It is told to end at once (SIGTERM); if it has not after 5 seconds "
-        "it is ended by force (SIGKILL). The step in flight is done again when the run is resumed; all else stays."
+        "The engine has not stopped by itself. It gets SIGTERM, and SIGKILL after 5 seconds. Completed steps are "
+        "saved; the step in progress is repeated when the run is resumed."
     )
-    st.button("End it", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
+    st.button("Force stop", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
     if not dialogs.take_confirmed():
         return
-    with st.status("Ending the engine") as status:
+    with st.status("Stopping the engine") as status:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
-        word = "The engine has ended" if is_ended else "There was no engine to end"
+        word = "Engine stopped" if is_ended else "The engine had already ended"
         status.update(label=word, state="complete")
     steer.say(word)
     dialogs.leave()

@@ -28,6 +28,6 @@ def draw(run: RunRow, state: RunState, step: StepRow | None) -> None:
         "run": run.run_id,
         "step": step.step if step and is_writing else 0,
         "is_writing": is_writing,
-        "idle": "The model is not writing right now; its replies are kept with each kernel",
+        "idle": "The model is not writing now. Past replies: see each kernel.",
     }
     _stream(data=texts, key="stream")

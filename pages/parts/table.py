@@ -17,7 +17,7 @@ _table = st.components.v2.component(
     html='<div class="scroll">\n<table role="table"><caption></caption><thead role="rowgroup"></thead>'
     '<tbody role="rowgroup"></tbody></table></div>',
     css=client.read("table.css"),
-    js=client.read("table.js"),
+    js=client.read("press.js") + client.read("table.js"),
 )
 
 

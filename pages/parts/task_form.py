@@ -9,7 +9,7 @@ from engine.errors import TaskError
 from engine.tasks import Size, TaskFile
 from pages.parts import wording
 
-OWN_FILE = "a file of your own"
+OWN_FILE = "your own file"
 
 
 def draw(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
@@ -22,7 +22,7 @@ def draw(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
             st.error(wording.plain(str(error)), icon=":material/error:")
             return None
         if task is None:
-            st.caption("Give the path of a KernelBench-style file: a class Model, get_inputs() and get_init_inputs().")
+            st.caption("Enter the path of a KernelBench-style file: class Model, get_inputs() and get_init_inputs().")
             return None
         sizes = _sizes(task, toolchain)
         with st.expander("Reference module", icon=":material/code:"):
@@ -41,14 +41,14 @@ def _choose() -> TaskFile | None:
 
 
 def _class(task: TaskFile) -> str:
-    return wording.CLASS_NAME[task.kernel_class] if task.kernel_class else "the model proposes the class"
+    return wording.CLASS_NAME[task.kernel_class] if task.kernel_class else "kernel class chosen by the model"
 
 
 def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     start = task.task(toolchain).sizes
     if not start:
         return {}
-    st.caption("Sizes: the module-level numbers of the file, at what suits the toolchain.")
+    st.caption("Problem sizes (defaults for this device)")
     columns = st.columns(max(4, len(start)))
     found: dict[str, Size] = {}
     for column, (name, value) in zip(columns, start.items(), strict=False):

@@ -14,7 +14,7 @@ from storage import folder, queries
 from storage.queries import AttemptRow, RunRow
 from storage.records import CommandKind, RunState, Switch
 
-HEEDLESS = " Recorded replies are the same whatever a prompt says: for an answer to it choose another model."
+HEEDLESS = " Recorded replies ignore prompts and hints: choose a live model to have them used."
 HERE, ANEW = "in this run", "as a new run"
 
 
@@ -28,29 +28,31 @@ class Profiles:
 
 
 PROFILES = {
-    "as it is": Profiles(),
-    "show them": Profiles(Switch.ON, told=" with its profile shown to the model"),
-    "never show them": Profiles(Switch.OFF, told=" without showing the model a profile"),
-    "take none": Profiles(Switch.OFF, Switch.OFF, " and no kernel is profiled any more"),
+    "unchanged": Profiles(),
+    "show": Profiles(Switch.ON, told=" with its profile shown to the model"),
+    "do not show": Profiles(Switch.OFF, told=" without showing the model a profile"),
+    "do not profile": Profiles(Switch.OFF, Switch.OFF, " and no further kernel is profiled"),
 }
 
 
-@st.dialog("Try again from here", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
+@st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
     over = state.is_over
     found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
     if not found:
-        st.info("There is no finished depth with a correct kernel to go back to yet.", icon=":material/hourglass_top:")
+        st.info(
+            "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
+        )
         return
     ways = [ANEW] if over else [HERE, ANEW]
-    chosen = kernel_choice.draw("Kernel to go on from", found, "try_from", wanted)
+    chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", wanted)
     if wanted and wanted not in {one.candidate_id for one in found}:
-        st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: only from a correct, timed kernel.")
+        st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: it is not correct and timed.")
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
     name = st.segmented_control(
-        "Profiles for the model", list(PROFILES), default="as it is", key="try_profiles", required=True,
-        help="a profile tells the model what its kernel waits for; without one it works from the source alone",
+        "Profiles for the model", list(PROFILES), default="unchanged", key="try_profiles", required=True,
+        help="a profile tells the model where its kernel spends time; without one it sees only the source",
     )  # fmt: skip
     profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
@@ -81,23 +83,23 @@ def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles) -> str:
     """What will happen, and what is lost."""
     if is_new:
         return (
-            f"A new run begins with kernel {chosen.number}. It is built, checked and timed again before it counts; "
-            f"then depth 1 starts from it{profiles.told}. This run is not touched."
+            f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
+            f"then depth 1 starts from it{profiles.told}. This run does not change."
         )
     return (
-        f"After the step in flight, the depth being worked on is given up and the next depth starts from kernel "
-        f"{chosen.number}{profiles.told}. Nothing is lost: every kernel stays in the run."
+        f"After the current step, the current depth is abandoned and the next depth starts from kernel "
+        f"{chosen.number}{profiles.told}. All kernels stay in the run."
     )
 
 
 def _change(run: RunRow, chosen: AttemptRow) -> None:
     base = kernel_choice.current_base(run)
     if base is None or chosen.candidate_id == base.candidate_id:
-        st.caption("This is the kernel the run stands on now.")
+        st.caption("This kernel is the current base.")
         return
-    st.markdown(f"What changes between **kernel {base.number}**, the base now, and **kernel {chosen.number}**:")
+    st.markdown(f"Difference between **kernel {base.number}** (current base) and **kernel {chosen.number}**:")
     old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, chosen.source_blob)
-    names = (f"kernel {base.number} (base now)", f"kernel {chosen.number} (go on from this)")
+    names = (f"kernel {base.number} (current base)", f"kernel {chosen.number} (continue from here)")
     with st.container(height=320, border=False):
         diff.draw(old, new, names, key="try_diff")
 
@@ -107,7 +109,7 @@ def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any]) ->
     if not dialogs.buttons("try", f"Start a new run from kernel {chosen.number}", ":material/undo:"):
         return
     try:
-        with st.spinner("Starting an engine"):
+        with st.spinner("Starting the engine"):
             made = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
     except (EngineError, FileNotFoundError) as error:
         st.error(wording.plain(str(error)), icon=":material/error:")

@@ -57,7 +57,7 @@ def test_no_page_of_a_read_only_server_offers_what_it_would_refuse(
     signs = {"": "Runs", "new_run": "This server is read-only", "models": "Models"}
     signs |= {f"run?run={name}": "Kernels" for name in ("over", "halted", "waits", "works")}
     signs |= {"candidate?run=over&candidate=c004": "Kernel 4", "edit?run=works": "takes no kernels"}
-    signs |= {"steering?run=over": "newest first", "compare?runs=over,halted": "Compare", "system": "looked at"}
+    signs |= {"steering?run=over": "newest first", "compare?runs=over,halted": "Compare", "system": "Checked "}
     for address, sign in signs.items():
         page.goto(f"{server.url}/{address}")
         expect(page.get_by_text(sign).first).to_be_visible()
@@ -136,7 +136,7 @@ def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
     page.context.clear_cookies()
     log_in(page, server, email="eve@notexample.org")
     page.goto(server.url)
-    expect(page.get_by_text("is known but not among those who may look")).to_be_visible()
+    expect(page.get_by_text("has no access")).to_be_visible()
     assert page.request.get(f"{server.url}/api/runs").status == 401
     page.context.clear_cookies()
     log_in(page, server)

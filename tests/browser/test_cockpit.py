@@ -130,7 +130,7 @@ def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> Non
     expect(strip.locator(".path.edge").first).to_be_attached()
     expect(strip.locator("[aria-pressed=true]")).to_have_attribute("data-id", re.compile(r"c\d+"))
     page.get_by_role("button", name="Keys").click()
-    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
+    expect(page.get_by_text("Off while you type")).to_be_visible()
 
 
 def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, server: Server) -> None:
@@ -180,10 +180,10 @@ def test_a_page_with_an_open_popover_goes_on(page: Page, server: Server) -> None
     page.goto(f"{server.url}/run?run=popover")
     expect(page.locator('tr[data-id="c004"]')).to_be_visible()
     page.get_by_role("button", name="Keys").click()
-    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
+    expect(page.get_by_text("Off while you type")).to_be_visible()
     engine.play_until(finished_depth)
     expect(page.locator('tr[data-id="c005"]')).to_be_attached()
-    expect(page.get_by_text("Keys do nothing while you type")).to_be_visible()
+    expect(page.get_by_text("Off while you type")).to_be_visible()
 
 
 def test_the_refresh_interval_is_kept_for_the_browser_session(page: Page, server: Server) -> None:
@@ -202,12 +202,12 @@ def test_alerts_are_counted_on_both_pages_and_can_be_dismissed(page: Page, serve
     expect(page.locator('tr[data-id="alarmed"]')).to_contain_text("2 alerts")
     page.goto(f"{server.url}/run?run=alarmed")
     page.get_by_role("button", name="2 alerts").click()
-    expect(page.get_by_text("Depth 4 made it slower")).to_be_visible()
-    expect(page.get_by_text("Roll back to kernel 6, or let the engine go on.")).to_be_visible()
-    expect(page.get_by_text("Four fifths of the budget are used: tokens.")).to_be_visible()
+    expect(page.get_by_text("Depth 4 got slower")).to_be_visible()
+    expect(page.get_by_text("Go back to kernel 6, or let the run continue.")).to_be_visible()
+    expect(page.get_by_text("More than 80 % of the budget is used: tokens.")).to_be_visible()
     page.get_by_role("button", name="Dismiss").first.click()
     expect(page.get_by_role("button", name="1 alert", exact=False)).to_be_visible()
-    expect(page.get_by_text("Depth 4 made it slower")).to_have_count(0)
+    expect(page.get_by_text("Depth 4 got slower")).to_have_count(0)
 
 
 def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) -> None:

@@ -147,15 +147,15 @@ def test_a_profile_is_asked_for_where_there_is_none(page: Page, server: Server) 
     engine.play_until(finished_depth)
     page.goto(f"{server.url}/candidate?run=unprofiled&candidate=c001&tab=Profile")
     expect(
-        page.get_by_text("On “auto” profiles are collected for the first kernel and then from depth 3 on")
+        page.get_by_text("On “auto”, profiles are collected for the first kernel and then from depth 3 on")
     ).to_be_visible()
     page.get_by_role("button", name="Profile every correct kernel from now on").click()
-    expect(page.get_by_text("Asked: collect profiles on")).to_be_visible()
+    expect(page.get_by_text("Collect profiles: on from the next step")).to_be_visible()
     asked = engine.next_command()
     assert (asked.kind, asked.argument) == (CommandKind.COLLECT, "on")
     engine.play_until(lambda event: isinstance(event, ev.StepStarted))
     engine.die()
-    expect(page.get_by_text("No engine works on this run (it is lost)")).to_be_visible()
+    expect(page.get_by_text("No engine is running (the run is lost)")).to_be_visible()
     expect(page.get_by_role("button", name="Profile every correct kernel")).to_have_count(0)
 
 
@@ -196,6 +196,18 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     page.get_by_label("Search in prompts and replies").fill("j7k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
     expect(page.get_by_role("tab", name="Prompts and replies")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_key_counts_that_is_pressed_while_the_page_is_still_being_drawn(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "early", depths=4)
+    page.add_init_script("""new MutationObserver((_, watch) => {
+        if (!document.querySelector('[role="tab"]')) return
+        watch.disconnect()
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "7", bubbles: true, cancelable: true }))
+    }).observe(document, { childList: true, subtree: true })""")
+    page.goto(f"{server.url}/candidate?run=early&candidate=c004")
+    expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(re.compile("tab=Trust"))
 
 
 def test_keys_pressed_faster_than_pages_are_drawn_each_count_where_they_should(page: Page, server: Server) -> None:

@@ -52,7 +52,7 @@ def expect_question(page: Page, role: str, depth: int) -> None:
 
 
 def send(page: Page) -> None:
-    page.get_by_role("button", name="Send the answer").click()
+    page.get_by_role("button", name="Send reply").click()
 
 
 def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, run: RunFolder, page: Page) -> None:
@@ -61,11 +61,11 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
     page.goto(f"{server.url}/run?run={run.run_id}")
     expect_question(page, "synthesise", 0)
     expect(page.get_by_text("def get_inputs").first).to_be_visible()
-    page.get_by_label("The reply", exact=True).fill("I cannot do that.")
+    page.get_by_label("Reply", exact=True).fill("I cannot do that.")
     send(page)
-    expect(page.get_by_text("Not taken; nothing is lost.")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_label("The reply", exact=True)).to_have_value("I cannot do that.")
-    page.get_by_label("The reply", exact=True).fill(FIRST)
+    expect(page.get_by_text("Reply rejected.")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_label("Reply", exact=True)).to_have_value("I cannot do that.")
+    page.get_by_label("Reply", exact=True).fill(FIRST)
     send(page)
 
     expect_question(page, "optimise", 1)
@@ -73,13 +73,13 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
     expect(page.get_by_text("The run crashed").first).to_be_visible(timeout=SLOW_MS)
     supervisor.resume(run)
     expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_label("The reply", exact=True)).to_have_count(1)
-    page.get_by_label("The reply", exact=True).fill("Optimisation: inline\n" + edits(FIRST, SECOND))
+    expect(page.get_by_label("Reply", exact=True)).to_have_count(1)
+    page.get_by_label("Reply", exact=True).fill("Optimisation: inline\n" + edits(FIRST, SECOND))
     send(page)
 
     expect_question(page, "optimise", 2)
     page.get_by_text("Edit the kernel", exact=True).click()
-    kernel = page.get_by_label("The whole kernel", exact=True)
+    kernel = page.get_by_label("Kernel source", exact=True)
     expect(kernel).to_have_value(SECOND)
     kernel.fill(THIRD)
     send(page)

@@ -81,11 +81,11 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
     choose(page, "Collect profiles", "on")
     expect_newest(page, "collect")
-    choose(page, "Show them to the model", "on")
+    choose(page, "Show profiles to the model", "on")
     expect_newest(page, "show")
     page.get_by_label("Hint for the next prompt").fill("mind <cute/tensor.hpp> & the tail")
     page.get_by_role("button", name="Send hint").click()
-    expect_newest(page, "hint", "acknowledged")
+    expect_newest(page, "hint", "received")
     expect(page.get_by_label("Hint for the next prompt")).to_have_value("")
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
@@ -107,7 +107,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
     page.get_by_text("Rules for the model").click()
     page.get_by_label("What", exact=True).fill("atomics")
-    page.get_by_role("button", name="Set the rule").click()
+    page.get_by_role("button", name="Add rule").click()
     expect_newest(page, "must not use atomics")
     page.get_by_role("button", name="Base kernel", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Start next from kernel").click()
@@ -120,7 +120,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
-    expect(page.get_by_text("No engine works on this run")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("No engine is running")).to_be_visible(timeout=SLOW_MS)
     until(lambda: not supervisor.is_alive(run), "the engine to be gone")
     done = {
         "pause": "",
@@ -153,13 +153,13 @@ def on_the_curve(page: Page) -> list[str]:
 
 def edit_by_hand(page: Page) -> None:
     page.get_by_role("button", name="Edit a kernel by hand").click()
-    box = page.get_by_role("textbox", name="The whole kernel")
+    box = page.get_by_role("textbox", name="Kernel source")
     expect(box).to_have_value(re.compile("class ModelNew"))
     box.fill(box.input_value() + "# by hand\n")
     box.press("Control+Enter")
-    page.get_by_label("What you changed").first.fill("a comment of mine")
-    page.get_by_label("What you changed").first.press("Enter")
-    page.get_by_role("button", name="Hand it in").click()
+    page.get_by_label("Describe the change").first.fill("a comment of mine")
+    page.get_by_label("Describe the change").first.press("Enter")
+    page.get_by_role("button", name="Submit").click()
 
 
 def roll_back(page: Page, kernel: str) -> None:

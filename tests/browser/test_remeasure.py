@@ -35,14 +35,14 @@ def test_a_real_pair_is_measured_again_and_the_page_follows_it_to_its_verdict(
     page.goto(f"{server.url}/compare?runs={run.run_id}")
     card = page.locator(f".st-key-remeasured-{name}")
     expect(card).to_contain_text(re.compile("starting|building and checking|waiting for the machine|measuring"))
-    verdict = r"kernel 2 is \d\.\d+× as fast as kernel 1 in 1 round, .*; the runs had said 1\.20×"
+    verdict = r"kernel 2 is \d\.\d+× as fast as kernel 1 in 1 round, .*; in their runs it was 1\.20×"
     expect(card).to_contain_text(re.compile(verdict, re.I), timeout=SLOW_MS)
     assert remeasurements.read(name).progress.state is RemeasureState.DONE
     card.get_by_text("Every round").click()
     expect(card.get_by_role("table", name="Rounds of this re-measurement").locator("tbody tr")).to_have_count(1)
 
-    page.get_by_role("button", name="Measure both again here").click()
+    page.get_by_role("button", name="Time both again on this machine").click()
     page.get_by_role("button", name="Stop measuring").click(timeout=SLOW_MS)
     newest = next(found for found in remeasurements.newest() if found.request.remeasure_id != name)
     lost = page.locator(f".st-key-remeasured-{newest.request.remeasure_id}")
-    expect(lost).to_contain_text("It ended before it was done", timeout=SLOW_MS)
+    expect(lost).to_contain_text("The measurement was interrupted", timeout=SLOW_MS)

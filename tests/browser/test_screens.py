@@ -26,8 +26,8 @@ PAGES = {
     "overview": ("", 'tr[data-id="whole"]'),
     "overview with nothing that fits": ("?find=no+such+run", "text=No run fits"),
     "compare": ("compare?runs=whole,stopped", "h1"),
-    "models": ("models", "text=Applied at once"),
-    "new run": ("new_run", "text=Start the run"),
+    "models": ("models", "text=Applied first try"),
+    "new run": ("new_run", "text=Start run"),
     "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
     "half a run": ("run?run=half", '[role="table"]'),
@@ -37,9 +37,9 @@ PAGES = {
     "no such run": ("run?run=nowhere", "text=There is no run"),
     "kernel": ("candidate?run=whole&candidate=c004", "text=Kernel 4"),
     "kernel that failed": ("candidate?run=whole&candidate=c002", "text=Kernel 2"),
-    "edit by hand": ("edit?run=running&candidate=c001", "text=The whole kernel"),
+    "edit by hand": ("edit?run=running&candidate=c001", "text=Kernel source"),
     "steering": ("steering?run=whole", "text=newest first"),
-    "system": ("system", "text=looked at"),
+    "system": ("system", "text=Checked "),
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
 TABBED = ["kernel", "kernel that failed"]
@@ -102,8 +102,8 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name
 
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
     server = own_server()
-    signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model has replied yet"}
-    signs["system"] = "text=looked at"
+    signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model replies yet"}
+    signs["system"] = "text=Checked "
     for address, sign in signs.items():
         assert look(page, f"{server.url}/{address}", sign) == [], address
     page.goto(server.url)

@@ -27,13 +27,13 @@ def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Serve
     page.goto(f"{server.url}/run?run=retold")
     open_menu(page)
     page.get_by_text("10×", exact=True).click()
-    page.get_by_role("button", name="Start the replay").click()
-    expect(page.get_by_text("This is a replay at 10× speed")).to_be_visible(timeout=SLOW_MS)
+    page.get_by_role("button", name="Start replay").click()
+    expect(page.get_by_text("This is a replay of a recorded run at 10× speed")).to_be_visible(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("run=retold-replay-"))
     kernels = page.get_by_role("table", name="Kernels of this run, newest first").locator("tbody tr")
     expect(kernels.nth(1)).to_be_visible(timeout=SLOW_MS)  # the second kernel came while the page was open
 
-    expect(page.get_by_text("A replay can be paused and stopped")).to_be_visible()
+    expect(page.get_by_text("A replay can only be paused and stopped")).to_be_visible()
     expect(page.get_by_label("Hint for the next prompt")).to_have_count(0)
     expect(page.get_by_role("button", name="Go back or fork")).to_have_count(0)
     page.get_by_role("button", name=re.compile("^Pause")).click()
@@ -44,7 +44,7 @@ def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Serve
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
     replay = RunFolder(server.runs / page.url.partition("run=")[2])
-    page.get_by_role("button", name="Delete the replay").click(timeout=SLOW_MS)
+    page.get_by_role("button", name="Delete replay").click(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("run=retold$"), timeout=SLOW_MS)
     expect(page.get_by_text("This is a replay")).to_have_count(0)
     assert not replay.path.exists()
@@ -61,7 +61,7 @@ def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
     open_menu(page)
     expect(page.get_by_text(f"{server.url}/run?run=reported")).to_be_visible()
     with page.expect_download(timeout=SLOW_MS) as download:
-        page.get_by_role("button", name="Report as one file").click()
+        page.get_by_role("button", name="Download report").click()
     file = tmp_path / "run.html"
     download.value.save_as(file)
     page.goto("about:blank")

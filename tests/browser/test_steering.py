@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -20,6 +21,7 @@ from storage.attendance import Fallback
 from storage.blobs import Blobs
 from storage.choices import Submission
 from storage.folder import RunFolder
+from storage.forks import Fork
 from storage.records import Command, CommandKind, RunState, StepKind, Switch
 from tests import samples
 from tests.browser.conftest import Server, drawn
@@ -45,14 +47,27 @@ def steering_rows(page: Page) -> Locator:
 def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str = "") -> Command:
     """The command arrives as asked, and the page shows each of its moments."""
     newest = steering_rows(page).nth(1)
-    expect(newest).to_contain_text("asked")
+    expect(newest).to_contain_text("sent")
     command = engine.next_command()
     assert (command.kind, command.argument) == (kind, argument)
     engine.emit(ev.CommandAcknowledged(command, 30))
-    expect(newest).to_contain_text("acknowledged")
+    expect(newest).to_contain_text("received")
     engine.emit(ev.CommandEffective(command.command_id, 30, "at step 30"))
     expect(newest).to_contain_text("in effect")
     return command
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "value"),
+    [("Collect profiles", CommandKind.COLLECT, "on"), ("Show profiles to the model", CommandKind.EXPOSE, "off")],
+)
+def test_profiling_switches(page: Page, server: Server, label: str, kind: CommandKind, value: str) -> None:
+    engine = begin(page, server, f"switches-{kind}")
+    button = page.get_by_role("group", name=label).get_by_role("button", name=value, exact=True)
+    expect(button).to_have_attribute("aria-pressed", "false")
+    button.click()
+    follow(page, engine, kind, value)
+    expect(button).to_have_attribute("aria-pressed", "true")
 
 
 def press(page: Page, name: str) -> Locator:
@@ -74,7 +89,7 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     choose_the_first_kernel(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
     expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
-    dialog.get_by_text("never show them", exact=True).click()
+    dialog.get_by_text("do not show", exact=True).click()
     expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
     hint = dialog.get_by_label("Hint for the next prompt")
     hint.fill("keep the tile")
@@ -83,7 +98,7 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     expect(hint).to_have_value("keep the tile")
     dialog.get_by_role("button", name="Go back to kernel 1").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(steering_rows(page).nth(3)).to_contain_text("asked")
+    expect(steering_rows(page).nth(3)).to_contain_text("sent")
     expect(page.get_by_text("Depth 4 ends with").first).to_be_visible()
     asked = [(c.kind, c.argument) for c in engine.asked()]
     assert asked == [
@@ -94,14 +109,14 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
 def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:
     folder = samples.write_run(server.runs, "forked", depths=4)
     page.goto(f"{server.url}/candidate?run=forked&candidate=c001")
-    page.get_by_role("button", name="Try again from here").click()
+    page.get_by_role("button", name="Go back or fork from here").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("A new run begins with kernel 1.")).to_be_visible()
-    dialog.get_by_text("take none", exact=True).click()
+    expect(dialog.get_by_text("A new run starts with kernel 1,")).to_be_visible()
+    dialog.get_by_text("do not profile", exact=True).click()
     for model, is_heedless in (("recorded", True), ("manual", False)):
         dialog.get_by_role("combobox", name="Model").click()
         page.get_by_role("option", name=model, exact=True).click()
-        told = dialog.get_by_text("Recorded replies are the same whatever a prompt says")
+        told = dialog.get_by_text("Recorded replies ignore prompts and hints")
         expect(told).to_have_count(int(is_heedless))
     dialog.get_by_label("Hint for the next prompt").fill("try larger tiles")
     dialog.get_by_role("button", name="Start a new run from kernel 1").click()
@@ -122,13 +137,13 @@ def test_a_stop_that_takes_too_long_can_be_enforced(page: Page, server: Server) 
     late = Command("late00000000", CommandKind.STOP, "", "grace", time.time() - 30)
     engine.emit(ev.CommandAcknowledged(late, 9))
     page.goto(f"{server.url}/run?run=stuck")
-    expect(page.get_by_text("Stop asked").first).to_be_visible()
-    page.get_by_role("button", name="End the engine now").click()
+    expect(page.get_by_text("Stopping: requested").first).to_be_visible()
+    page.get_by_role("button", name="Force stop").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("SIGTERM")).to_be_visible()
     engine.die()
-    dialog.get_by_role("button", name="End it").click()
-    expect(page.get_by_text("There was no engine to end")).to_be_visible()
+    dialog.get_by_role("button", name="Force stop").click()
+    expect(page.get_by_text("The engine had already ended")).to_be_visible()
     expect(dialog).to_have_count(0)
 
 
@@ -185,13 +200,13 @@ def test_a_dialog_is_closed_by_leaving_the_page(page: Page, server: Server) -> N
 def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) -> None:
     engine = begin(page, server, "edits")
     page.get_by_role("button", name="Edit a kernel by hand").click()
-    box = page.get_by_role("textbox", name="The whole kernel")
+    box = page.get_by_role("textbox", name="Kernel source")
     expect(box).to_have_value(re.compile("class ModelNew"))
     source = box.input_value()
     box.fill(source + "# mine <b>&\n")
     box.press("Control+Enter")
     expect(page.locator("table.diff td.add").filter(has_text="# mine <b>&").first).to_be_visible()
-    page.get_by_role("button", name="Hand it in").click()
+    page.get_by_role("button", name="Submit").click()
     expect(steering_rows(page).nth(1)).to_contain_text("kernel by hand")
     command = engine.next_command()
     given = Submission.parse(command.argument)
@@ -221,10 +236,10 @@ def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
 
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
     engine = begin(page, server, "approves")
-    page.get_by_text("Approve steps before they begin").click()
-    page.get_by_role("button", name="Set", exact=True).click()
+    page.get_by_text("Approve steps before they start").click()
+    page.get_by_role("button", name="Apply", exact=True).click()
     assert follow(page, engine, CommandKind.ASK_FIRST, "off")
-    for step, name, kind in ((90, "Approve", CommandKind.APPROVE), (91, "Skip", CommandKind.SKIP)):
+    for step, name, kind in ((90, "Approve", CommandKind.APPROVE), (91, "Reject", CommandKind.SKIP)):
         engine.emit(ev.LeaveAsked(step, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
         engine.emit(ev.StateChanged(RunState.WAITING, "approve the next step"))
         expect(page.get_by_text(f"step {step}, compile")).to_be_visible()
@@ -241,7 +256,7 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
     for number in range(12):
         commands.send(folder.commands_file, CommandKind.HINT, f"idea number {number}", "grace")
     page.goto(f"{server.url}/run?run=audited")
-    page.get_by_role("link", name="All commands and what they led to").click()
+    page.get_by_role("link", name="All commands and their results").click()
     expect(page.get_by_text("showing 14 of 14, newest first")).to_be_visible()
     expect(page.get_by_text("not read").first).to_be_visible()
     page.get_by_label("Word").fill("number 7")
@@ -263,12 +278,13 @@ def test_a_typed_hint_survives_new_data(page: Page, server: Server) -> None:
 def test_a_word_back_moves_nothing_under_the_pointer(page: Page, server: Server) -> None:
     begin(page, server, "still")
     base, stood = drawn(page).get_by_role("button", name="Base kernel", exact=True), []
-    for label in ("Pause", "Class"):  # without a word, with one, and with one behind a dialog
+    words = {"Pause": "Pausing after this step", "Class": "Kernel class from the next step"}
+    for label, word in words.items():  # without a word, with one, and with one behind a dialog
         stood.append(base.bounding_box())
         page.get_by_role("button", name=re.compile(f"^{label}")).click()
         if label == "Class":
             page.get_by_role("dialog").get_by_role("button", name="Change the class").click()
-        expect(page.get_by_role("status").get_by_text("Asked: ")).to_contain_text(label.lower())
+        expect(page.get_by_role("status").get_by_text(word)).to_be_visible()
         expect(page.get_by_role("dialog")).to_have_count(0)
     assert stood == [base.bounding_box()] * 2
 
@@ -286,3 +302,64 @@ def test_a_button_held_down_while_news_come_is_pressed(page: Page, server: Serve
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(bar).to_contain_text("Profiling")
+
+
+def fork_at_work(server: Server, run_id: str, of: str) -> PretendEngine:
+    """An engine at work on a run that began with kernel 1 of another one."""
+    engine = PretendEngine(server.runs, run_id, depths=6)
+    settings = replace(engine.folder.read_settings(), forked_from=Fork(of, "c001", 1, "0" * 64))
+    engine.folder.settings_file.unlink()
+    engine.folder.write_settings(settings)
+    engine.play_until(finished_depth, times=3)
+    engine.play_until(model_step)
+    return engine
+
+
+def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, server: Server) -> None:
+    parent = begin(page, server, "was-forked")
+    child = fork_at_work(server, "forked-off", "was-forked")
+    badge = page.get_by_role("link", name="forked from kernel 1 of")
+    stop = page.get_by_role("button", name="Stop", exact=True)
+
+    def at(run_id: str) -> None:
+        expect(page).to_have_url(re.compile(f"run={run_id}$"))
+        expect(badge).to_have_count(int(run_id == "forked-off"))
+        expect(stop).to_be_visible()
+
+    with pouring(parent), pouring(child):
+        for _ in range(2):
+            page.get_by_role("link", name="Runs", exact=True).first.click()
+            page.locator('a[href="run?run=forked-off"]').first.click()
+            at("forked-off")
+            badge.first.click()
+            at("was-forked")
+            page.go_back()
+            at("forked-off")
+            page.get_by_role("link", name="Runs", exact=True).first.click()
+            page.locator('tr[data-id="forked-off"] a[href="run?run=was-forked"]').click()
+            at("was-forked")
+            page.get_by_role("link", name="Runs", exact=True).last.click()
+            page.locator('a[href="run?run=forked-off"]').first.click()
+            at("forked-off")
+    child.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
+    child.die()
+    expect(page.get_by_text("No engine is running")).to_be_visible()
+    page.goto(f"{server.url}/run?run=was-forked")
+    page.get_by_role("button", name="Pause").click()
+    assert parent.next_command().kind is CommandKind.PAUSE, "what was clicked is the one command there is"
+    assert child.asked() == []
+
+
+def test_a_switch_is_not_clicked_by_a_run_that_ends(page: Page, server: Server) -> None:
+    engine = begin(page, server, "switched-off")
+    page.get_by_role("group", name="Show profiles to the model").get_by_text("on", exact=True).click()
+    command = engine.next_command()
+    assert command.argument == "on"
+    engine.emit(ev.CommandAcknowledged(command, 30))
+    engine.emit(ev.CommandEffective(command.command_id, 30, "at step 30"))
+    engine.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
+    engine.die()
+    expect(page.get_by_text("No engine is running")).to_be_visible()
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.get_by_role("button", name="Download report")).to_be_visible()
+    assert engine.asked() == []

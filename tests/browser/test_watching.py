@@ -111,7 +111,7 @@ def test_a_run_whose_engine_dies_becomes_lost(page: Page, server: Server) -> Non
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     engine.die()
     expect(page.get_by_text("The run crashed at step")).to_be_visible()
-    expect(page.get_by_role("button", name="Resume the run")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume run")).to_be_visible()
 
 
 def test_a_deep_link_works_as_the_first_request(own_server: Callable[..., Server], page: Page) -> None:
@@ -180,7 +180,7 @@ def test_the_system_page_looks_again_when_asked(page: Page, server: Server) -> N
     building = page.get_by_role("table", name="System: CPU toolchain")
     expect(building).to_contain_text("compiler")
     expect(page.get_by_role("table", name="System: GPU")).to_contain_text("Nsight Compute")
-    looked = page.get_by_text("looked at ")
+    looked = page.get_by_text("Checked ")
     before = looked.inner_text()
     page.wait_for_function("shown => new Date().toISOString().slice(11, 19) !== shown", arg=before.split()[3])
     page.get_by_role("button", name="Check again").click()

@@ -126,7 +126,7 @@ def test_an_answer_to_another_question_is_refused(tmp_path: Path) -> None:
     bench = bench_at(tmp_path, model="manual")
     answer(bench, FILE, step=7)
     Inbox(bench).gate()
-    assert "not open" in refusals(bench)[0]
+    assert "answered already" in refusals(bench)[0]
 
 
 def test_one_call_of_an_automatic_run_is_answered_by_hand_and_the_next_by_the_model(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_another_command_makes_the_loop_look_again(tmp_path: Path) -> None:
 def test_a_yes_to_another_step_is_refused(tmp_path: Path) -> None:
     bench = waiting_bench(tmp_path, AskFirst(Ask.ALL))
     leave_after(bench, lambda: ask(bench, CommandKind.APPROVE, "9"), lambda: ask(bench, CommandKind.APPROVE))
-    assert refusals(bench) == ["step 9 does not wait for a yes"]
+    assert refusals(bench) == ["step 9 is not waiting for approval"]
 
 
 def test_a_skipped_step_gives_its_depth_up_and_a_skipped_profile_only_itself(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -119,7 +121,7 @@ def test_a_run_that_waits_goes_on_when_steered_and_drops_the_step_a_roll_back_le
     bench.emit(ev.StepStarted(1, StepKind.OPTIMISE, 2, "c002"))
     Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.ROLL_BACK, first))).wait("no reply is left")
     assert bench.history.in_flight is None
-    assert bench.history.depths[-1].reason == f"left by a roll-back to {first}"
+    assert bench.history.depths[-1].reason == "left to go back to kernel 1"
     assert bench.history.state is RunState.RUNNING
 
 
@@ -130,6 +132,35 @@ def test_a_stop_breaks_off_a_reply_that_is_coming_in(tmp_path: Path) -> None:
     ask(bench, CommandKind.STOP)
     with pytest.raises(StopRequested):
         inbox.interrupt()
+
+
+def test_a_stop_ends_the_judging_in_flight_and_the_child_that_does_it(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    bench.interruptible = Inbox(bench).interruptible
+    started: list[subprocess.Popen[bytes]] = []
+
+    def judge() -> None:
+        with subprocess.Popen(["sleep", "600"]) as child:
+            started.append(child)
+            ask(bench, CommandKind.STOP)
+            try:
+                child.wait()
+            except StopRequested:
+                child.kill()
+                raise
+
+    with pytest.raises(StopRequested):
+        bench.judge(judge)
+    assert started[0].returncode == -signal.SIGKILL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert bench.judge(lambda: 7) == 7, "what was asked for once breaks off one step"
+
+
+def test_a_pause_lets_the_judging_in_flight_end(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    with Inbox(bench).interruptible():
+        ask(bench, CommandKind.PAUSE)
+        signal.raise_signal(signal.SIGALRM)
 
 
 def test_a_hint_stays_pending_until_a_prompt_has_carried_it(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def start_depth(bench: Bench, base: str) -> None:
 
 def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Path) -> None:
     bench = three_depths(tmp_path)
-    assert steer(bench, CommandKind.SET_BASE, "c001") == "depth 3 starts from c001"
+    assert steer(bench, CommandKind.SET_BASE, "c001") == "depth 3 starts from kernel 1"
     bench = bench_at(tmp_path)  # the engine was killed between the asking and the effect
     assert next_step(bench) == Step(StepKind.OPTIMISE, 3, "c001")
     start_depth(bench, "c001")
@@ -99,7 +99,7 @@ def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Pat
 def test_a_base_set_in_the_middle_of_a_depth_leaves_that_depth_alone(tmp_path: Path) -> None:
     bench = three_depths(tmp_path)
     start_depth(bench, "c003")
-    assert steer(bench, CommandKind.SET_BASE, "c002") == "depth 4 starts from c002"
+    assert steer(bench, CommandKind.SET_BASE, "c002") == "depth 4 starts from kernel 2"
     bench.emit(ev.StepStarted(5, StepKind.OPTIMISE, 3, "c003"))
     bench.emit(ev.StepFinished(5, StepKind.OPTIMISE, 1.0, "patch_failed"))
     assert next_step(bench) == Step(StepKind.OPTIMISE, 3, "c003")
@@ -116,7 +116,7 @@ def test_a_pinned_kernel_is_the_base_of_every_depth_until_it_is_unpinned(tmp_pat
         assert next_step(bench_at(tmp_path)).candidate_id == "c001"
         start_depth(bench, "c001")
         pass_current(bench)
-    assert "pinned already" in steer(bench, CommandKind.PIN, "c001")
+    assert "already pinned" in steer(bench, CommandKind.PIN, "c001")
     steer(bench, CommandKind.UNPIN)
     assert next_step(bench).candidate_id == "c005"
 
@@ -141,10 +141,10 @@ def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> No
     bench = bench_at(tmp_path, [("synthesise", None, "none"), ("synthesise", None, "none")])
     assert steer(bench, CommandKind.BAN, "shared  memory") == "in every prompt from step 1"
     steer(bench, CommandKind.REQUIRE, "128-bit loads")
-    assert "in force already" in steer(bench, CommandKind.REQUIRE, "128-bit loads")
+    assert "exists already" in steer(bench, CommandKind.REQUIRE, "128-bit loads")
     bench = bench_at(tmp_path, [("synthesise", None, "none"), ("synthesise", None, "none")])
     take_step(bench, Step(StepKind.SYNTHESISE, 0))
-    assert steer(bench, CommandKind.LIFT, "shared memory") == "lifted from step 2: must not use: shared memory"
+    assert steer(bench, CommandKind.LIFT, "shared memory") == "removed from step 2 on: must not use: shared memory"
     take_step(bench, Step(StepKind.SYNTHESISE, 0))
     prompts = [json.loads(bench.blobs.get(c.prompt_blob))[1]["text"] for c in bench.history.calls.values()]
     assert ["- must not use: shared memory" in text for text in prompts] == [True, False]
@@ -236,7 +236,7 @@ def test_a_stop_meant_for_an_engine_that_is_gone_does_not_stop_the_next_one(tmp_
     inbox.refuse_old_stops(old.asked_at + 1.0)
     inbox.gate()
     assert not bench.history.steering.is_stopped
-    assert "had ended" in refusals(bench)[0]
+    assert "earlier engine" in refusals(bench)[0]
     ask(bench, CommandKind.STOP)
     inbox.refuse_old_stops(old.asked_at)
     inbox.gate()

@@ -62,7 +62,7 @@ def test_the_last_step_is_done_again_by_another_model_and_only_that_step(tmp_pat
     bench = bench_at(tmp_path, replies)
     take_step(bench, Step(StepKind.SYNTHESISE, 0))
     other = with_other(bench, f"```python\n{SECOND}```")
-    assert steer(bench, CommandKind.RETRY, "other") == "other is asked at step 2"
+    assert steer(bench, CommandKind.RETRY, "other") == "other gets the call of step 2"
     bench = bench_at(tmp_path, replies)
     other = with_other(bench, f"```python\n{SECOND}```")
     move = next_step(bench)
@@ -79,10 +79,10 @@ def test_an_earlier_step_done_again_leaves_the_depth_and_starts_from_that_steps_
     pass_current(bench)
     start_depth(bench, "c004")
     with_other(bench, OPTIMISED)
-    assert "step 9 asked no model" in steer(bench, CommandKind.RETRY, "other step=9")
+    assert "step 9 did not call a model" in steer(bench, CommandKind.RETRY, "other step=9")
     steer(bench, CommandKind.RETRY, "other step=4")
     left = bench.history.depths[-1]
-    assert (left.outcome, left.candidate_id, left.reason) == (DepthOutcome.GIVEN_UP, "c005", "left to do step 4 again")
+    assert (left.outcome, left.candidate_id, left.reason) == (DepthOutcome.GIVEN_UP, "c005", "left to redo step 4")
     take_step(bench, next_step(bench))
     made = bench.history.attempts["c006"].created
     assert (made.parent_id, made.depth) == ("c001", 5)
@@ -105,7 +105,7 @@ def test_a_diagnosis_done_again_replaces_the_first_and_leads_to_a_repair(tmp_pat
 def test_a_model_that_was_set_answers_every_next_call_until_another_is(tmp_path: Path) -> None:
     bench = bench_at(tmp_path, [("synthesise", None, "nothing")] * 3)
     other = with_other(bench, "nothing")
-    assert steer(bench, CommandKind.SET_MODEL, "other reasoning_effort=high") == "other is asked from step 1"
+    assert steer(bench, CommandKind.SET_MODEL, "other reasoning_effort=high") == "other gets the calls from step 1 on"
     bench = bench_at(tmp_path, [("synthesise", None, "nothing")] * 3)
     other = with_other(bench, "nothing")
     take_step(bench, Step(StepKind.SYNTHESISE, 0))
@@ -121,7 +121,7 @@ def test_a_model_that_cannot_be_asked_or_paid_is_refused_with_the_remedy(tmp_pat
     with_other(bench, "")
     assert steer(bench, CommandKind.SET_MODEL, "nowhere") == "nowhere has no key"
     assert "prices.toml" in steer(bench, CommandKind.SET_MODEL, "other")
-    assert "has not been asked yet" in steer(bench, CommandKind.RETRY, "other")
+    assert "no model has been called yet" in steer(bench, CommandKind.RETRY, "other")
     assert len(refusals(bench)) == 3
 
 

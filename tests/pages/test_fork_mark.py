@@ -43,4 +43,4 @@ def test_a_fork_names_its_kernel_and_run_and_is_not_called_imported(home: Path, 
 
 def test_a_fork_of_a_run_that_has_gone_has_no_link(home: Path, open_page: Open) -> None:
     write_fork(home, "second", "first")
-    assert "forked from kernel 6 of first, which is not here" in words(open_page("run", run="second"))
+    assert "forked from kernel 6 of first (run not found)" in words(open_page("run", run="second"))

@@ -202,9 +202,9 @@ def test_waits_stand_beside_those_of_the_ancestor() -> None:
     ("switch", "verdict", "said"),
     [
         (Switch.AUTO, Verdict.PASSED, "for the first kernel and then from depth 5 on"),
-        (Switch.OFF, Verdict.PASSED, "switched off"),
-        (Switch.ON, Verdict.PASSED, "made before that was switched on"),
-        (Switch.ON, Verdict.INCORRECT, "only a correct kernel is"),
+        (Switch.OFF, Verdict.PASSED, "is off in this run"),
+        (Switch.ON, Verdict.PASSED, "made before profiling was switched on"),
+        (Switch.ON, Verdict.INCORRECT, "only correct kernels are"),
         (Switch.ON, None, "Not judged yet"),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     assert ("The run crashed" in words(app)) is not is_over
     assert "**The run crashed at step 18.** Completed steps" in words(app) or ending != "running"
     assert ("crashed before its first step" in words(app)) is (ending == "new")
-    assert ("resume_run" in [button.key for button in app.button]) is (ending != "finished")
+    assert ("resume:r1" in [button.key for button in app.button]) is (ending != "finished")
 
 
 @pytest.mark.parametrize("ending", ["waiting", "paused", "running", "new"])
@@ -51,8 +51,8 @@ def test_a_run_with_an_engine_can_be_steered(home: Path, open_page: Open, ending
     liveness.hold(folder)
     app = open_page("run", run="r1")
     assert not app.exception
-    assert app.button(key="opens_stop")
-    assert app.button(key="hold").label == ("Resume" if ending in ("waiting", "paused") else "Pause")
+    assert app.button(key="opens_stop:r1")
+    assert app.button(key=f"{'resume' if ending in ('waiting', 'paused') else 'pause'}:r1:")
     assert ("Waiting for you" in words(app)) is (ending == "waiting")
 
 

@@ -43,10 +43,10 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     tell(folder, question(folder))
     app = open_page("run", run="r1")
     assert not app.exception
-    assert "Your answer is wanted" in words(app)
+    assert "Make one optimisation" in words(app)
     assert "Make it **faster**." in [code.value for code in app.code]
     app.text_area(key="reply:r1:90.0").set_value("my reply")
-    next(b for b in app.button if b.label == "Send the answer").click().run()
+    next(b for b in app.button if b.label == "Send reply").click().run()
     assert not app.exception
     (sent, *_) = [c for c in commands.read_from(folder.commands_file)[0] if c.kind is CommandKind.ANSWER]
     answer = Answer.parse(sent.argument)
@@ -70,7 +70,7 @@ def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_pag
     app = open_page("run", run="r1")
     assert not app.exception
     assert "Approve this step?" in words(app)
-    assert "means no" in words(app)
+    assert "rejected at about" in words(app)
     app.text_area(key="leave_hint").set_value("mind the tail")
     next(b for b in app.button if b.label == "Approve").click().run()
     sent = commands.read_from(folder.commands_file)[0][-2:]
@@ -84,11 +84,11 @@ def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> No
 
 def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> None:
     app = open_page("models")
-    assert "No model has replied yet" in words(app)
+    assert "No model replies yet" in words(app)
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception
-    assert "Each step that wants a patch counts once" in words(app)
+    assert "Each step that asks for edits counts once" in words(app)
 
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:

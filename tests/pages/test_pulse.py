@@ -24,13 +24,13 @@ def test_the_way_to_end_an_engine_appears_by_itself_once_a_stop_takes_too_long(
     engine.play_until(finished_depth)
     engine.emit(ev.CommandAcknowledged(Command("stop00000000", CommandKind.STOP, "", "ada", time.time()), 9))
     app = open_page("run", run="stuck")
-    assert "Stop asked at" in words(app)
-    assert "End the engine now" not in [button.label for button in app.button]
+    assert "Stopping: requested at" in words(app)
+    assert "Force stop" not in [button.label for button in app.button]
     soon = pulse.version(["stuck"], is_overview=False)
     assert pulse.version(["stuck"], is_overview=False) == soon
     monkeypatch.setattr(pulse, "STOP_GRACE_S", 0.0)
     assert pulse.version(["stuck"], is_overview=False) != soon
-    assert "End the engine now" in [button.label for button in app.run().button]
+    assert "Force stop" in [button.label for button in app.run().button]
     engine.die()
     assert pulse.pending_stop("stuck") is None
 

@@ -40,15 +40,15 @@ def test_a_run_shows_what_it_has_spent_of_the_limits_in_force(home: Path, open_p
 def test_four_fifths_of_a_limit_are_warned_about_on_the_page(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4)
     change(folder, "ModelCalled", input_tokens=2_000_000)
-    assert "used up" in words(open_page("run", run="r1"))
+    assert "Limit reached" in words(open_page("run", run="r1"))
 
 
 def test_an_unknown_cost_is_said_to_be_unknown(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=3)
     change(folder, "ModelCalled", cost_usd=None, input_tokens=None, output_tokens=None)
     said = words(open_page("run", run="r1"))
-    assert "is unknown: state its price in prices.toml" in said
-    assert "did not count the tokens" in said
+    assert "unknown: add the price to prices.toml" in said
+    assert "No token count from the endpoint" in said
 
 
 def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open) -> None:
@@ -56,7 +56,7 @@ def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open
     liveness.hold(folder)
     app = open_page("run", run="r1")
     app.number_input(key="more_calls").set_value(80)
-    app.run().button(key="more_budget").click().run()
+    app.run().button(key="more_budget:r1").click().run()
     assert not app.exception
     asked, _ = commands.read_from(folder.commands_file)
     assert (asked[-1].kind, asked[-1].argument) == (CommandKind.SET_BUDGET, "calls=80")
@@ -75,7 +75,7 @@ def test_a_new_run_with_a_live_model_takes_options_and_refuses_nonsense(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-key")
     app = open_page("new_run")
     assert not app.exception
-    assert "its cost will be unknown" in words(app).replace("\\", "")
+    assert "its cost is unknown" in words(app).replace("\\", "")
     app.text_area(key="model_options").set_value("diagnoser.temperature=hot").run()
     assert "temperature takes a number above 0" in words(app).replace("\\", "")
     assert "start" not in [button.key for button in app.button]
@@ -109,15 +109,24 @@ def test_a_money_budget_for_a_model_without_a_price_is_refused_before_the_run_ex
     app = open_page("new_run")
     app.number_input(key="max_cost").set_value(5.0)
     app.run().button(key="start").click().run()
-    assert "no money budget can hold" in words(app).replace("\\", "").split("Limits")[-1]
+    assert "a cost limit cannot be enforced" in words(app).replace("\\", "").split("Limits")[-1]
     assert list((home / "runs").iterdir()) == []
+
+
+def test_a_task_without_recorded_replies_is_told_before_the_start(home: Path, open_page: Open) -> None:
+    app = open_page("new_run")
+    assert not app.button(key="start").disabled
+    label = next(one for one in app.selectbox(key="task").options if "iagonal" in one)
+    app.selectbox(key="task").set_value(label).run()
+    assert app.button(key="start").disabled
+    assert "No recorded replies for task diagonal_matmul on cpu." in words(app).replace("\\", "")
 
 
 def test_the_overview_says_what_all_runs_spent_of_the_limits_of_a_day(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=2)
     (home / "budget.toml").write_text("[day]\ncost = 20.0\n")
     Ledger(home).reserve(Spent(1, 900, 0.25))
-    assert "Spent today by all runs: 0.25 of 20 US dollars of a day" in words(open_page())
+    assert "Used today by all runs: 0.25 of 20 US dollars" in words(open_page())
     (home / "budget.toml").write_text("[day]\nhope = 1\n")
     assert not open_page().exception
 
@@ -136,7 +145,7 @@ def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) ->
     samples.write_run(home / "runs", "r1", depths=2)
     app = open_page("run", run="r1")
     app.number_input(key="day_cost").set_value(7.5)
-    next(b for b in app.button if b.label == "Set the limits of a day").click().run()
+    next(b for b in app.button if b.label == "Save daily limits").click().run()
     assert not app.exception
     assert read_limits(home / "budget.toml") == {"cost": 7.5}
     assert "used today" in words(open_page("run", run="r1"))

@@ -112,11 +112,11 @@ def test_the_base_is_set_once_pinned_and_unpinned(steered: Steered) -> None:
 
 def test_rules_are_set_listed_and_lifted(steered: Steered) -> None:
     steered.app.text_input(key="rule_text").set_value("<b>atomics</b>")
-    steered.press("Set the rule")
+    steered.press("Add rule")
     steered.obey(steered.asks(CommandKind.BAN, "<b>atomics</b>"))
     assert "**must not use** \\<b\\>atomics" in words(steered.app)
     (ban,) = [c for c in commands.read_from(steered.folder.commands_file)[0] if c.kind is CommandKind.BAN]
-    steered.press("Lift")
+    steered.press("Remove")
     steered.obey(steered.asks(CommandKind.LIFT, ban.command_id))
     assert "must not use" not in words(steered.app)
 
@@ -139,3 +139,12 @@ def test_the_class_is_changed_after_a_look_at_what_follows(steered: Steered) -> 
     steered.press("class_yes")
     (command,) = steered.sent()
     assert command.kind is CommandKind.SET_CLASS
+
+
+@pytest.mark.parametrize(("button", "told"), [("Send hint", "Hint not sent"), ("Add rule", "Rule not added")])
+def test_an_empty_text_is_told_and_not_sent(steered: Steered, button: str, told: str) -> None:
+    app = steered.press(button)
+    assert steered.sent() == []
+    word = app.session_state["word_back"]
+    assert word.text == f"{told}: it is empty."
+    assert word.is_error

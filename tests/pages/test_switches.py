@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pages.parts import auto_words
+from storage import events as ev
 from storage import liveness
-from storage.records import CommandKind, Switch
+from storage.journal import Journal
+from storage.records import Command, CommandKind, Switch
 from tests import samples
 from tests.pages.conftest import Open, words
 
@@ -28,14 +30,19 @@ def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_pag
     assert "never shown in this run" in words(open_page("run", run="r1"))
 
 
-def test_switches_show_what_is_in_force_after_the_page_was_left_and_come_back_to(home: Path, open_page: Open) -> None:
+def test_a_switch_that_is_not_on_auto_is_not_spoken_of() -> None:
+    assert auto_words.auto(5, 8, shown=Switch.ON) == "auto: collected at depth 0 and from depth 4"
+    assert auto_words.auto(5, 8, collect=Switch.OFF) == "auto: shown from depth 5"
+    assert auto_words.auto(5, 8, Switch.ON, Switch.OFF) == ""
+
+
+def test_the_page_says_nothing_about_auto_while_both_switches_are_forced(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     liveness.hold(folder)
-    app = open_page("run", run="r1")
-    before = [app.session_state[f"{kind}:r1"] for kind in (CommandKind.COLLECT, CommandKind.EXPOSE)]
-    assert all(value in list(Switch) for value in before)
-    app.switch_page("candidate.py").run()
-    app.switch_page("run.py").run()
-    assert not app.exception
-    shown = [one.value for one in app.button_group if one.label in ("Collect profiles", "Show them to the model")]
-    assert shown == before
+    journal = Journal(folder.journal_file)
+    for kind in (CommandKind.COLLECT, CommandKind.EXPOSE):
+        command = Command(f"forced-{kind}", kind, Switch.ON, "ada", 1.0)
+        journal.append(ev.CommandAcknowledged(command, 90))
+        journal.append(ev.CommandEffective(command.command_id, 90, ""))
+    journal.close()
+    assert "auto: " not in words(open_page("run", run="r1"))

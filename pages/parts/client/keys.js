@@ -1,8 +1,10 @@
 // Single keys stand for links and tabs that are on the page; while somebody types they do nothing. A key waits for what
-// the key before it asked for: until that is drawn, links and tabs are those of the page before.
+// the key before it asked for: until that is drawn, links and tabs are those of the page before. It waits as well for a
+// page that is still being drawn: the listener is there before the page is, and stays when a part of it is drawn anew.
 const LONGEST_WAIT = 5000
-const pending = []
-let awaited = { shown: null, until: 0 }
+const state = (window.tilewrightKeys ??= { pending: [], awaited: { shown: null, until: 0 }, data: null })
+
+const isHere = data => new URL(location).pathname.endsWith(`/${data.page}`)
 
 function isTyping(event) {
   const target = event.composedPath()[0]
@@ -19,32 +21,30 @@ function find(key, links) {
   return leadsNowhere ? null : target
 }
 
-function act({ links, shown }) {
-  while (pending.length && awaited.shown !== shown) {
-    const target = find(pending.shift(), links)
+function act() {
+  const { pending, awaited, data } = state
+  while (pending.length && data.shown && awaited.shown !== data.shown) {
+    const target = find(pending.shift(), data.links)
     if (!target) continue
-    awaited = { shown, until: Date.now() + LONGEST_WAIT }
+    Object.assign(awaited, { shown: data.shown, until: Date.now() + LONGEST_WAIT })
     target.click()
   }
 }
 
-function press(event, data) {
-  if (isTyping(event) || !(event.key in data.links || /^[1-9]$/.test(event.key))) return
+function press(event) {
+  const { pending, awaited, data } = state
+  if (!isHere(data) || isTyping(event) || !(event.key in data.links || /^[1-9]$/.test(event.key))) return
   event.preventDefault()
-  if (awaited.shown === data.shown && Date.now() > awaited.until) {
-    pending.length = 0
-    awaited.shown = null
-  }
+  if (Date.now() > awaited.until) awaited.shown = null  // what the key before asked for does not come any more
   pending.push(event.key)
-  act(data)
+  act()
 }
 
-export default function ({ data, parentElement }) {
-  const host = parentElement.querySelector("span")
-  host.leave?.()
-  const onKey = event => press(event, data)
-  document.addEventListener("keydown", onKey)
-  host.leave = () => document.removeEventListener("keydown", onKey)
-  act(data)
-  return () => host.leave()
+export default function ({ data }) {
+  if (!state.data) document.addEventListener("keydown", press)
+  if (data.shown || !state.isDrawn) state.data = data
+  if (!data.shown) return
+  state.isDrawn = true
+  act()
+  return () => { state.isDrawn = false }
 }

@@ -53,7 +53,7 @@ function walk(event, points, open) {
   event.preventDefault()
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+function paint(data, parentElement, open) {
   const scroll = parentElement.querySelector(".scroll")
   const wanted = JSON.stringify(data)
   if (scroll.drawn === wanted) return
@@ -64,7 +64,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { nodes } = data
   const height = y(Math.max(...nodes.map(n => n.lane))) + 14
   const picture = make("svg", { width: x(nodes.length - 1) + 16, height })
-  const open = id => setTriggerValue("opened", id)
   const points = nodes.map((node, i) => point(node, i, data, open))
   for (const number of data.roll_backs) {
     const at = nodes.findIndex(node => node.number >= number)
@@ -87,4 +86,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const left = x(points.indexOf(current))
     if (left < scroll.scrollLeft + STEP || left > scroll.scrollLeft + scroll.clientWidth - STEP) scroll.scrollLeft = left - scroll.clientWidth / 2
   } else if (isAtEnd) scroll.scrollLeft = scroll.scrollWidth
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const open = id => setTriggerValue("opened", id)
+  onceLifted(parentElement.querySelector(".scroll"), () => paint(data, parentElement, open))
 }

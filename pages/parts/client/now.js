@@ -5,6 +5,7 @@ const STAGES = ["write", "compile", "check", "time", "profile"]
 const WRITING = ["synthesise", "optimise", "diagnose", "repair"]
 const IDLE_MS = 60_000, SLOWEST_MS = 5000  // without news for so long, asking gets slower, down to this
 const LONGEST_PRESS_MS = 2000  // longer, and its end was lost
+const ON_ITS_WAY_MS = 3000  // from a click until the page is drawn again, at the longest
 const PACE = "tilewright:refresh"
 
 function clock(seconds) {
@@ -42,17 +43,36 @@ function pace() {
 
 // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click. A popover has the
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
-const isBusy = box => box.isAsking || isPressed() || document.hidden || document.querySelector('[data-testid="stDialog"]')
+// Trap: news of a page that is being left make the server draw a part that is not on the next page: it goes blank.
+const isBusy = box =>
+  box.isAsking || isPressed() || document.hidden || isDrawing() || document.querySelector('[data-testid="stDialog"]')
 
 // A button that moves or is drawn anew between a finger's down and up is not clicked.
 let pressedAt = 0
 const isPressed = () => Date.now() - pressedAt < LONGEST_PRESS_MS
 
+// Whether the page is being drawn, or what a person did just now is on its way to the server and will have it drawn.
+const ACTS = 'a, button, label, input, tr, [role="tab"], [role="option"], [role="button"]'
+const acts = (window.tilewrightActs ??= watchActs())
+const isDrawing = () => acts.isRunning() || Date.now() < acts.until
+
+function watchActs() {
+  const app = document.querySelector('[data-testid="stApp"]')
+  const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(app?.dataset.testScriptState) }
+  const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
+  document.addEventListener("click", event => { if (event.composedPath().some(one => one.matches?.(ACTS))) act() }, true)
+  document.addEventListener("keydown", event => { if (!isTyping(event) && event.key.length === 1) act() }, true)
+  if (app) new MutationObserver(() => { if (found.isRunning()) found.until = 0 }).observe(app, { attributes: true })
+  return found
+}
+
+const isTyping = event => /^(INPUT|TEXTAREA|SELECT)$/.test(event.composedPath()[0].tagName)
+
 function showFresh(box, count) {
   const button = box.querySelector(".fresh")
   button.hidden = box.shown.held_seq === null
   button.textContent = `${count.toLocaleString("en")} new`
-  button.title = "events since this page was frozen; click to go live"
+  button.title = "new events since the page was frozen; click to go live"
 }
 
 async function look(box) {
@@ -66,7 +86,7 @@ async function look(box) {
     if (held_seq !== null) query.set("since", held_seq)
     const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
     const { version, fresh } = await answer.json()
-    if (!answer.ok || isPressed()) return
+    if (!answer.ok || isPressed() || isDrawing()) return
     if (version !== box.seen) { box.seen = version; box.changedAt = Date.now() }
     if (box.shown.held_seq !== null) return held_seq === box.shown.held_seq ? showFresh(box, fresh ?? 0) : undefined
     // The page runs again for this version only once in three seconds, however long it takes.

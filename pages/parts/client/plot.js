@@ -100,5 +100,6 @@ export default function (component) {
   host.style.height = typeof data.height === "number" ? `${data.height}px` : data.height
   host.setAttribute("aria-label", data.name)
   host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
-  draw(host, data).catch(error => { host.textContent = `${data.name}: ${error.message}` })
+  const fail = error => { host.textContent = `${data.name}: ${error.message}` }
+  onceLifted(host, () => draw(host, data).catch(fail))
 }

@@ -4,7 +4,7 @@ const KEEP = 12000
 function show(box) {
   const isEmpty = !box.querySelector("pre").textContent
   box.classList.toggle("idle", isEmpty || !box.shown.is_writing)
-  const writing = isEmpty ? "Waiting for the model's first words" : "The model is writing"
+  const writing = isEmpty ? "Waiting for the first token" : "The model is writing"
   box.querySelector(".title").textContent = box.shown.is_writing ? writing : box.shown.idle
 }
 

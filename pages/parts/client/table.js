@@ -156,6 +156,25 @@ function buildRow(row, columns, selected, open) {
   return tr
 }
 
+function paint(table, data, open) {
+  const focused = table.getRootNode().activeElement?.closest?.("tr")?.dataset.id
+  const head = as("row", make("tr"))
+  for (const column of data.columns) {
+    const th = as("columnheader", make("th", column.align || "", column.label))
+    th.scope = "col"
+    if (column.help) th.title = column.help
+    head.append(th)
+  }
+  table.querySelector("caption").textContent = data.caption
+  table.querySelector("thead").replaceChildren(head)
+  table.querySelector("tbody").replaceChildren(
+    ...data.rows.map(row => buildRow(row, data.columns, data.selected, open)))
+  // A table without a link is reached by no key, and may be wider than the screen.
+  if (table.querySelector("a, button")) table.parentElement.removeAttribute("tabindex")
+  else table.parentElement.tabIndex = 0
+  if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] a`)?.focus()
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const table = parentElement.querySelector("table")
@@ -165,23 +184,7 @@ export default function (component) {
   table.classList.toggle("cards", data.is_cards)
   if (table.dataset.drawn !== wanted) {
     table.dataset.drawn = wanted
-    const open = id => setTriggerValue("opened", id)
-    const focused = parentElement.activeElement?.closest?.("tr")?.dataset.id
-    const head = as("row", make("tr"))
-    for (const column of data.columns) {
-      const th = as("columnheader", make("th", column.align || "", column.label))
-      th.scope = "col"
-      if (column.help) th.title = column.help
-      head.append(th)
-    }
-    table.querySelector("caption").textContent = data.caption
-    table.querySelector("thead").replaceChildren(head)
-    table.querySelector("tbody").replaceChildren(
-      ...data.rows.map(row => buildRow(row, data.columns, data.selected, open)))
-    // A table without a link is reached by no key, and may be wider than the screen.
-    if (table.querySelector("a, button")) table.parentElement.removeAttribute("tabindex")
-    else table.parentElement.tabIndex = 0
-    if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] a`)?.focus()
+    onceLifted(table, () => paint(table, data, id => setTriggerValue("opened", id)))
   }
   clearInterval(table.timer)
   table.timer = setInterval(() => {
