@@ -46,7 +46,8 @@ def verdict(found: list[Finding]) -> None:
         st.error(f"**No run can start yet.** Missing: {names}.", icon=":material/block:")
         return
     on = [one.name for one in found if one.name.startswith("GPU ") and one.name[4:].isdigit() and one.is_ok]
-    gpus = f"GPUs ready: {len(on)}." if on else "GPU: none ready."
+    none = next((one.detail.removesuffix("; optional") for one in found if one.name == "GPU"), "none ready")
+    gpus = f"GPUs ready: {len(on)}." if on else f"GPU: {wording.plain(none)}."
     lacking = sum(not one.is_ok for one in found)
     rest = f" Optional parts missing: {lacking}; see below." if lacking else ""
     st.success(f"**CPU toolchain ready. {gpus}**{rest}", icon=":material/check_circle:")

@@ -19,7 +19,7 @@ ENOUGH = 5  # kernels judged before their share says anything
 class AlertKind(StrEnum):
     """What an alert is about."""
 
-    HEARTBEAT = "engine not responding"
+    HEARTBEAT = "engine problem"
     REPEATED = "same error twice"
     FAILING = "many failures"
     REGRESSION = "slower"

@@ -10,7 +10,7 @@ from engine.supervisor import Finding
 from pages.parts import table, wording
 
 COLUMNS = [
-    table.Column("name", "What", "nowrap"),
+    table.Column("name", "Component", "nowrap"),
     table.Column("standing", "State", "nowrap"),
     table.Column("detail", "Found"),
     table.Column("remedy", "What to do", "wide"),
@@ -26,8 +26,8 @@ def draw(section: str, found: Sequence[Finding]) -> None:
 
 def cells(one: Finding) -> dict[str, table.Cell]:
     """One line of the report as cells; what is missing and needed is told apart from what is only missing."""
-    state = ("there", "green", "held") if one.is_ok else ("missing", "red", "broken") if one.is_required else (
-        "not there", "gray", "absent"
+    state = ("OK", "green", "held") if one.is_ok else ("missing", "red", "broken") if one.is_required else (
+        "not found", "gray", "absent"
     )  # fmt: skip
     return {
         "name": table.text(one.name, "strong"),

@@ -177,7 +177,7 @@ def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers
     page.get_by_label("N", exact=True).fill("64")
     page.get_by_label("Depths", exact=True).fill("5")
     page.get_by_label("Depths", exact=True).press("Enter")
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
     expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
     run = find_run(page.url.partition("run=")[2])
     settings = run.read_settings()

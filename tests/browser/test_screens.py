@@ -108,7 +108,7 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
         assert look(page, f"{server.url}/{address}", sign) == [], address
     page.goto(server.url)
     page.get_by_role("link", name="Start the first run").click()
-    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+    expect(page.get_by_role("button", name="Start run")).to_be_visible()
 
 
 def test_the_check_finds_what_it_is_for(page: Page) -> None:

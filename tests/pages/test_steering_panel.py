@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from storage.journal import Journal
 from storage.records import Command, CommandKind, RunState
 from tests import samples
 from tests.pages.conftest import Open, words
+
+PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 
 
 class Steered:
@@ -148,3 +151,12 @@ def test_an_empty_text_is_told_and_not_sent(steered: Steered, button: str, told:
     word = app.session_state["word_back"]
     assert word.text == f"{told}: it is empty."
     assert word.is_error
+
+
+def test_no_widget_with_a_value_sends_a_command() -> None:
+    for file in PAGES.rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        given = [word for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords]
+        changed = {word.value.id for word in given if word.arg == "on_change" and isinstance(word.value, ast.Name)}
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in changed]
+        assert not [one.name for one in functions if "steer." in ast.unparse(one)], file
