@@ -114,7 +114,7 @@ def test_too_few_rounds_are_told_as_such() -> None:
     assert ratio is not None
     first, second = KernelName("r", "c2", 2, 1.2, 0.01), KernelName("r", "c1", 1, 1.0, 0.01)
     assert not ratio.is_sound
-    assert "too few to tell this from noise" in verdict(first, second, ratio)
+    assert "too few to rule out noise" in verdict(first, second, ratio)
     sound = Ratio(1.12, 1.10, 1.14, 6)
     assert verdict(first, second, sound) == (
         "Kernel 2 is 1.12× (1.10 to 1.14×) as fast as kernel 1; the runs had said 1.20×."
