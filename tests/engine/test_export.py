@@ -14,6 +14,7 @@ from torch.utils import cpp_extension
 
 from engine.cli.export import exported, standing_alone, without_support
 from engine.errors import EngineError
+from storage.blobs import Blobs
 from tests.engine.evaluation.screening import recorded
 from tests.engine.llm.test_cuda_recordings import last
 from tests.engine.toolchains.kernels import SWISH
@@ -138,12 +139,11 @@ def test_a_kernel_of_a_cpu_run_is_built_with_the_flags_that_it_was_judged_with(a
     assert "#define TILEWRIGHT_VL 8" in call["cpp"][0]
 
 
-def test_what_is_no_kernel_is_not_exported(home: Path) -> None:
+def test_what_is_no_kernel_is_not_exported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = real_pair(home)
     with pytest.raises(EngineError, match="no kernel c009"):
         exported(folder, "c009")
-    for path in folder.blobs.iterdir():
-        path.write_text("class ModelNew(:\n")
+    monkeypatch.setattr(Blobs, "get", lambda _blobs, _name: "class ModelNew(:\n")
     with pytest.raises(EngineError, match="kernel 2 of run .* is not valid Python"):
         exported(folder, None)
 
