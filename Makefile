@@ -3,16 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-# All processors compile what pip would compile on one. Some packages carry files for other Pythons: no error here.
-define install
-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r $(1)
-$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
-endef
-
 .PHONY: run test check test-gpu setup clean
 
 run: .venv/ready
-	$(BIN)/streamlit run app.py --server.port=$(PORT)
+	@$(BIN)/python serve.py $(PORT)
 
 test: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu" -n 3
@@ -20,7 +14,7 @@ test: .venv/ready-dev
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy app.py pages engine storage tests benchmarks
+	$(BIN)/mypy app.py serve.py pages engine storage tests benchmarks
 
 test-gpu:
 	$(PYTHON) -m pytest -m gpu tests/gpu
@@ -28,14 +22,10 @@ test-gpu:
 setup: .venv/ready-dev
 
 .venv/ready: requirements.txt
-	@command -v g++ >/dev/null || { echo "Tilewright needs g++ to compile kernels (Debian: apt install g++)"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(call install,requirements.txt)
-	touch $@
+	@PYTHON="$(PYTHON)" sh setup.sh $< $@
 
-.venv/ready-dev: .venv/ready requirements-dev.txt
-	$(call install,requirements-dev.txt)
-	touch $@
+.venv/ready-dev: requirements-dev.txt .venv/ready
+	@PYTHON="$(PYTHON)" sh setup.sh $< $@
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -34,10 +34,17 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
         print(f"\ntilewright: {error}\n", file=sys.stderr, flush=True)
         os._exit(3)  # Trap: an exception here would bury the message under the web server's own traceback.
     start_demo()
+    print(f"Dashboard: {address()}", flush=True)
     try:
         yield
     finally:
         index.close_index()
+
+
+def address() -> str:
+    """Where a browser on this machine finds the dashboard."""
+    host = st.get_option("server.address") or ""
+    return f"http://{'localhost' if host in ('', '0.0.0.0', '::') else host}:{st.get_option('server.port')}"
 
 
 def bound_shutdown() -> None:
