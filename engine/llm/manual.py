@@ -6,6 +6,14 @@ from collections.abc import Callable
 
 from engine.errors import AnswerNeeded
 from engine.llm import Completion, Message, OnText, Purpose, Terms
+from storage.records import Role
+
+_TO_DO = {
+    Role.SYNTHESISE: "write the first kernel",
+    Role.DIAGNOSE: "explain why the kernel is wrong",
+    Role.REPAIR: "repair the kernel",
+    Role.OPTIMISE: "make one optimisation",
+}
 
 
 def nobody(purpose: Purpose) -> str | None:
@@ -33,6 +41,6 @@ class ManualModel:
         """
         text = self._answer(purpose)
         if text is None:
-            raise AnswerNeeded(f"Waiting for your reply to “{purpose.role}”.")
+            raise AnswerNeeded(f"Your reply is needed: {_TO_DO[purpose.role]}.")
         on_text(text)
         return Completion(text, self.name, "stop", 0.0, cost_usd=0.0)

@@ -9,6 +9,8 @@ import streamlit as st
 from pages.parts import wording
 from storage.queries import AllowanceRow, RunRow
 
+NONE = "no limit"
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -23,14 +25,13 @@ class Limit:
 
 def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     """The limits that can be changed, in the order of the form."""
-    none = "no limit"
     calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
     return [
         Limit("depths", "Depths", str(run.depth or 0), str(allowed.depths)),
-        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else none),
-        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else none),
-        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else none, 0.01),
-        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else none),
+        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NONE),
+        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NONE),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NONE, 0.01),
+        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NONE),
     ]
 
 
@@ -45,7 +46,7 @@ def draw(run: RunRow, allowed: AllowanceRow) -> str:
                 limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
                 placeholder=limit.now, help=f"the new limit; now {limit.now}",
             )  # fmt: skip
-            st.caption(wording.plain(f"{limit.used} used of {limit.now}"))
+            st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NONE else ' of '}{limit.now}"))
         if value is not None:
             given[limit] = value
     if given:

@@ -100,7 +100,7 @@ def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.PAUSED:
             return "Paused"
         case RunState.WAITING:
-            return "Waiting for you"
+            return "Waiting"
         case _:
             return str(state).capitalize()
 

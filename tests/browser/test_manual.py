@@ -46,8 +46,8 @@ def run(home: Path, server: Server) -> Iterator[RunFolder]:
     supervisor.stop(folder)
 
 
-def expect_question(page: Page, role: str, depth: int) -> None:
-    heading = page.get_by_role("heading", name=re.compile(f"Your answer is wanted.*{role}, depth {depth}"))
+def expect_question(page: Page, title: str, depth: int) -> None:
+    heading = page.get_by_role("heading", name=re.compile(f"{title}.*depth {depth}"))
     expect(heading).to_be_visible(timeout=SLOW_MS)
 
 
@@ -59,7 +59,7 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
     page.goto(server.url)
     expect(page.get_by_text("1 waiting for you")).to_be_visible(timeout=SLOW_MS)
     page.goto(f"{server.url}/run?run={run.run_id}")
-    expect_question(page, "synthesise", 0)
+    expect_question(page, "Write the first kernel", 0)
     expect(page.get_by_text("def get_inputs").first).to_be_visible()
     page.get_by_label("Reply", exact=True).fill("I cannot do that.")
     send(page)
@@ -68,16 +68,16 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
     page.get_by_label("Reply", exact=True).fill(FIRST)
     send(page)
 
-    expect_question(page, "optimise", 1)
+    expect_question(page, "Make one optimisation", 1)
     os.kill(engine_pid(run), signal.SIGKILL)
     expect(page.get_by_text("The run crashed").first).to_be_visible(timeout=SLOW_MS)
     supervisor.resume(run)
-    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
     expect(page.get_by_label("Reply", exact=True)).to_have_count(1)
     page.get_by_label("Reply", exact=True).fill("Optimisation: inline\n" + edits(FIRST, SECOND))
     send(page)
 
-    expect_question(page, "optimise", 2)
+    expect_question(page, "Make one optimisation", 2)
     page.get_by_text("Edit the kernel", exact=True).click()
     kernel = page.get_by_label("Kernel source", exact=True)
     expect(kernel).to_have_value(SECOND)

@@ -143,7 +143,7 @@ def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
         return [e for e in changes if isinstance(e, ev.StateChanged) and e.state is RunState.WAITING]
 
     until(lambda: len(waits()) >= times, "the engine to wait for a person")
-    expect(page.get_by_text("Waiting for you")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
     drawn(page)
 
 

@@ -24,7 +24,7 @@ LOOKS = [(scheme, width) for width in (1280, 390) for scheme in ("light", "dark"
 # Address, and what is there when the page stands.
 PAGES = {
     "overview": ("", 'tr[data-id="whole"]'),
-    "overview with nothing that fits": ("?find=no+such+run", "text=No run fits"),
+    "overview with nothing that fits": ("?find=no+such+run", "text=No matching runs"),
     "compare": ("compare?runs=whole,stopped", "h1"),
     "models": ("models", "text=Applied first try"),
     "new run": ("new_run", "text=Start run"),

@@ -225,12 +225,12 @@ def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
     page.get_by_role("heading", name="Steer", exact=True).click()
     page.keyboard.press("p")
     newest = steering_rows(page).nth(1)
-    expect(newest).to_contain_text("asked")
+    expect(newest).to_contain_text("sent")
     command = engine.next_command()
     assert command.kind is CommandKind.PAUSE
     engine.emit(ev.CommandAcknowledged(command, 30))
     engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
-    expect(newest).to_contain_text("refused")
+    expect(newest).to_contain_text("rejected")
     expect(newest).to_contain_text("the run ends with this step")
 
 
@@ -259,8 +259,8 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
     page.get_by_role("link", name="All commands and their results").click()
     expect(page.get_by_text("showing 14 of 14, newest first")).to_be_visible()
     expect(page.get_by_text("not read").first).to_be_visible()
-    page.get_by_label("Word").fill("number 7")
-    page.get_by_label("Word").press("Enter")
+    page.get_by_label("Find").fill("number 7")
+    page.get_by_label("Find").press("Enter")
     expect(page.get_by_text("showing 1 of 14, newest first")).to_be_visible()
     expect(page.get_by_role("table")).to_contain_text("idea number 7")
     expect(page.get_by_role("table")).to_contain_text("grace")
