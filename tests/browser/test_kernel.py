@@ -95,7 +95,7 @@ def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: P
     diff = page.locator("table.diff.unified")
     expect(diff.locator("td.add mark").first).to_be_visible()
     expect(
-        page.get_by_text(re.compile("Showing 4,000 of 12,0.. lines; the rest differs too: download it."))
+        page.get_by_text(re.compile("Showing 4,000 of 12,0.. lines; the rest differs too; download it to see all."))
     ).to_be_visible()
     becomes(lambda: width_of_what_is_drawn(page), 390)
     page.set_viewport_size({"width": 1280, "height": 900})
