@@ -115,7 +115,7 @@ def examine(
 def is_whole_at_a_glance(folder: RunFolder, most_bytes: int) -> bool:
     """Whether nothing but unreadable lines can be wrong with a run that no engine works on; decodes no event.
 
-    Texts are compared with the journal while it is `most_bytes` at most.
+    Texts are looked for, not read, and only while the journal is `most_bytes` at most.
     """
     lines = _raw(folder.journal_file)
     if (journal.last_written(folder.journal_file) or 0) > lines.count(b"\n") or _LOST_BEFORE.search(lines):
@@ -124,7 +124,7 @@ def is_whole_at_a_glance(folder: RunFolder, most_bytes: int) -> bool:
         return True
     if journal.last_written(folder.journal_file) is None and _stray_texts(folder):
         return False
-    return not any(_texts(folder, (), most_bytes))
+    return not any(_texts(folder, (), 0))
 
 
 def title(damage: Damage) -> str:
