@@ -106,5 +106,8 @@ def _why(run: RunRow, state: RunState) -> str:
     if state is RunState.WAITING:
         return wording.cut(run.waiting_reason, 44)
     if state is RunState.LOST:
-        return "end of the journal missing" if damaged.of(run.run_id).is_cut else "crashed; can be resumed"
+        found = damaged.of(run.run_id)
+        return (
+            "end of the journal missing" if found.is_cut else f"crashed{'; can be resumed' if found.can_resume else ''}"
+        )
     return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""

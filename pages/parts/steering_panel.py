@@ -12,6 +12,7 @@ from pages.parts import (
     auto_words,
     base_dialog,
     client,
+    damaged,
     dialogs,
     index,
     rules_panel,
@@ -43,7 +44,8 @@ def draw(run: RunRow, state: RunState) -> None:
             st.caption(":material/lock: This server is read-only and takes no commands.")
             return
         if state.is_over:
-            over = "The run has finished." if state is RunState.FINISHED else "Resume the run to steer it."
+            resume = "Resume the run to steer it." if damaged.of(run.run_id).can_resume else ""
+            over = "The run has finished." if state is RunState.FINISHED else resume
             st.caption(f"No engine is running. {over}")
             if not run.replay_of:
                 _go_on(run)

@@ -64,6 +64,7 @@ def test_a_crashed_run_with_holes_is_not_offered_to_be_resumed(home: Path, open_
     app = open_page("run", run="r1")
     assert "The run crashed at step" in words(app)
     assert "resume to continue" not in words(app)
+    assert "Resume the run to steer it" not in words(app)
     assert not any("esume" in button.label for button in app.button)
 
 
