@@ -10,11 +10,11 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from storage import codec, journal, liveness
-from storage.blobs import text_hash
+from storage.blobs import Blobs, text_hash
 from storage.folder import RunFolder
 from storage.journal import Entry
 from storage.records import Budget, KernelClass, RunSettings
@@ -91,6 +91,15 @@ def write_run(
     write_commands(folder, script)
     folder.journal_file.write_bytes(b"".join(as_line(entry) for entry in script.entries))
     return folder
+
+
+def rewrite_texts(folder: RunFolder, change: Callable[[str], str]) -> None:
+    """Change every text of a run; each lies under its new hash then, and the journal names that."""
+    blobs, journal = Blobs(folder.blobs), folder.journal_file.read_text()
+    for file in list(folder.blobs.iterdir()):
+        journal = journal.replace(file.name, blobs.put(change(file.read_text())))
+        file.unlink()
+    folder.journal_file.write_text(journal)
 
 
 def forget_proofs(folder: RunFolder) -> None:

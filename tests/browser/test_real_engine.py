@@ -190,9 +190,9 @@ def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers
     second = start_server_in(home)
     try:
         page.goto(f"{second.url}/run?run={run.run_id}")
+        expect(page.locator('tr[data-id="c001"]')).to_be_visible(timeout=SLOW_MS)
         page.get_by_role("button", name="Pause").click()
         expect_newest(page, "pause")
-        expect(page.locator('tr[data-id="c001"]')).to_be_visible(timeout=SLOW_MS)
     finally:
         page.goto("about:blank")
         stop_server(second)

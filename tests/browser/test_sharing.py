@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from storage.folder import RunFolder
 from tests.browser import rules
 from tests.browser.conftest import Server
-from tests.samples import write_run
+from tests.samples import rewrite_texts, write_run
 
 pytestmark = pytest.mark.browser
 SLOW_MS = 60_000
@@ -54,9 +54,9 @@ def test_a_replay_is_watched_paused_and_deleted_and_steers_nothing(server: Serve
 def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
     server: Server, page: Page, tmp_path: Path
 ) -> None:
-    folder = write_run(server.runs, "reported")
-    for blob in folder.blobs.iterdir():
-        blob.write_text(f"{blob.read_text()}\n# </pre><script>document.title = 'taken over'</script>\n")
+    folder = write_run(server.home / "drafts", "reported")
+    rewrite_texts(folder, lambda text: f"{text}\n# </pre><script>document.title = 'taken over'</script>\n")
+    folder.path.rename(server.runs / "reported")
     page.goto(f"{server.url}/run?run=reported")
     open_menu(page)
     expect(page.get_by_text(f"{server.url}/run?run=reported")).to_be_visible()
