@@ -29,5 +29,5 @@ def test_what_is_asked_for_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf"])
 def test_what_is_no_time_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
     monkeypatch.setenv(name, text)
-    with pytest.raises(ToolchainError, match=f"{name}={text} .*unset it for {NAMES[name]:g}"):
+    with pytest.raises(ToolchainError, match=f"{name}={text} .*unset it for the default {NAMES[name]:g}"):
         times_here()
