@@ -1,7 +1,7 @@
 // Single keys stand for links and tabs that are on the page; while somebody types they do nothing. A key waits for what
 // the key before it asked for: until that is drawn, links and tabs are those of the page before. It waits as well for a
 // page that is still being drawn: the listener is there before the page is, and stays when a part of it is drawn anew.
-const LONGEST_WAIT = 5000
+const LONGEST_WAIT = 10_000
 const state = (window.tilewrightKeys ??= { pending: [], awaited: { shown: null, until: 0 }, data: null })
 
 const isHere = data => new URL(location).pathname.endsWith(`/${data.page}`)
@@ -35,16 +35,15 @@ function press(event) {
   const { pending, awaited, data } = state
   if (!isHere(data) || isTyping(event) || !(event.key in data.links || /^[1-9]$/.test(event.key))) return
   event.preventDefault()
-  if (Date.now() > awaited.until) awaited.shown = null  // what the key before asked for does not come any more
+  // What the key before asked for does not come any more. While the page is being drawn it still may.
+  if (Date.now() > awaited.until && !window.tilewrightActs?.isRunning()) awaited.shown = null
   pending.push(event.key)
   act()
 }
 
-export default function ({ data }) {
+export default function ({ data, parentElement }) {
   if (!state.data) document.addEventListener("keydown", press)
-  if (data.shown || !state.isDrawn) state.data = data
-  if (!data.shown) return
-  state.isDrawn = true
+  if (data.shown) state.drawn = parentElement.querySelector("span")
+  if (data.shown || !state.drawn?.isConnected) state.data = data
   act()
-  return () => { state.isDrawn = false }
 }
