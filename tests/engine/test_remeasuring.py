@@ -117,6 +117,6 @@ def test_too_few_rounds_are_told_as_such() -> None:
     assert "too few to rule out noise" in verdict(first, second, ratio)
     sound = Ratio(1.12, 1.10, 1.14, 6)
     assert verdict(first, second, sound) == (
-        "Kernel 2 is 1.12× (1.10 to 1.14×) as fast as kernel 1; the runs had said 1.20×."
+        "Kernel 2 is 1.12× (1.10 to 1.14×) as fast as kernel 1; in their runs it was 1.20×."
     )
-    assert verdict(first, second, Ratio(1.01, 0.98, 1.03, 6)).startswith("No difference beyond the noise")
+    assert verdict(first, second, Ratio(1.01, 0.98, 1.03, 6)).startswith("No significant difference")
