@@ -47,6 +47,7 @@ LONG = (
     "browser/test_real_engine.py",
     "browser/test_manual.py",
     "browser/test_screens.py",
+    "test_benchmarks.py",
     "browser",
 )
 # Their tests share a server of the file's own.
