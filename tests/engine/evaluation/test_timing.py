@@ -130,7 +130,7 @@ def test_a_thread_that_fills_the_output_after_the_return_is_caught(
 
 
 def test_a_worker_clock_that_stands_nearly_still_is_refused_with_both_figures(cpu: CpuToolchain) -> None:
-    slow = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 65536})
+    slow = tasks.find("swish").task("cpu", {"batch_size": 256, "dim": 65536})
     broken = refused(cpu.time(slow, forward("return ext.swish(x)", before=STEADY_CLOCK)), Verdict.REFUSED, "0.001 ms")
     assert broken.check == "clock"
     assert "the judge's" in broken.detail
