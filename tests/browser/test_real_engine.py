@@ -62,8 +62,7 @@ def is_in_effect(folder: RunFolder, kind: CommandKind, argument: str) -> bool:
 
 
 def choose(page: Page, label: str, value: str) -> None:
-    group = page.get_by_role("radiogroup", name=label).or_(page.get_by_role("group", name=label))
-    group.get_by_text(value, exact=True).click()
+    drawn(page).get_by_role("group", name=label).get_by_role("button", name=value, exact=True).click()
 
 
 def expect_newest(page: Page, verb: str, state: str = "in effect") -> None:
