@@ -311,5 +311,4 @@ class History:
 
 def named(history: History, candidate_id: str) -> str:
     """A kernel as people call it: "kernel 3"; the id itself for one that this run has not."""
-    names = list(history.attempts)
-    return f"kernel {names.index(candidate_id) + 1}" if candidate_id in names else f"kernel {candidate_id}"
+    return f"kernel {history.number(candidate_id) if candidate_id in history.attempts else candidate_id}"

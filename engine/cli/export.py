@@ -41,7 +41,7 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     if attempt is None:
         raise EngineError(f"run {folder.run_id} has no correct kernel yet")
     source = Blobs(folder.blobs).get(attempt.created.source_blob)
-    number = list(history.attempts).index(attempt.candidate_id) + 1
+    number = history.number(attempt.candidate_id)
     try:
         text = standing_alone(source, history.settings.toolchain)
     except SyntaxError as error:
