@@ -36,6 +36,10 @@ _switch = st.components.v2.component(
 )
 
 
+# While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
+ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
+
+
 def draw(run: RunRow, state: RunState) -> None:
     """The panel; says why when there is nothing to steer."""
     with st.container(border=True, key="steering"):
@@ -72,9 +76,9 @@ def draw(run: RunRow, state: RunState) -> None:
 
 
 def _buttons(run: RunRow, state: RunState) -> None:
-    """Trap: under keys of their own, pause and resume would for a moment both be there and move everything below."""
+    st.html(ONE_BUTTON)
     left, right = st.columns(2)
-    with left:
+    with left, st.container(key="pause_or_resume"):
         if state in HELD:
             _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
         else:

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import rules
-from tests.browser.conftest import Server
-from tests.browser.test_real_engine import choose
+from tests.browser.conftest import Server, drawn
 from tests.pages.test_compare import exposed_from
 from tests.samples import write_run
 
@@ -35,7 +34,7 @@ def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: 
         ("depth", "depth (completed"), ("time", "engine time at work"), ("tokens", "tokens in and out"),
         ("money", "US dollars"),
     ):  # fmt: skip
-        choose(page, "Speed-up by", axis)
+        drawn(page).get_by_role("radiogroup", name="Speed-up by").get_by_role("radio", name=axis, exact=True).click()
         chart = page.get_by_role("figure", name=re.compile(f"^Best speed-up so far by .*{re.escape(title)}"))
         expect(chart.locator(".main-svg").first).to_be_visible()
         expect(chart.get_by_text(title).first).to_be_visible()
@@ -62,8 +61,8 @@ def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(
     expect(page).to_have_url(re.compile(f"runs={names[0]}(,|%2C){names[1]}"))
     page.reload()
     expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
-    drawn = page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))
-    expect(drawn.locator(".main-svg").first).to_be_visible()
+    chart = page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))
+    expect(chart.locator(".main-svg").first).to_be_visible()
     page.get_by_text("Source diff").click()
     expect(page.locator("table.diff").first).to_be_visible()
 

@@ -24,6 +24,16 @@ from tests.engine.test_supervisor import until
 
 pytestmark = pytest.mark.browser
 SLOW_MS = 90_000
+# How far below the pause button the others stand, in every frame that is drawn.
+PLACES = """() => {
+    window.places = new Set()
+    const top = key => document.querySelector(`[class*="st-key-${key}"]`)?.getBoundingClientRect().top
+    const look = () => {
+        window.places.add(Math.round(top("edit_by_hand") - top("pause_or_resume")))
+        requestAnimationFrame(look)
+    }
+    look()
+}"""
 BRANCH = ("optimise", FIRST, "Optimisation: another way from the first kernel\n" + edits(FIRST, THIRD))
 
 
@@ -73,9 +83,14 @@ def expect_newest(page: Page, verb: str, state: str = "in effect") -> None:
 
 def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFolder, page: Page) -> None:
     page.goto(f"{server.url}/run?run={run.run_id}")
-    page.get_by_role("button", name="Pause").click(timeout=SLOW_MS)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
+    page.evaluate(PLACES)
+    page.get_by_role("button", name="Pause").click()
     expect_newest(page, "pause")
     expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_role("button", name="Pause")).not_to_be_visible()
+    (place,) = page.evaluate("[...window.places]")  # more than one: what stands below moved under the pointer
+    assert place > 0
     steps_before = len(told(run, ev.StepStarted))
 
     choose(page, "Collect profiles", "on")
