@@ -200,11 +200,11 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
 
 def test_a_key_counts_that_is_pressed_while_the_page_is_still_being_drawn(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "early", depths=4)
-    # As soon as the tabs are there. The script stays with the tab of the browser, which other tests use after this one.
+    # As soon as a key can be heard and the tabs are there, whatever else is still to come. The script stays with the tab
+    # of the browser, which other tests use after this one.
     page.add_init_script("""if (location.search.includes("run=early&")) {
         const look = setInterval(() => {
-            const isListening = window.tilewrightKeys?.data || document.querySelector(".st-key-keys")
-            if (!isListening || !document.querySelector('[role="tab"]')) return
+            if (!window.tilewrightKeys?.data || !document.querySelector('[role="tab"]')) return
             clearInterval(look)
             document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "7", bubbles: true, cancelable: true }))
         })
