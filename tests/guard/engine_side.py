@@ -1,0 +1,150 @@
+"""What the engine does after the first k events of a run: its next move, and every prompt that it would send.
+
+Told in plain values, so that a comparison outlives the names of classes and fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from engine import tasks
+from engine.bench import Bench
+from engine.errors import EngineError
+from engine.history import History
+from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
+from engine.loop import step_in_flight, take_step
+from engine.moves import Finish, Move, Settle, Step
+from engine.strategies.cutegen import CuteGen
+from engine.toolchains import Toolchain
+from storage import events as ev
+from storage import journal
+from storage.attendance import WRITING
+from storage.blobs import Blobs
+from storage.folder import RunFolder
+from storage.journal import Entry, Journal
+
+SMALL_WINDOW = 6000
+
+
+class Captured(Exception):
+    """Raised instead of a reply."""
+
+
+@dataclass
+class CapturingModel:
+    """Keeps what it is asked and never answers. `window` in tokens; None for a model without limits."""
+
+    window: int | None
+    asked: list[Any] = field(default_factory=list)
+    name: str = "capturing"
+
+    def terms(self, purpose: Purpose) -> Terms | None:
+        return None if self.window is None else Terms(self.name, self.window, reply_room=1000)
+
+    def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
+        about = [str(purpose.role), purpose.source_hash, purpose.occurrence, purpose.wants_edits]
+        self.asked.append([about, [[m.role, m.text, dict(sorted(m.parts.items()))] for m in messages]])
+        raise Captured
+
+
+class MemoryJournal:
+    """Takes events and writes nothing."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries, self.lost_events = entries, 0
+
+    def append(self, event: ev.Event) -> Entry:
+        entry = Entry(len(self.entries) + 1, 0.0, event)
+        self.entries.append(entry)
+        return entry
+
+
+@dataclass
+class NoToolchain:
+    """Prompts name the toolchain; nothing here is built."""
+
+    name: str
+
+
+def moments(folder: Path) -> Iterator[tuple[Any, list[Any]]]:
+    """The next move and the prompts after each number of events, none of them first."""
+    entries = list(journal.read(RunFolder(folder).journal_file))
+    for count in range(len(entries) + 1):
+        move = next_move(folder, entries[:count])
+        yield move, [prompts(folder, entries[:count], window) for window in (None, SMALL_WINDOW)]
+
+
+def next_move(folder: Path, entries: list[Entry]) -> Any:
+    """In plain values."""
+    bench = _bench(folder, entries, CapturingModel(None))
+    if bench.history.steering.is_stopped:
+        return ["stopped"]
+    return _plain(_move(bench))
+
+
+def prompts(folder: Path, entries: list[Entry], window: int | None) -> Any:
+    """What would be sent in the next step, None where it asks nobody; an error stands for itself."""
+    model = CapturingModel(window)
+    bench = _bench(folder, list(entries), cast(LanguageModel, model))
+    move = None if bench.history.steering.is_stopped else _move(bench)
+    if not isinstance(move, Step) or move.kind not in WRITING:
+        return None
+    try:
+        with suppress(Captured):
+            take_step(bench, move)
+    except EngineError as error:
+        return model.asked or _asked_of_a_person(bench) or f"{type(error).__name__}: {error}"
+    return model.asked
+
+
+def _asked_of_a_person(bench: Bench) -> Any:
+    for entry in reversed(bench.journal.entries):
+        if isinstance(entry.event, ev.QuestionAsked):
+            return json.loads(bench.blobs.get(entry.event.prompt_blob))
+    return None
+
+
+def _move(bench: Bench) -> Move:
+    return step_in_flight(bench) or CuteGen().next_move(bench.history)
+
+
+def _plain(move: Move) -> Any:
+    match move:
+        case Step():
+            return ["step", str(move.kind), move.depth, move.candidate_id]
+        case Settle():
+            return ["settle", move.depth, str(move.outcome), move.candidate_id, move.base_id, move.reason]
+        case Finish():
+            return ["finish", str(move.state), move.reason]
+
+
+def _bench(folder: Path, entries: list[Entry], model: LanguageModel) -> Bench:
+    run = RunFolder(folder)
+    settings = run.read_settings()
+    history = History.of(settings, entries)
+    task = tasks.Task(
+        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
+    )
+    bench = Bench(
+        run, cast(Journal, MemoryJournal(entries)), history, task, model,
+        cast(Toolchain, NoToolchain(settings.toolchain)), Blobs(run.blobs),
+    )  # fmt: skip
+    bench.other_model = lambda choice: model
+    return bench
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def copy_of(folder: Path, root: Path) -> Path:
+    """A copy that may be written to."""
+    return Path(shutil.copytree(folder, root / folder.name))

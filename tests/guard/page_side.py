@@ -1,0 +1,140 @@
+"""What the pages' queries answer after the first k events of a run, as values without the names of their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from storage import queries
+from storage.database import Database, index_file, open_database
+from storage.folder import RunFolder
+from storage.ingest import Ingest
+from storage.queries import KernelFilter
+from storage.records import StepKind
+
+Ask = Callable[[Database, str], Any]
+KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
+
+OF_A_RUN: Mapping[str, Ask] = {
+    "allowance": queries.allowance,
+    "asked_depths": queries.asked_depths,
+    "asked_exposure": queries.asked_exposure,
+    "attempts": queries.attempts,
+    "baseline": queries.baseline,
+    "beam": queries.beam,
+    "commands": queries.commands,
+    "count_error_groups": queries.count_error_groups,
+    "count_kernels": lambda db, run: queries.count_kernels(db, run, KernelFilter()),
+    "current_step": queries.current_step,
+    "depths": queries.depths,
+    "divergences": queries.divergences,
+    "effects": queries.effects,
+    "engine_began": queries.engine_began,
+    "error_groups": queries.error_groups,
+    "exposures": queries.exposures,
+    "failures": queries.failures,
+    "family": queries.family,
+    "feed": queries.feed,
+    "kernels": lambda db, run: queries.kernels(db, run, KernelFilter(), 50),
+    "last_seq": queries.last_seq,
+    "limit": queries.limit,
+    "limit_speedup": queries.limit_speedup,
+    "lineage": queries.lineage,
+    "model_calls": queries.model_calls,
+    "open_leave": queries.open_leave,
+    "open_question": queries.open_question,
+    "orders": queries.orders,
+    "points": queries.points,
+    "problems": queries.problems,
+    "rises": queries.rises,
+    "roll_backs": queries.roll_backs,
+    "run": queries.run,
+    "spending": queries.spending,
+    "standing_counts": queries.standing_counts,
+    "states": queries.states,
+    "steering_marks": queries.steering_marks,
+    "steps": queries.steps,
+    "switches": queries.switches,
+    "typical_seconds": lambda db, run: [queries.typical_seconds(db, run, kind) for kind in StepKind],
+    "unapplied": queries.unapplied,
+    "conditions": lambda db, run: queries.conditions(db, [run]),
+    "reached": lambda db, run: queries.reached(db, [run]),
+    "timed_kernels": lambda db, run: queries.timed_kernels(db, [run]),
+    "best_speedups": lambda db, run: queries.best_speedups(db, [run]),
+}
+OF_ALL_RUNS: Mapping[str, Callable[[Database], Any]] = {
+    "choices": queries.choices,
+    "comparable_runs": queries.comparable_runs,
+    "count_runs": queries.count_runs,
+    "listing": queries.listing,
+    "overview": queries.overview,
+    "patch_rates": queries.patch_rates,
+    "state_counts": queries.state_counts,
+    "totals": queries.totals,
+    "unfinished_runs": queries.unfinished_runs,
+    "waiting_runs": queries.waiting_runs,
+}
+OF_A_KERNEL: Mapping[str, Callable[[Database, str, str], Any]] = {
+    "advice": queries.advice,
+    "candidate": queries.candidate,
+    "conversation": queries.conversation,
+    "correctness_errors": queries.correctness_errors,
+    "diagnoses": queries.diagnoses,
+    "evaluation": queries.evaluation,
+    "failed_tries": queries.failed_tries,
+    "imported": queries.imported,
+    "kernel_cost": queries.kernel_cost,
+    "metric_changes": queries.metric_changes,
+    "metrics": queries.metrics,
+    "neighbours": queries.neighbours,
+    "patches": queries.patches,
+    "profile": queries.profile,
+    "profiled_ancestor": queries.profiled_ancestor,
+    "proofs": queries.proofs,
+    "timing_samples": queries.timing_samples,
+}
+
+
+def moments(folder: Path, home: Path, places: Callable[[int], bool]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The answers after those numbers of events that `places` takes, from an index that follows the journal."""
+    lines = RunFolder(folder).journal_file.read_bytes().splitlines(keepends=True)
+    growing = home / "runs" / folder.name
+    growing.mkdir(parents=True)
+    for name in ("run.json", "commands.jsonl"):
+        if (folder / name).exists():
+            (growing / name).write_bytes((folder / name).read_bytes())
+    with open_database(index_file(home)) as db:
+        ingest = Ingest(db, home / "runs")
+        for count in range(len(lines) + 1):
+            if count:
+                with open(growing / "journal.jsonl", "ab") as file:
+                    file.write(lines[count - 1])
+            if places(count) or count == len(lines):
+                ingest.catch_up()
+                yield count, answers(db, folder.name)
+
+
+def answers(db: Database, run_id: str) -> dict[str, Any]:
+    """Every query's answer, by name, in plain values."""
+    found = {name: ask(db, run_id) for name, ask in OF_A_RUN.items()}
+    found |= {name: ask(db) for name, ask in OF_ALL_RUNS.items()}
+    newest = [row.candidate_id for row in queries.attempts(db, run_id)][-KERNELS:]
+    for name, of_kernel in OF_A_KERNEL.items():
+        found[name] = [of_kernel(db, run_id, candidate_id) for candidate_id in newest]
+    return {name: values(answer) for name, answer in found.items()}
+
+
+def values(answer: Any) -> Any:
+    """Rows as lists of values in the order of their fields; what is not JSON becomes its text."""
+    if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
+        return [values(getattr(answer, one.name)) for one in dataclasses.fields(answer)]
+    if isinstance(answer, enum.Enum):
+        return answer.value
+    if isinstance(answer, Mapping):
+        return {str(key): values(value) for key, value in answer.items()}
+    if isinstance(answer, (list, tuple, set, frozenset)):
+        return [values(one) for one in (sorted(answer, key=str) if isinstance(answer, (set, frozenset)) else answer)]
+    return answer if isinstance(answer, (str, int, float, bool, type(None))) else str(answer)

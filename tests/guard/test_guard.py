@@ -1,0 +1,63 @@
+"""Saved runs are continued and shown today as they were before the search core was rebuilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.guard import engine_side, page_side
+from tests.guard.intended import INTENDED
+from tests.guard.saved import NAMES, Expected, expected, unpack
+
+LOOKS = 12  # at the index while a journal grows; `python -m tests.guard` looks after every event
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_run_is_continued_as_before(name: str, home: Path, tmp_path: Path) -> None:
+    folder, wanted = unpack(name, tmp_path / "saved"), expected(name)
+    for count, (move, asked) in enumerate(engine_side.moments(folder)):
+        assert move == wanted.moves[count], f"after {count} events"
+        for prompt, digest in zip(asked, wanted.prompts[count], strict=True):
+            assert prompt == wanted.texts[digest], f"after {count} events"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_pages_show_of_a_saved_run_what_they_showed(name: str, home: Path, tmp_path: Path) -> None:
+    folder, wanted = unpack(name, tmp_path / "saved"), expected(name)
+    stride = max(1, len(wanted.moves) // LOOKS)
+    differences = different_rows(name, folder, tmp_path / "growing", wanted, stride)
+    assert not differences
+
+
+def different_rows(name: str, folder: Path, home: Path, wanted: Expected, stride: int) -> list[str]:
+    """Queries that answer otherwise than they did, and after how many events; the intended ones left out."""
+    found: list[str] = []
+    for count, answers in page_side.moments(folder, home, lambda count: count % stride == 0):
+        known = rows_at(wanted, count)
+        assert answers.keys() == known.keys()
+        found += [
+            f"{query} after {count} events"
+            for query, answer in answers.items()
+            if engine_side.digest(answer) != known[query] and (name, query) not in INTENDED
+        ]
+        if count == len(wanted.rows) - 1:
+            found += _last(name, answers, wanted)
+    return found
+
+
+def rows_at(wanted: Expected, count: int) -> dict[str, str]:
+    """Hash of each query's answer after so many events."""
+    known: dict[str, str] = {}
+    for changed in wanted.rows[: count + 1]:
+        known |= changed
+    return known
+
+
+def _last(name: str, answers: dict[str, Any], wanted: Expected) -> list[str]:
+    return [
+        f"{query} in the end: {wanted.last_rows[query]} became {answer}"
+        for query, answer in answers.items()
+        if engine_side.digest(answer) != engine_side.digest(wanted.last_rows[query]) and (name, query) not in INTENDED
+    ]
