@@ -15,7 +15,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, routes
+from pages.parts import access, index
+from pages.parts.api import routes
 from storage import folder, read_only
 from storage.database import DatabaseError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import dialogs, login
+from pages.parts import login
+from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
 

@@ -6,26 +6,21 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import (
-    address,
+from pages.parts import index, pulse
+from pages.parts.kernel import (
     candidate_header,
-    damaged,
     diff_tab,
     errors_tab,
-    index,
     kernel_actions,
     keys,
-    missing,
-    now,
-    open_dialog,
     profile_tab,
     prompts_tab,
-    pulse,
     repair_tab,
     source_tab,
-    steer,
     trust_tab,
 )
+from pages.parts.status import address, damaged, missing, now
+from pages.parts.steering import open_dialog, steer
 from storage import queries
 from storage.queries import CandidateRow
 

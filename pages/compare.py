@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import (
+from pages.parts import index, pulse
+from pages.parts.compare import (
     compare_chart,
     compare_choice,
     compare_kernels,
@@ -12,10 +13,8 @@ from pages.parts import (
     compare_rows,
     compare_table,
     compare_warnings,
-    index,
-    now,
-    pulse,
 )
+from pages.parts.status import now
 from storage import queries
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import diff, index, kernel_choice, missing, pulse, steer, steering_access, texts, wording
+from pages.parts import index, pulse, steering_access, texts, wording
+from pages.parts.status import missing
+from pages.parts.steering import kernel_choice, steer
+from pages.parts.widgets import diff
 from storage import folder, queries
 from storage.blobs import Blobs
 from storage.choices import NOTE_LENGTH, Submission

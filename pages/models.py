@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, now, pulse, table, wording
+from pages.parts import index, pulse, wording
+from pages.parts.status import now
+from pages.parts.widgets import table
 from storage import queries
 from storage.queries import PatchRateRow
 

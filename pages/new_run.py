@@ -7,7 +7,9 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.tasks import TaskFile
-from pages.parts import attendance_panel, budget_form, model_form, steering_access, task_form, wording
+from pages.parts import steering_access, wording
+from pages.parts.new_run import budget_form, model_form, task_form
+from pages.parts.steering import attendance_panel
 from storage.records import RunSettings
 
 SWITCHES = {"auto": "auto, by kernel class", "from": "from depth …", "off": "never"}

@@ -5,19 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import (
-    alert_list,
-    damaged,
-    index,
-    now,
-    open_dialog,
-    pulse,
-    row_actions,
-    runs_filter,
-    runs_table,
-    steer,
-    steering_access,
-)
+from pages.parts import index, pulse, steering_access
+from pages.parts.overview import row_actions, runs_filter, runs_table
+from pages.parts.status import alert_list, damaged, now
+from pages.parts.steering import open_dialog, steer
 from storage import folder, queries
 
 PAGE_SIZE = 50

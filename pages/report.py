@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pages.parts import compare_rows
-from pages.parts.report_comparison import comparison_report
-from pages.parts.report_run import run_report
+from pages.parts.compare import compare_rows
+from pages.parts.report.report_comparison import comparison_report
+from pages.parts.report.report_run import run_report
 from storage.database import Database, index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest

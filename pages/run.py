@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import (
-    address,
-    answer_desk,
-    command_list,
+from pages.parts import index, pulse
+from pages.parts.run import (
     curve_chart,
     error_groups,
-    freeze,
-    index,
     kernel_panel,
     kernels_table,
     key_figures,
-    leave_desk,
     lineage_strip,
-    missing,
-    now,
-    open_dialog,
-    pulse,
     run_header,
     selection,
     spending,
-    steer,
-    steering_panel,
     step_feed,
     stream,
 )
+from pages.parts.status import address, freeze, missing, now
+from pages.parts.steering import answer_desk, command_list, leave_desk, open_dialog, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState

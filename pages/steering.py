@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import command_list, index, missing, now, pulse, steering_filter, table
+from pages.parts import index, pulse
+from pages.parts.status import missing, now
+from pages.parts.steering import command_list, steering_filter
+from pages.parts.widgets import table
 from storage import queries
 
 run_id = st.query_params.get("run", "")

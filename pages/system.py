@@ -10,7 +10,8 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.supervisor import Finding
-from pages.parts import findings_table, wording
+from pages.parts import wording
+from pages.parts.system import findings_table
 
 
 @st.cache_data(show_spinner=False)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import alerts, explain, index, lanes, step_feed
-from pages.parts.alerts import AlertKind
-from pages.parts.phases import Phase, phases
+from pages.parts import index
+from pages.parts.run import explain, lanes, step_feed
+from pages.parts.run.phases import Phase, phases
+from pages.parts.status import alerts
+from pages.parts.status.alerts import AlertKind
 from storage import queries
 from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
 from storage.records import Origin, RunState, Switch, Verdict

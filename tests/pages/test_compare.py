@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import compare_curve, compare_exposure, compare_tasks, compare_warnings
-from pages.parts.compare_exposure import Exposure, exposure_of, geometric_mean
-from pages.parts.compare_rows import Axis, Compared, gather
+from pages.parts.compare import compare_curve, compare_exposure, compare_tasks, compare_warnings
+from pages.parts.compare.compare_exposure import Exposure, exposure_of, geometric_mean
+from pages.parts.compare.compare_rows import Axis, Compared, gather
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import RunFolder

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import api_runs, command_list, damaged, index, now
-from pages.parts.report_run import run_report
+from pages.parts import index
+from pages.parts.api import api_runs
+from pages.parts.report.report_run import run_report
+from pages.parts.status import damaged, now
+from pages.parts.steering import command_list
 from pages.report import report_of
 from storage import events as ev
 from storage import liveness, queries

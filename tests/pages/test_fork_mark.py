@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pages.parts import fork_mark, index, runs_table
+from pages.parts import index
+from pages.parts.overview import runs_table
+from pages.parts.status import fork_mark
 from storage import events as ev
 from storage import queries
 from storage.forks import Fork

@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.parts import (
+from pages.parts import index, kernels
+from pages.parts.kernel import (
     compiler_lines,
-    diff,
     diff_tab,
     errors_tab,
     heat_words,
-    index,
-    kernels,
-    line_pairs,
     machine_use,
     metric_deltas,
     metric_sense,
@@ -33,7 +30,8 @@ from pages.parts import (
     transcript,
     why,
 )
-from pages.parts.metric_sense import Judgement
+from pages.parts.kernel.metric_sense import Judgement
+from pages.parts.widgets import diff, line_pairs
 from storage import counters, queries
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts.dialogs import Dialog, Opened
+from pages.parts.steering.dialogs import Dialog, Opened
 from storage import liveness
 from storage.folder import RunFolder
 from tests import samples

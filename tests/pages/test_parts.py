@@ -14,8 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.parts import code, curve, curve_chart, diff, index, marks, routes, wording
-from pages.parts.line_names import TEXT_PX, Place, Scale, places
+from pages.parts import index, wording
+from pages.parts.api import routes
+from pages.parts.run import curve, curve_chart, marks
+from pages.parts.run.line_names import TEXT_PX, Place, Scale, places
+from pages.parts.widgets import code, diff
 from storage import queries
 from storage.queries import BaselineRow, SteeringMark
 from storage.records import CommandKind
@@ -193,7 +196,7 @@ def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everyw
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:
     look = (
         "import importlib, pkgutil, sys, app, pages.parts; "
-        "[importlib.import_module(f'pages.parts.{m.name}') for m in pkgutil.iter_modules(pages.parts.__path__)]; "
+        "[importlib.import_module(m.name) for m in pkgutil.walk_packages(pages.parts.__path__, 'pages.parts.')]; "
         "print([m for m in ('torch', 'openai') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import index, launches_table, roofline, speed_of_light, stall_figure
+from pages.parts import index, speed_of_light
+from pages.parts.kernel import launches_table, roofline, stall_figure
 from storage import counters, queries
 from storage.queries import MetricRow
 from storage.records import HardwareLimit, ProfileResult

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from pages import report
-from pages.parts import report_depths, wording
-from pages.parts.report_html import element, escape
-from pages.parts.report_run import run_report
-from pages.parts.report_source import DIFF_LINES, difference
+from pages.parts import wording
+from pages.parts.report import report_depths
+from pages.parts.report.report_html import element, escape
+from pages.parts.report.report_run import run_report
+from pages.parts.report.report_source import DIFF_LINES, difference
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import find_run

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.daily import Ledger, Spent, read_limits
-from pages.parts import prompt_shares, wording
+from pages.parts import wording
+from pages.parts.kernel import prompt_shares
 from storage import commands, liveness
 from storage.folder import RunFolder
 from storage.records import CommandKind

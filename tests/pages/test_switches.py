@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pages.parts import auto_words
+from pages.parts.steering import auto_words
 from storage import events as ev
 from storage import liveness
 from storage.journal import Journal

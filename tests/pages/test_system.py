@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.supervisor import Finding
-from pages.parts import findings_table
+from pages.parts.system import findings_table
 from tests.pages.conftest import Open, words
 
 

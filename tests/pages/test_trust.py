@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import candidate_header, index, trust, trust_facts, trust_figures, trust_tab, wording
-from pages.parts.trust_figures import Measured
+from pages.parts import index, wording
+from pages.parts.kernel import candidate_header, trust, trust_facts, trust_figures, trust_tab
+from pages.parts.kernel.trust_figures import Measured
 from storage import queries
 from storage.folder import RunFolder
 from storage.proof import Group, StagedProof, Standing, counted

@@ -1,0 +1,82 @@
+"""The compared runs as rows: how far, how fast, with what and for how much. Pure but for drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pages.parts import wording
+from pages.parts.compare.compare_rows import Compared
+from pages.parts.widgets import table
+from storage import relative
+from storage.queries import ConditionsRow
+
+COLUMNS = [
+    table.Column("run", "Run"),
+    table.Column("state", "State"),
+    table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
+    table.Column("second", "Over torch.compile", "right", "the same kernel over torch.compile"),
+    table.Column("depth", "Depth", "right", "last finished depth of those allowed"),
+    table.Column("correct", "Correct", "right", "correct kernels of those judged"),
+    table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
+    table.Column("cost", "Cost", "right", "of the model calls; unknown where a price is missing"),
+    table.Column("time", "Engine time", "right", "in finished steps, pauses excluded"),
+    table.Column("exposed", "Profiles shown", "nowrap", "first depth in which the model was shown a profile"),
+    table.Column("where", "Where"),
+]
+
+
+def draw(runs: Sequence[Compared]) -> str | None:
+    """Draw the table; the id of the run opened just now, if any."""
+    rows = [table.Row(run.run.run_id, cells(run), f"run?run={run.run.run_id}") for run in runs]
+    return table.draw("Compared runs", COLUMNS, rows, key="compared", is_cards=True)
+
+
+def cells(run: Compared) -> dict[str, table.Cell]:
+    """One run as cells."""
+    row, known = run.run, run.conditions
+    return {
+        "run": table.link(f"{run.letter} · {row.title}", f"{row.model} · {wording.moment(row.created_at)}"),
+        "state": table.pill(run.state, wording.STATE_TONE[run.state], run.state),
+        "best": _best(run),
+        "second": second(run),
+        "depth": f"{wording.NONE if known.last_depth is None else known.last_depth} / {row.depths}",
+        "correct": wording.share(row.passed, row.passed + row.failed),
+        "tokens": _known(wording.tokens(known.tokens), wording.counted(row.model_calls, "call")),
+        "cost": _known(wording.cost(known.cost_usd)),
+        "time": wording.seconds(known.engine_s),
+        "exposed": exposure(known),
+        "where": table.text(known.device or "not measured yet", "" if known.device else "muted", conditions(run)),
+    }
+
+
+def conditions(run: Compared) -> str:
+    """Class, toolchain, precision and baseline in one line."""
+    known = run.conditions
+    against = f"over {known.baseline}" if known.baseline else "nothing timed yet"
+    return " · ".join([run.run.kernel_class, known.toolchain, known.precision or wording.UNKNOWN, against])
+
+
+def exposure(known: ConditionsRow) -> str:
+    """When the model saw a profile for the first time."""
+    return "never" if known.exposed_at is None else f"from depth {known.exposed_at}"
+
+
+def second(run: Compared) -> str:
+    """The best kernel over the further baseline, as far as both are known."""
+    row, known = run.run, run.conditions
+    if not row.best_speedup or not known.second_speedup:
+        return wording.NONE
+    found = relative.over(row.best_speedup, row.best_noise or 0.0, known.second_speedup, known.second_noise or 0.0)
+    return wording.speedup(found.speedup, found.noise)
+
+
+def _best(run: Compared) -> table.Cell:
+    row = run.run
+    if row.best_speedup is None:
+        return table.text(wording.NONE, "muted", "no correct kernel timed yet")
+    tone = "green" if row.best_low and row.best_low > 1 else "strong"
+    return table.text(wording.speedup(row.best_speedup), tone, wording.interval(row.best_low, row.best_high))
+
+
+def _known(text: str, note: str = "") -> table.Cell:
+    return table.text(text, "muted" if text == wording.UNKNOWN else "", note)

@@ -1,0 +1,86 @@
+"""Two kernels timed again on this machine: the button, and what came of it while it works and afterwards."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import steering_access, wording
+from pages.parts.compare import remeasure_words
+from pages.parts.widgets import table
+from storage import remeasurements
+from storage.queries import TimedRow
+from storage.remeasurements import Remeasurement
+
+SHOWN = 10
+COLUMNS = [
+    table.Column("round", "Round", "right"),
+    table.Column("first", "First", "right", "speed-up over eager, and the median latency of its session"),
+    table.Column("second", "Second", "right", "speed-up over eager, and the median latency of its session"),
+    table.Column("ratio", "First over second", "right"),
+]
+
+
+def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
+    """The button for these two kernels, and every re-measurement of kernels of these runs."""
+    why = "" if same_task else "these kernels belong to different tasks and have no common baseline"
+    why = why if steering_access.is_allowed() else "this server is read-only and starts nothing"
+    if st.button(
+        "Time both again on this machine", icon=":material/timer:", key="remeasure", disabled=bool(why),
+        help=why or "times both in turn against the same baseline; continues when this page is closed",
+    ):  # fmt: skip
+        _start(first, second)
+    for found in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
+        _result(found)
+
+
+def _result(found: Remeasurement) -> None:
+    request, state = found.request, found.progress.state
+    with st.container(border=True, key=f"remeasured-{request.remeasure_id}"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.badge(str(state), icon=remeasure_words.ICON[state], color=remeasure_words.TONE[state])
+            st.caption(
+                f"kernel {request.first.number} against kernel {request.second.number} · asked by "
+                f"{wording.plain(request.asked_by)} · {wording.moment(request.asked_at)}",
+                width="content",
+            )
+        st.markdown(wording.plain(remeasure_words.sentence(found)))
+        if not state.is_finished:
+            st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
+            if steering_access.is_allowed() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
+                supervisor.stop_remeasuring(request.remeasure_id)
+        elif found.progress.rounds:
+            box = st.expander("Every round", key=f"rounds-{request.remeasure_id}", on_change="rerun")
+            if box.open:
+                with box:
+                    _rounds(found)
+
+
+def _rounds(found: Remeasurement) -> None:
+    rows = [
+        table.Row(
+            f"{number}",
+            {
+                "round": f"{number}",
+                "first": table.text(wording.speedup(one.first_speedup), note=wording.latency(one.first_ms)),
+                "second": table.text(wording.speedup(one.second_speedup), note=wording.latency(one.second_ms)),
+                "ratio": table.text(wording.speedup(one.ratio), "strong"),
+            },
+        )
+        for number, one in enumerate(found.progress.rounds, 1)
+    ]
+    key = f"rounds-table-{found.request.remeasure_id}"
+    table.draw("Rounds of this re-measurement", COLUMNS, rows, key=key, is_compact=True)
+    st.caption(
+        "Each round times both kernels against eager PyTorch in separate sessions, in turn. The result above is the "
+        "median over rounds, from six rounds on with a 95 % confidence interval."
+    )
+
+
+def _start(first: TimedRow, second: TimedRow) -> None:
+    try:
+        with st.spinner("Starting the measurement"):
+            supervisor.remeasure((first.run_id, first.candidate_id), (second.run_id, second.candidate_id))
+    except (EngineError, FileNotFoundError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")

@@ -1,0 +1,172 @@
+"""Who a kernel is: number, place in the run, verdict, speed, and the ways to its neighbours."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, kernels, speed_of_light, wording
+from pages.parts.kernel import figures, why
+from pages.parts.kernel.figures import Figure
+from pages.parts.status import replay_mark
+from storage import queries
+from storage.proof import Standing
+from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
+from storage.records import HardwareLimit, Verdict
+from storage.relative import Relative
+
+TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
+ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
+
+
+def draw(run: RunRow, candidate: CandidateRow) -> None:
+    """Header with the measured numbers under it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.page_link(
+            "run.py",
+            label=run.title.capitalize(),
+            icon=":material/arrow_back:",
+            query_params={"run": run.run_id},
+            width="content",
+        )
+        st.title(f"Kernel {candidate.number}", anchor=False, width="content")
+        replay_mark.badge(run)
+        badges(candidate)
+        _flags(run, candidate)
+        st.caption(
+            f"depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+            width="content",
+        )
+        st.space("stretch")
+        _neighbours(run, candidate)
+    why.draw(run.run_id, candidate)
+    _imported(run, candidate)
+    _family(run, candidate)
+    _numbers(run, candidate)
+
+
+def _imported(run: RunRow, candidate: CandidateRow) -> None:
+    """What another system says about it, marked as such."""
+    told = queries.imported(index.current(), run.run_id, candidate.candidate_id)
+    if told is None:
+        return
+    parts = [f"status {told.status}" if told.status else "", _elsewhere(told)]
+    taken = "Taken over" if run.forked_run else "Imported"
+    st.caption(
+        f":material/move_to_inbox: {taken} from {wording.plain(told.file)}. Recorded there, not measured here: "
+        + (wording.plain(", ".join(part for part in parts if part)) or "nothing")
+    )
+
+
+def _elsewhere(told: ImportRow) -> str:
+    if told.latency_ms is None:
+        return ""
+    against = f" against {wording.latency(told.baseline_latency_ms)}" if told.baseline_latency_ms else ""
+    return f"{wording.latency(told.latency_ms)}{against}"
+
+
+def badges(candidate: CandidateRow) -> None:
+    """Verdict, rank and what its depth made of it, each with its icon."""
+    if candidate.verdict is None:
+        st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
+    else:
+        icon = ICON.get(candidate.verdict, ":material/close:")
+        st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
+    if candidate.is_best:
+        st.badge("best", color="green", icon=":material/star:")
+    elif candidate.is_tied:
+        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=TIED)
+    if candidate.verdict is Verdict.PASSED and not candidate.is_best:
+        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending)
+        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted else "gray")
+    if candidate.is_profile_exposed:
+        st.badge("model saw a profile", color="violet", icon=":material/visibility:")
+
+
+def _flags(run: RunRow, candidate: CandidateRow) -> None:
+    """What a person should look at, and the way there."""
+    proofs = queries.proofs(index.current(), run.run_id, candidate.candidate_id)
+    count = sum(proof.standing is Standing.FLAGGED for proof in proofs)
+    if count:
+        st.button(
+            f":orange-badge[:material/flag: {count} flagged]", key="flagged", type="tertiary",
+            help="needs a look: open Trust", on_click=_open_trust, width="content",
+        )  # fmt: skip
+
+
+def _open_trust() -> None:
+    st.query_params["tab"] = "Trust"
+
+
+def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
+    names = [a.candidate_id for a in kernels.attempts(run.run_id)]
+    at = names.index(candidate.candidate_id)
+    for label, icon, side, other in (
+        ("Previous", ":material/chevron_left:", "left", at - 1),
+        ("Next", ":material/chevron_right:", "right", at + 1),
+    ):
+        is_there = 0 <= other < len(names)
+        target = {"run": run.run_id, "candidate": names[other] if is_there else candidate.candidate_id}
+        target |= {"tab": str(tab)} if (tab := st.query_params.get("tab")) else {}
+        st.page_link(
+            "candidate.py", label=label, icon=icon, icon_position="left" if side == "left" else "right",
+            disabled=not is_there, query_params=target, width="content",
+        )  # fmt: skip
+
+
+def _family(run: RunRow, candidate: CandidateRow) -> None:
+    if not candidate.parent_id and not candidate.children:
+        return
+    numbers = {a.candidate_id: a.number for a in kernels.attempts(run.run_id)}
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        family = [("made from", candidate.parent_id), *(("parent of", child) for child in candidate.children[:6])]
+        for relation, other in family:
+            if other in numbers:
+                target = {"run": run.run_id, "candidate": other}
+                st.page_link(
+                    "candidate.py", label=f"{relation} kernel {numbers[other]}", query_params=target, width="content"
+                )
+
+
+def _numbers(run: RunRow, candidate: CandidateRow) -> None:
+    if candidate.speedup is None:
+        return
+    db = index.current()
+    evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
+    found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    figures.draw("Figures of this kernel", found, key="kernel_figures")
+
+
+def numbers(
+    candidate: CandidateRow,
+    evaluation: EvaluationRow | None,
+    baseline: BaselineRow | None,
+    limit: HardwareLimit | None,
+) -> list[Figure]:
+    """What was measured of a timed kernel, the speed-up first."""
+    interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
+    speed = wording.speedup(candidate.speedup, candidate.noise)
+    items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
+    found = baseline.under(candidate.speedup, candidate.noise) if baseline else None
+    if found and baseline:
+        items.append(_over(found, baseline))
+    about = "median of the timed calls"
+    eager = evaluation.baseline if evaluation else ""
+    items += [
+        Figure("Latency", wording.latency(candidate.latency_ms), about=about),
+        Figure("Baseline", wording.latency(candidate.baseline_latency_ms), eager, about),
+        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE),
+    ]
+    share = speed_of_light.share(limit, candidate.latency_ms)
+    if share is not None and share <= 1:
+        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms)))
+    return items
+
+
+def _over(found: Relative, baseline: BaselineRow) -> Figure:
+    """The same speed-up over the further baseline."""
+    interval = f"95 %: {wording.interval(found.low, found.high)}"
+    itself = f"{baseline.name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
+    return Figure(
+        f"Over {baseline.name}", wording.speedup(found.speedup, found.noise), wording.plus_minus(found.noise),
+        f"{interval}; {itself}",
+    )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Diff of a kernel to its parent, or to any other kernel of the run. The pair stands in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from pages.parts import gone, kernels, texts, wording
+from pages.parts.widgets import diff, line_pairs
+from storage.queries import AttemptRow, CandidateRow
+
+MOST_CHOICES = 400
+
+
+def draw(run_id: str, candidate: CandidateRow) -> None:
+    """Choose the other side, then show the diff."""
+    others = near(candidate, kernels.attempts(run_id), st.query_params.get("against", ""))
+    others.pop(candidate.candidate_id, None)
+    if not others:
+        st.caption("The only kernel so far: nothing to compare with. See the Source tab.")
+        return
+    other = others[_chosen(candidate, others)]
+    is_swapped = st.query_params.get("swap") == "1"
+    old, new = texts.read(run_id, other.source_blob), texts.read(run_id, candidate.source_blob)
+    sides = [(label(other, candidate), old), (f"kernel {candidate.number}", new)]
+    (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
+    _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
+    if len(others) < len(kernels.attempts(run_id)) - 1:
+        st.caption(f"Listed: the {len(others):,} nearest of {len(kernels.attempts(run_id)):,} kernels.")
+    for text in (old, new):
+        if text.is_gone:
+            gone.draw(text, "source")
+            return
+    key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
+    diff.draw(old.text, new.text, (old_name, new_name), key=key)
+
+
+def near(candidate: CandidateRow, attempts: Sequence[AttemptRow], asked: str) -> dict[str, AttemptRow]:
+    """The kernels to choose from: of a long run those nearest to this one, its relations, the best and the one asked
+    for."""
+    if len(attempts) <= MOST_CHOICES:
+        return {a.candidate_id: a for a in attempts}
+    wanted = {candidate.parent_id, candidate.base_id, asked}
+    return {
+        a.candidate_id: a
+        for a in attempts
+        if abs(a.number - candidate.number) <= MOST_CHOICES // 2 or a.is_best or a.candidate_id in wanted
+    }
+
+
+def shortcuts(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> dict[str, str]:
+    """The kernels worth a button of their own: parent, base and best, each once."""
+    best = next((a.candidate_id for a in others.values() if a.is_best), "")
+    wanted = {"parent": candidate.parent_id or "", "base": candidate.base_id or "", "best": best}
+    found: dict[str, str] = {}
+    for name, other in wanted.items():
+        if other in others and other not in found.values():
+            found[name] = other
+    return found
+
+
+def _chosen(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> str:
+    """What the address says; else the parent; else the first."""
+    asked = st.query_params.get("against", "")
+    if asked in others:
+        return asked
+    parent = candidate.parent_id or ""
+    return parent if parent in others else next(iter(others))
+
+
+def _bar(
+    candidate: CandidateRow,
+    others: Mapping[str, AttemptRow],
+    other: AttemptRow,
+    is_swapped: bool,
+    files: Sequence[tuple[str, Callable[[], str], str]],
+) -> None:
+    key = f"compare:{candidate.candidate_id}"
+    if st.session_state.get(key) != other.candidate_id:  # the address says so, or nothing was chosen yet
+        st.session_state[key] = other.candidate_id
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.selectbox(
+            "Compare with", list(others), key=key, format_func=lambda name: label(others[name], candidate),
+            width=440, on_change=_choose_from, args=(key,),
+        )  # fmt: skip
+        for name, target in shortcuts(candidate, others).items():
+            st.button(
+                name.capitalize(), key=f"against:{name}", on_click=choose, args=(target,), width="content",
+                disabled=target == other.candidate_id, help=f"compare with {label(others[target], candidate)}",
+            )  # fmt: skip
+        st.button(
+            "Swap sides", key="swap_sides", icon=":material/swap_horiz:", on_click=_swap, args=(not is_swapped,),
+            width="content",
+        )  # fmt: skip
+        with st.popover("Download", icon=":material/download:", width="content"):
+            for name, make, file in files:
+                st.download_button(
+                    name, make, file, mime="text/plain", icon=":material/download:", on_click="ignore",
+                    key=f"download:{file}", width="stretch",
+                )  # fmt: skip
+
+
+def _files(
+    run_id: str, old_name: str, new_name: str, old: texts.Text, new: texts.Text
+) -> list[tuple[str, Callable[[], str], str]]:
+    """What can be downloaded: made when somebody asks for it."""
+    names = [name.split(" · ")[0] for name in (old_name, new_name)]
+    stems = ["-".join(name.split(" ")[:2]) for name in names]
+    patch = f"{run_id}-{'-to-'.join(stems)}.diff"
+    return [
+        ("Diff", lambda: line_pairs.unified(old.text, new.text, (names[0], names[1])), patch),
+        (names[0].capitalize(), lambda: old.text, f"{run_id}-{stems[0]}.py"),
+        (names[1].capitalize(), lambda: new.text, f"{run_id}-{stems[1]}.py"),
+    ]  # fmt: skip
+
+
+def choose(other_id: str) -> None:
+    """Put the other side into the address."""
+    st.query_params["against"] = other_id
+
+
+def _choose_from(key: str) -> None:
+    choose(str(st.session_state[key]))
+
+
+def _swap(is_swapped: bool) -> None:
+    if is_swapped:
+        st.query_params["swap"] = "1"
+    else:
+        st.query_params.pop("swap", None)
+
+
+def label(a: AttemptRow, candidate: CandidateRow) -> str:
+    """One line for one kernel."""
+    relation = (
+        " (parent)"
+        if a.candidate_id == candidate.parent_id
+        else " (base)"
+        if a.candidate_id == candidate.base_id
+        else ""
+    )
+    best = " (best)" if a.is_best else ""
+    outcome = (
+        wording.speedup(a.speedup, a.noise)
+        if a.speedup
+        else wording.VERDICT_NAME[a.verdict]
+        if a.verdict
+        else "not judged"
+    )
+    return f"kernel {a.number}{relation}{best} · depth {a.depth} · {outcome}"

@@ -1,0 +1,225 @@
+"""A kernel's profile: its place under the machine's roofs, its launches, and exactly what a model may see of it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.parts import gone, index, kernels, speed_of_light, wording
+from pages.parts import texts as kept
+from pages.parts.kernel import (
+    advice_table,
+    launches_table,
+    machine_use,
+    metric_deltas,
+    metric_sense,
+    metrics_table,
+    profile_wanted,
+    roofline,
+    roofline_marks,
+    stall_figure,
+)
+from pages.parts.kernel.metric_sense import Weighed
+from pages.parts.widgets import bars, plot, table
+from storage import counters, queries
+from storage.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow
+
+ROOFLINE_PX = 340
+MOST_CHARACTERS = 200_000
+FACTS = [table.Column("name", "Conditions", "nowrap"), table.Column("value", "Value")]
+
+
+def draw(run_id: str, candidate: CandidateRow) -> None:
+    """What it is bound by and what changed; pictures left, the model's view right, tables below."""
+    db = index.current()
+    profile = queries.profile(db, run_id, candidate.candidate_id)
+    if profile is None or profile.failure:
+        profile_wanted.draw(run_id, candidate, profile)
+        return
+    attempts = kernels.attempts(run_id)
+    rows = queries.metrics(db, run_id, candidate.candidate_id)
+    changes = queries.metric_changes(db, run_id, candidate.candidate_id)
+    ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
+    seen = Seen(
+        rows,
+        queries.metrics(db, run_id, ancestor) if ancestor else [],
+        next((a.number for a in attempts if a.candidate_id == ancestor), None),
+        metric_sense.weighed(changes),
+    )
+    _headline(profile, seen)
+    left, right = st.columns([1.25, 1], gap="medium")
+    with left:
+        _roofline(run_id, candidate, profile, attempts)
+        _stalls(run_id, candidate, seen)
+        metrics_table.draw_functions(changes)
+    with right:
+        _use(candidate, seen)
+        _for_the_model(run_id, candidate, profile)
+    if seen.number is not None and seen.changes:
+        metric_deltas.draw(seen.changes, seen.number, key=f"deltas:{candidate.candidate_id}")
+    _launches(rows)
+    _advice(queries.advice(db, run_id, candidate.candidate_id))
+    metrics_table.draw(changes)
+    _how(run_id, candidate, profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A profile's figures beside those of the nearest profiled ancestor, kernel `number`; without one None, empty."""
+
+    here: Sequence[MetricRow]
+    before: Sequence[MetricRow]
+    number: int | None
+    changes: Sequence[Weighed]
+
+
+def _headline(profile: ProfileRow, seen: Seen) -> None:
+    st.markdown(
+        f"**Bound by** :violet-badge[{wording.plain(profile.bound) or 'unknown'}] :gray[{wording.moment(profile.at)}]"
+    )
+    if profile.disturbance:
+        st.warning(
+            wording.plain(
+                f"This profile was disturbed: {profile.disturbance}. Other work ran on the machine; "
+                "do not compare its figures."
+            ),
+            icon=":material/warning:",
+        )
+    elif told := metric_deltas.counted(seen.changes, seen.number):
+        st.markdown(wording.plain(told))
+    elif seen.number is None:
+        st.caption("No profiled ancestor to compare with.")
+    if profile.evidence.get("caches"):
+        st.caption(
+            "The profiler flushes the caches before each launch, so the device time here is not the latency above, "
+            "which is timed without it."
+        )
+    if because := profile.evidence.get("because"):
+        remedy = profile.evidence.get("what to do", "")
+        told = f"Profiled without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
+        st.info(wording.plain(told), icon=":material/visibility_off:")
+    if profile.missing:
+        names = dict.fromkeys(counters.label(name) for name in profile.missing)
+        st.caption(f"Not available here: {wording.plain(', '.join(names))}")
+
+
+def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
+    limit = queries.limit(index.current(), run_id)
+    rates = roofline.ceilings(profile.ceilings, limit)
+    points = roofline_marks.points(run_id, candidate, attempts) if len(rates) >= 2 else []
+    if points:
+        st.markdown("## Roofline")
+        target = roofline.task_limit(rates, limit)
+        drawn = roofline.figure(rates, points, target)
+        zoom = f"{run_id}:{candidate.candidate_id}:roofline"
+        plot.draw(drawn, roofline.name(points), ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
+    else:
+        st.caption("No roofline: operations or memory traffic were not counted.")
+    if limit is not None and limit.limit_ms > 0:
+        told = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
+        st.caption(wording.plain(told))
+
+
+def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
+    found = stall_figure.shares(seen.here, -1)
+    if not found:
+        return
+    before = stall_figure.shares(seen.before, -1)
+    st.markdown("## Warp stall reasons")
+    first = next(iter(found))
+    name = (
+        f"Warp stall reasons by share: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
+    )
+    zoom = f"{run_id}:{candidate.candidate_id}:stalls"
+    drawn = stall_figure.figure(found, before, f"kernel {seen.number}")
+    plot.draw(drawn, name, stall_figure.height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
+
+
+def _use(candidate: CandidateRow, seen: Seen) -> None:
+    """Shares of the machine's rates, occupancy, and what limits it, each beside the ancestor's mark."""
+    legend = f"Marker: kernel {seen.number}." if seen.before else ""
+    here, before = machine_use.whole(seen.here), machine_use.whole(seen.before)
+    launch, old_launch = machine_use.longest(seen.here), machine_use.longest(seen.before)
+    groups = (
+        ("Share of the machine's peak", machine_use.rates(here, before)),
+        ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
+        ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
+    )
+    shown = [(title, found) for title, found in groups if found]
+    for number, (title, found) in enumerate(shown, 1):
+        told = legend if number == len(shown) else ""
+        bars.draw(title, found, told, key=f"bars:{number}:{candidate.candidate_id}")
+
+
+def _launches(rows: Sequence[MetricRow]) -> None:
+    found = launches_table.rows(rows)
+    if found:
+        st.markdown("## Launches")
+        table.draw("Launches of the profiled call", launches_table.COLUMNS, found, key="launches", is_compact=True)
+
+
+def _advice(found: Sequence[queries.AdviceRow]) -> None:
+    worth = [one for one in found if one.gain_percent]
+    if worth:
+        st.markdown("## Advice of the profiler")
+        rows = advice_table.rows(worth)
+        table.draw("The profiler's advice", advice_table.COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
+
+
+def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
+    """The text as it goes into a prompt, and whether it ever did."""
+    calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
+    shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
+    st.markdown("## As shown to the model")
+    if shown:
+        prompts = wording.counted(len(shown), "prompt")
+        told = f"Shown to {wording.plain(shown[-1].model)} in {prompts}, exactly as below."
+    elif profile.disturbance:
+        told = "Not shown to a model, because the profile was disturbed. It would read:"
+    else:
+        told = "Not shown to a model yet. It would be shown exactly as below."
+    st.caption(told)
+    st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
+
+
+def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
+    """How it was taken, and everything the profiler left."""
+    if profile.evidence:
+        rows = [table.Row(name, {"name": name, "value": value}) for name, value in profile.evidence.items()]
+        table.draw("How the profile was taken", FACTS, rows, key="evidence", is_compact=True)
+    if not profile.raw_blob:
+        return
+    raw = st.expander("Raw report", key=f"raw:{candidate.candidate_id}", on_change="rerun")
+    if raw.open:
+        with raw:
+            _downloads(run_id, candidate.candidate_id, profile.raw_blob, profile.report_blob)
+
+
+def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -> None:
+    found = kept.read(run_id, raw_blob)
+    if found.is_gone:
+        gone.draw(found, "profiler's report")
+        return
+    text = found.text
+    icon = ":material/download:"
+    with st.container(horizontal=True):
+        st.download_button("Download", text, f"{name}-profile.txt", icon=icon, on_click="ignore", key="raw_text")
+        if report_blob:
+            report = _decoded(kept.source(run_id, report_blob))
+            if report:
+                file = f"{name}.ncu-rep"
+                st.download_button("Nsight Compute file", report, file, icon=icon, on_click="ignore", key="report")
+    if len(text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
+    st.code(text[:MOST_CHARACTERS], language=None, height=420)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):  # a blob that is gone reads as a sentence
+        return b""

@@ -1,0 +1,129 @@
+"""Why a kernel is as fast as it is, as a few sentences made of facts. Pure: from rows of the index, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pages.parts import wording
+from pages.parts.kernel import metric_sense
+from pages.parts.kernel.metric_sense import Weighed
+from storage import relative
+from storage.queries import AttemptRow, CandidateRow
+from storage.records import Origin, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a story is told from. `timed` is the nearest ancestor with a speed-up, `profiled` the number of the one
+    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one."""
+
+    candidate: CandidateRow
+    parent: AttemptRow | None
+    timed: AttemptRow | None
+    profiled: int | None = None
+    changes: Sequence[Weighed] = ()
+    mended_by: int | None = None
+
+
+def sentences(facts: Facts) -> list[str]:
+    """What changed, what it gave, what moved inside, and what the model knew."""
+    return [part for part in (_origin(facts), _result(facts), _moved(facts), _seen(facts)) if part]
+
+
+def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
+    """The nearest kernel it descends from that is correct and timed."""
+    by_id = {a.candidate_id: a for a in attempts}
+    above = by_id.get(candidate.parent_id or "")
+    for _ in attempts:  # bounded: a journal written by hand may have a circle
+        if above is None or above.speedup is not None:
+            break
+        above = by_id.get(above.parent_id or "")
+    return above if above and above.speedup is not None else None
+
+
+def mended_by(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
+    """The first correct kernel among those made from a failed one by repairs alone."""
+    line = {candidate.candidate_id}
+    for one in attempts:
+        if one.parent_id in line and one.origin is not Origin.OPTIMISATION:
+            if one.verdict is Verdict.PASSED:
+                return one
+            line.add(one.candidate_id)
+    return None
+
+
+def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
+    """How much faster it is than another of its run, with the noise of two sessions; None unless both are timed."""
+    if candidate.speedup is None or other.speedup is None:
+        return None
+    return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
+
+
+def standing(found: relative.Relative) -> str:
+    """Faster, slower or neither, by the engine's rule for a gain."""
+    if found.is_faster:
+        return "faster"
+    if found.is_slower:
+        return "slower"
+    return "no measurable difference"
+
+
+def _origin(facts: Facts) -> str:
+    one, parent = facts.candidate, facts.parent
+    name = f"Kernel {one.number}"
+    lines = f" (+{one.lines_added} −{one.lines_removed} lines)" if one.lines_added is not None and parent else ""
+    what = f": {one.summary}" if one.summary else ""
+    if parent is None:
+        return f"{name} was {wording.ORIGIN_NAME[one.origin]}{what}."
+    if one.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
+        failed = wording.VERDICT_NAME[parent.verdict] if parent.verdict else ""
+        return f"{name} repairs kernel {parent.number} ({failed}){what}{lines}."
+    return f"{name} changes kernel {parent.number}{what}{lines}."
+
+
+def _result(facts: Facts) -> str:
+    one = facts.candidate
+    if one.verdict is None:
+        return "Not judged yet."
+    if one.verdict is not Verdict.PASSED:
+        told = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
+        end = f" Repaired in kernel {facts.mended_by}." if facts.mended_by else ""
+        return f"Failed, {wording.VERDICT_NAME[one.verdict]}: {told}.{end}"
+    if one.speedup is None:
+        return "Correct, not timed yet."
+    over_eager = f"{wording.speedup(one.speedup, one.noise)} over eager ({wording.plus_minus(one.noise)})"
+    found = gain(one, facts.timed) if facts.timed else None
+    if found is None or facts.timed is None:
+        return f"Speed-up {over_eager}."
+    return f"{_compared(found, facts.timed.number)}. Speed-up {over_eager}, was {wording.speedup(facts.timed.speedup)}."
+
+
+def _compared(found: relative.Relative, number: int) -> str:
+    if not (found.is_faster or found.is_slower):
+        return f"No measurable difference from kernel {number} ({wording.plus_minus(found.noise)})"
+    noise = wording.plus_minus(found.noise)
+    if found.speedup >= 2:
+        return f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({noise})"
+    return f"{100 * abs(found.speedup - 1):.0f} % {standing(found)} than kernel {number} ({noise})"
+
+
+def _moved(facts: Facts) -> str:
+    if facts.candidate.verdict is not Verdict.PASSED:
+        return ""
+    if not facts.candidate.is_profiled:
+        return "Not profiled."
+    if facts.profiled is None:
+        return "Profiled; no profiled ancestor to compare with."
+    told = metric_sense.telling(facts.changes)
+    if not told:
+        return f"Profile: no notable change since kernel {facts.profiled}."
+    return f"Profile since kernel {facts.profiled}: {', '.join(metric_sense.phrase(one) for one in told)}."
+
+
+def _seen(facts: Facts) -> str:
+    if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED):
+        return ""
+    if facts.candidate.is_profile_exposed:
+        return "The model had seen a profile."
+    return "The model had not seen a profile."

@@ -1,0 +1,1 @@
+"""The fields of the page that starts a run."""

@@ -1,0 +1,1 @@
+"""What the list of all runs is made of."""

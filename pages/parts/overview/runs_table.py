@@ -1,0 +1,116 @@
+"""The overview's table: what each run is, how far it is, how fast it got, what went wrong. Pure but for drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.parts import wording
+from pages.parts.overview import row_actions
+from pages.parts.status import alert_list, damaged, fork_mark
+from pages.parts.status.alerts import Alert
+from pages.parts.widgets import table
+from storage.queries import RunRow, StateCount
+from storage.records import RunState
+
+COLUMNS = [
+    table.Column("run", "Task"),
+    table.Column("state", "State"),
+    table.Column("depth", "Depth", help="completed depths of the maximum, and the engine time"),
+    table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
+    table.Column("curve", "Curve", help="best speed-up so far after each depth, log scale"),
+    table.Column("correct", "Correct", help="correct kernels of all judged kernels, and the last error"),
+    table.Column("device", "Runs on", help="device and toolchain"),
+    table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
+    table.Column("age", "Last event", "right"),
+]
+TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
+
+
+def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], alerts: Mapping[str, Sequence[Alert]]) -> str | None:
+    """Draw the table; the id of the run opened just now, or what a button in its row asks for, if any."""
+    rows = [
+        table.Row(run.run_id, _cells(run, states[run.run_id], alerts.get(run.run_id, ())), f"run?run={run.run_id}")
+        for run in shown
+    ]
+    return table.draw("Runs", COLUMNS, rows, key="runs", is_cards=True)
+
+
+def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
+    """How many runs there are, how many of them need a person, how many are at work or in trouble."""
+    found = {row.state: row.runs for row in counts}
+    parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
+    if waiting:
+        parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
+    parts += [
+        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
+        for state in TOLD
+        if found.get(state)
+    ]
+    st.markdown("  ".join(parts))
+
+
+def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, table.Cell]:
+    badges = damaged.cells(run.run_id) + _kind(run) + alert_list.badge(alerts)
+    return {
+        "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
+        "state": table.pill(
+            "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
+            run.state_reason, _why(run, state), row_actions.cells(run, state),
+        ),
+        "depth": table.bar(
+            f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run),
+            f"{wording.seconds(run.engine_s)}" if run.engine_s else "",
+        ),
+        "best": _best(run),
+        "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
+        "correct": _correct(run),
+        "device": table.text(wording.cut(run.device, 26) or run.toolchain, "", run.toolchain if run.device else ""),
+        "cost": _cost(run),
+        "age": table.age(run.last_event_at),
+    }  # fmt: skip
+
+
+def _kind(run: RunRow) -> list[table.Cell]:
+    """What sets a run apart from one that a live model works on."""
+    kinds = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
+    kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
+    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + fork_mark.cells(run)
+
+
+def _progress(run: RunRow) -> float:
+    return min(1.0, (run.depth or 0) / run.depths) if run.depths else 0.0
+
+
+def _best(run: RunRow) -> table.Cell:
+    if run.best_speedup is None:
+        return table.text(wording.NONE, "muted", "no correct kernel yet")
+    tone = "green" if run.best_low and run.best_low > 1 else "strong"
+    return table.text(wording.speedup(run.best_speedup), tone, wording.interval(run.best_low, run.best_high))
+
+
+def _correct(run: RunRow) -> table.Cell:
+    """How many passed; a run that is wrong more often than right says what was wrong last."""
+    judged = run.passed + run.failed
+    note = wording.cut(run.last_error, 48) if run.failed else ""
+    return table.text(wording.share(run.passed, judged), "red" if run.failed > run.passed else "", note, run.last_error)
+
+
+def _cost(run: RunRow) -> table.Cell:
+    """What a run has spent; what a replay tells of was spent by the run itself."""
+    if run.replay_of:
+        return table.text(wording.NONE, "muted", "replay")
+    tone = "muted" if run.cost_usd is None else ""
+    return table.text(wording.cost(run.cost_usd), tone, f"{wording.tokens(run.tokens)} tokens")
+
+
+def _why(run: RunRow, state: RunState) -> str:
+    if state is RunState.WAITING:
+        return wording.cut(run.waiting_reason, 44)
+    if state is RunState.LOST:
+        found = damaged.of(run.run_id)
+        return (
+            "end of the journal missing" if found.is_cut else f"crashed{'; can be resumed' if found.can_resume else ''}"
+        )
+    return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""

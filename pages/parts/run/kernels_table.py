@@ -1,0 +1,121 @@
+"""A run's kernels, newest first and page by page: what each is and how it was judged."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.run import selection
+from pages.parts.widgets import table
+from storage import queries
+from storage.queries import AttemptRow, KernelFilter, RunRow, StandingCount
+from storage.records import Verdict
+
+PAGE_SIZE = 20
+REASON_LENGTH = 110
+COLUMNS = [
+    table.Column("number", "Kernel"),
+    table.Column("depth", "Depth", "right minor"),
+    table.Column("what", "What changed", "wide"),
+    table.Column("verdict", "Verdict", "wide"),
+    table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
+    table.Column("latency", "Latency", "right minor", "median of the timed calls"),
+    table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
+]
+
+
+def draw(run: RunRow) -> str | None:
+    """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
+    st.markdown(f"## Kernels :gray[{run.attempts:,}]")
+    if not run.attempts:
+        st.caption("No kernels yet. The first one is listed as soon as the model has written it.")
+        return None
+    wanted = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
+    db = index.current()
+    total = queries.count_kernels(db, run.run_id, wanted)
+    if not total:
+        st.caption(f"None of the {run.attempts:,} kernels matches the filter.")
+        return None
+    number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
+    shown = queries.kernels(db, run.run_id, wanted, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
+    rows = [table.Row(k.candidate_id, cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
+    selected = selection.marked(run.run_id)
+    opened = table.draw(
+        "Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected, is_folding=True
+    )
+    _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
+    return opened
+
+
+def _filter() -> KernelFilter:
+    """What the person wants to see of many kernels."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        verdict = st.selectbox(
+            "Verdict", list(Verdict), index=None, format_func=wording.VERDICT_NAME.__getitem__, key="kernels_verdict",
+            placeholder="any verdict", label_visibility="collapsed", width=190,
+        )  # fmt: skip
+        text = st.text_input(
+            "Find kernels", key="kernels_text", placeholder="number, change or message", label_visibility="collapsed",
+            width=280,
+        )  # fmt: skip
+    return KernelFilter(verdict, text)
+
+
+def _pages(run: RunRow, total: int, first: int, count: int) -> None:
+    if total > PAGE_SIZE:
+        st.pagination(-(-total // PAGE_SIZE), key="kernels_page")
+    of_all = f" matching kernels ({run.attempts:,} in all)" if total < run.attempts else ""
+    if run.attempts > PAGE_SIZE:
+        st.caption(f"showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
+
+
+def address(a: AttemptRow) -> str:
+    """Deep link of a kernel, beside its run's curve."""
+    return f"run?run={a.run_id}&candidate={a.candidate_id}"
+
+
+def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
+    """One kernel as cells."""
+    badges = [table.pill("best", "green", "finished")] if a.is_best else []
+    badges += [table.pill("tied with the best", "green")] if a.is_tied else []
+    if a.verdict is Verdict.PASSED and not a.is_best:
+        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending).removeprefix("correct, ")
+        badges.append(table.pill(outcome, "blue" if a.is_accepted else "gray"))
+    badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
+    if count and count.flagged:
+        opens = f"{a.candidate_id}#Trust"
+        href = f"candidate?run={a.run_id}&candidate={a.candidate_id}&tab=Trust"
+        badges.append(table.badge(f"{count.flagged} flagged", "orange", "flagged", opens, href))
+    return {
+        "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
+        "depth": str(a.depth),
+        "what": table.text(a.summary or wording.ORIGIN_NAME[a.origin], note=origin(a), badges=badges),
+        "verdict": verdict(a),
+        "speedup": speedup(a),
+        "latency": wording.latency(a.latency_ms),
+        "lines": f"+{a.lines_added} −{a.lines_removed}" if a.lines_added is not None and a.parent_id else wording.NONE,
+    }
+
+
+def origin(a: AttemptRow) -> str:
+    """How the kernel came to be, in a few words."""
+    repeat = f" {a.repair}" if a.repair else f", try {a.generation + 1}" if a.generation else ""
+    return f"{wording.ORIGIN_NAME[a.origin]}{repeat}"
+
+
+def verdict(a: AttemptRow) -> table.Cell:
+    """The verdict as a coloured word, with the message behind it; a refusal says why at once."""
+    if a.verdict is None:
+        return table.pill("not judged yet", "gray")
+    icon = {Verdict.PASSED: "held", Verdict.REFUSED: "refused"}.get(a.verdict, "broken")
+    reason = wording.cut(a.message, REASON_LENGTH) if a.verdict is Verdict.REFUSED else ""
+    return table.pill(wording.VERDICT_NAME[a.verdict], wording.VERDICT_TONE[a.verdict], icon, a.message, reason)
+
+
+def speedup(a: AttemptRow) -> table.Cell:
+    """Speed-up with its noise; green only when faster than the baseline beyond it."""
+    if a.speedup is None:
+        return table.text(wording.NONE, "muted")
+    tone = "green" if a.low and a.low > 1 else "orange" if a.high and a.high < 1 else ""
+    return table.text(wording.speedup(a.speedup, a.noise), tone, wording.plus_minus(a.noise))

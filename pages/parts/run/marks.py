@@ -1,0 +1,164 @@
+"""Lines, bands and flags around the points of the speed-up curve. Pure."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pages.parts import wording
+from pages.parts.run.line_names import TEXT_PX, Place, Scale, places
+from pages.parts.run.phases import Phase
+from storage.queries import BaselineRow, PointRow, SteeringMark
+from storage.records import CommandKind
+from storage.relative import is_known
+
+Shape = dict[str, Any]
+LANE_TOP, RIBBON = 0.12, 0.94  # the parts of the chart's height: failures below the one, phases above the other
+LANE: Shape = {
+    "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
+    "fillcolor": "@gray-background-color/45", "line": {"width": 0},
+}  # fmt: skip
+UNDER = "@background-color/75"  # behind the best kernel's number: nothing is faster, so nothing is hidden by it
+ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
+HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A speed-up drawn across the whole chart, with its name."""
+
+    value: float
+    text: str
+    text_colour: str
+    colour: str
+    dash: str
+
+
+def reference_lines(
+    limit: float | None,
+    target: float | None,
+    values: Sequence[float],
+    is_log: bool,
+    second: BaselineRow | None = None,
+    ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
+) -> tuple[list[Shape], list[Shape]]:
+    """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right.
+
+    A line far from all points is named at the edge and not drawn to scale.
+    """
+    top, shown = max(values, default=1.0), [1.0, *values]
+    eager = Line(1.0, "eager baseline 1×", "@gray-text-color", "@gray-color", "dash")
+    near: list[Line] = [eager]
+    far: list[Line] = []
+    for line, low, high in (
+        (
+            _line_of(second.speedup, second.name, "@yellow-text-color", "dot")
+            if second and second.noise is not None and is_known(second.noise)
+            else None,
+            min(shown),
+            max(shown),
+        ),
+        (_line_of(target, "target", "@violet-color"), top, top),
+        (_line_of(limit, "hardware limit", "@red-color"), top, top),
+    ):
+        if line:
+            (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
+    heights = [*shown, *(line.value for line in near)]
+    scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
+    names = places([line.value for line in near], scale, *ends)
+    notes = [_note(line, place) for line, place in zip(near, names, strict=True)]
+    return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
+
+
+def best_labels(best: Iterable[PointRow]) -> list[Shape]:
+    """The number that everybody looks for, over its point."""
+    return [
+        {"xref": "x", "x": p.x, "yref": "y", "y": p.speedup, "text": f"<b>{wording.speedup(p.speedup, p.noise)}</b>",
+         "showarrow": False, "xanchor": "center", "yanchor": "bottom", "yshift": 11, "borderpad": 0, "bgcolor": UNDER,
+         "font": {"size": 15, "color": "@green-text-color"}}
+        for p in best if p.speedup
+    ]  # fmt: skip
+
+
+def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
+    """A ribbon over the chart that names the phases, and a tint under the profile-guided ones.
+
+    Each name comes in several lengths: the browser, which knows how wide the chart is, takes the longest that fits.
+    """
+    shapes: list[Shape] = []
+    for i, phase in enumerate(phases):
+        tone = "violet" if phase.is_profile_guided else "blue"
+        x0, x1 = phase.first - 0.7 if phase.first else -0.75, phase.last + 0.3
+        goes_on = i > 0 and phases[i - 1].is_profile_guided is phase.is_profile_guided
+        label = {
+            "texts": [] if goes_on else _lengths(phase),
+            "textposition": "middle center",
+            "font": {"size": 11, "color": f"@{tone}-text-color"},
+        }
+        across = {"type": "rect", "xref": "x", "x0": x0, "x1": x1, "yref": "paper", "line": {"width": 0}}
+        faint = 45 if phase.is_planned else 100
+        shapes.append(across | {"y0": RIBBON, "y1": 1, "layer": "below", "label": label,
+                                "fillcolor": f"@{tone}-background-color/{faint}"})  # fmt: skip
+        if phase.is_profile_guided and not phase.is_planned:
+            shapes.append(across | {"y0": LANE_TOP, "y1": RIBBON, "layer": "below",
+                                    "fillcolor": "@violet-background-color/45"})  # fmt: skip
+    return shapes
+
+
+def _lengths(phase: Phase) -> list[str]:
+    """The phase's name, the longest first."""
+    short = "profile-guided" if phase.is_profile_guided else "structural"
+    planned = [f"{phase.name}, planned"] if phase.is_planned else []
+    return [*planned, phase.name, short, short.split("-")[0], ""]
+
+
+def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
+    """One flag per depth in which a person steered: with the verbs where the browser finds room, else behind the
+    pointer alone."""
+    by_depth: dict[int, list[SteeringMark]] = {}
+    for mark in found:
+        if mark.kind not in (CommandKind.PAUSE, CommandKind.RESUME):
+            by_depth.setdefault(mark.depth, []).append(mark)
+    shapes, notes = [], []
+    for depth, marks in by_depth.items():
+        verbs = ", ".join(dict.fromkeys(wording.COMMAND_NAME[mark.kind] for mark in marks))
+        shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
+                       "yref": "paper", "y0": 0, "y1": RIBBON,
+                       "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
+        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": 0.17, "texts": [f"⚑ {verbs}", "⚑"],
+                      "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
+                      "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
+    return shapes, notes
+
+
+def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot") -> Line | None:
+    if value is None:
+        return None
+    return Line(value, f"{html.escape(name, quote=False)} {wording.speedup(value)}", colour, colour, dash)
+
+
+def _line(line: Line) -> Shape:
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": line.value, "y1": line.value,
+            "layer": "below", "line": {"color": line.colour, "width": 1.4, "dash": line.dash}}  # fmt: skip
+
+
+def _note(line: Line, place: Place) -> Shape:
+    return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
+            "showarrow": False, "xanchor": "left" if place.is_left else "right",
+            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0,
+            "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+
+
+def _edge_note(line: Line, top: float, number: int) -> Shape:
+    """Inside the chart, under the ribbon: over it stands the legend."""
+    return {"xref": "paper", "x": 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
+            "text": f"{line.text} {'↑' if line.value > top else '↓'}", "showarrow": False, "xanchor": "right",
+            "yanchor": "top", "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+
+
+def in_log_units(notes: Sequence[Shape]) -> list[Shape]:
+    """Plotly takes shapes on a log axis as they are, but annotations as powers of ten."""
+    return [n | {"y": math.log10(n["y"])} if n["yref"] == "y" else n for n in notes]

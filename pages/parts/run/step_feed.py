@@ -1,0 +1,39 @@
+"""What happened, newest first, one sentence each."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import queries
+from storage.queries import FeedRow, RunRow
+
+SHORT = 16
+LONG = 400
+COLUMNS = [table.Column("at", "Time", "nowrap"), table.Column("text", "What happened")]
+TONE = {
+    "passed": "green", "best": "green", "compile_error": "orange", "incorrect": "red", "runtime_error": "red",
+    "timeout": "violet", "given_up": "orange", "patch_failed": "orange", "refused": "orange", "failed": "red",
+}  # fmt: skip
+
+
+def draw(run: RunRow) -> None:
+    """The feed; older items on demand."""
+    is_open = st.session_state.get("older_events", False)
+    found = queries.feed(index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1)
+    st.markdown("## What happened")
+    if not found:
+        st.caption("No events yet.")
+        return
+    limit = LONG if is_open else SHORT
+    rows = [table.Row(str(item.seq), cells(item)) for item in found[:limit]]
+    table.draw("Events of this run, newest first", COLUMNS, rows, key="feed", is_compact=True)
+    if is_open or len(found) > limit:
+        st.toggle(f"Show older events (newest {len(rows)} shown)", key="older_events")
+
+
+def cells(item: FeedRow) -> dict[str, table.Cell]:
+    """One event as cells."""
+    tone = TONE.get(item.outcome or "", "strong" if item.kind == "command" else "")
+    return {"at": table.text(wording.clock(item.at), "muted"), "text": table.text(item.text, tone)}

@@ -1,0 +1,73 @@
+"""What is damaged or missing of a run's files: the banner on its pages, the mark in the list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.parts import index, pulse, wording
+from pages.parts.widgets import table
+from storage import damage, queries
+from storage.damage import Damage
+from storage.database import Database
+from storage.folder import RunFolder, runs_folder
+
+READ_BYTES = 1 << 23  # of a journal, and of texts: a page must not read gigabytes to say that all is well
+
+_known: dict[str, tuple[object, Damage]] = {}
+
+
+def of(run_id: str, db: Database | None = None) -> Damage:
+    """What is wrong with a run's files, as they are now. While an engine works only unreadable lines are looked for."""
+    folder = RunFolder(runs_folder() / run_id)
+    has_engine, has_faults = pulse.has_engine(run_id), bool(queries.problems(db or index.current(), run_id))
+    if not has_faults and has_engine:
+        return Damage()
+    files = (folder.settings_file, folder.journal_file, folder.commands_file, folder.blobs)
+    stamp = (has_engine, *map(_stamp, files))
+    if _known.get(run_id, (None,))[0] != stamp:
+        is_whole = not has_faults and damage.is_whole_at_a_glance(folder, READ_BYTES)
+        _known[run_id] = stamp, Damage() if is_whole else damage.examine(folder, READ_BYTES)
+    return _known[run_id][1]
+
+
+def banner(run_id: str) -> None:
+    """What is missing, what still works and what to do; nothing for a whole run."""
+    found = of(run_id)
+    facts = " ".join((*damage.sentences(found), damage.advice(found))).strip()
+    if found.is_damaged:
+        st.error(f"**{damage.title(found)}.** {wording.plain(facts)}", icon=":material/broken_image:")
+    elif facts:
+        st.info(wording.plain(facts), icon=":material/update:")
+
+
+def unreadable() -> bool:
+    """Name the runs that are in no list because their settings cannot be read; False when there are none."""
+    found = [problem for problem in queries.problems(index.current()) if problem.file == "run.json"]
+    if not found:
+        return False
+    names = ", ".join(f"`{problem.run_id}`" for problem in found)
+    what = "1 run is not listed" if len(found) == 1 else f"{len(found):,} runs are not listed"
+    st.error(
+        f"**{what}.** run.json cannot be read in {names}. Restore it from a backup; nothing in the folder was changed.",
+        icon=":material/broken_image:",
+    )
+    return True
+
+
+def cells(run_id: str) -> list[table.Cell]:
+    """The mark in a row of the list; nothing for a whole run."""
+    found = of(run_id)
+    if not found.is_damaged:
+        return []
+    told = "\n".join((f"{damage.title(found)}.", *damage.sentences(found)))
+    return [table.pill("damaged", "red", "failed", told)]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

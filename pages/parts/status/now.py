@@ -1,0 +1,122 @@
+"""What the engine does this second, and the watcher that draws a page again when something is new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.parts import client, index, wording
+from pages.parts.status.freeze import Frozen
+from storage import queries
+from storage.queries import RunRow, StepRow
+from storage.records import RunState
+
+EVERY_MS = 500
+
+_now = st.components.v2.component(
+    "tilewright_now",
+    html="""<div class="now" role="group" aria-label="What the engine is doing">
+    <span class="text" role="status"></span><span class="clock"></span><span class="usual"></span>
+    <span class="detail"></span>
+    <ol class="pipeline" aria-label="Stages of this kernel"></ol>
+    <span class="tools"><button class="fresh" hidden></button>
+    <label>refresh <select class="pace" aria-label="Refresh every">
+    <option value="500">0.5 s</option><option value="2000">2 s</option><option value="10000">10 s</option>
+    </select></label></span></div>""",
+    css=client.read("now.css"),
+    js=client.read("now.js"),
+)
+
+
+def watch(run_ids: Sequence[str], is_overview: bool, version: str, has_measurements: bool = False) -> None:
+    """Draw the enclosing fragment again when the version of these runs is no longer `version`; shows nothing."""
+    _mount(run_ids, is_overview, version, {"measured": has_measurements})
+
+
+def draw(
+    run: RunRow,
+    state: RunState,
+    step: StepRow | None,
+    version: str,
+    usual_s: float | None = None,
+    held: Frozen | None = None,
+    go_live: Callable[[], None] = lambda: None,
+) -> None:
+    """The bar above the curve; also watches.
+
+    `usual_s` is how long such a step has taken in this run. A page that is held is not drawn again: its clock
+    stands, and the bar counts what is new since and offers to go live.
+    """
+    is_running = step is not None and state is RunState.RUNNING
+    texts: dict[str, object] = {
+        "text": _text(run, state, step),
+        "detail": _detail(run, state, step),
+        "tone": wording.STATE_TONE[state],
+        "active": str(step.kind) if step and is_running else "",
+        "since": step.started_at if step and is_running else None,
+        "usual_s": usual_s if is_running else None,
+        "usual": usual(usual_s or 0.0),
+    }
+    texts |= {
+        "held_seq": held.last_seq if held else None,
+        "held_at": held.at if held else None,
+        "frozen": f"frozen at {wording.clock(held.at)}" if held else "",
+    }
+    _mount([run.run_id], False, version, texts, go_live)
+
+
+def _mount(
+    run_ids: Sequence[str],
+    is_overview: bool,
+    version: str,
+    texts: dict[str, object],
+    go_live: Callable[[], None] = lambda: None,
+) -> None:
+    shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
+    shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False}
+    watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": version, "every_ms": EVERY_MS}
+    _now(
+        data=shown | texts | watched | {"server_now": time.time()}, key="now",
+        on_pulse_change=lambda: None, on_live_change=go_live,
+    )  # fmt: skip
+
+
+def usual(seconds: float) -> list[str]:
+    """How long such a step takes: what is said in time, and what is said once it has taken much longer."""
+    told = "under 1 s" if seconds < 1 else wording.seconds(seconds)
+    return [f"usually {told}", f"longer than usual ({told})"]
+
+
+def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
+    match state:
+        case RunState.RUNNING:
+            return step.text if step else _between(run)
+        case RunState.STARTING:
+            return "Starting the engine"
+        case RunState.LOST:
+            return "Not running"
+        case RunState.PAUSED:
+            return "Paused"
+        case RunState.WAITING:
+            return "Waiting"
+        case _:
+            return str(state).capitalize()
+
+
+def _between(run: RunRow) -> str:
+    is_measured = queries.limit(index.current(), run.run_id) is not None
+    return "Between steps" if is_measured else "Measuring the hardware limit"
+
+
+def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
+    match state:
+        case RunState.RUNNING:
+            return f"depth {step.depth} of {run.depths}" if step else ""
+        case RunState.LOST:
+            return ""
+        case RunState.STARTING:
+            return ""
+        case _:
+            return run.state_reason

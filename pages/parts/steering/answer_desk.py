@@ -1,0 +1,106 @@
+"""Answering a call in the place of the model: the prompt to copy, a box for the reply, the kernel to edit in place."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from pages.parts import index, steering_access, texts
+from pages.parts.steering import steer
+from storage import folder, queries
+from storage.attendance import Answer, as_file_reply
+from storage.blobs import Blobs
+from storage.queries import CommandRow, QuestionRow, RunRow
+from storage.records import CommandKind, Role, RunState
+
+_EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
+# What to do, and in which form.
+TO_DO = {
+    Role.SYNTHESISE: (
+        "Write the first kernel",
+        "Send the whole file with `class ModelNew`, in one Python code block or as plain text.",
+    ),
+    Role.DIAGNOSE: ("Explain why the kernel is wrong", "Answer in plain text; the repair that follows is based on it."),
+    Role.REPAIR: ("Repair the kernel", _EDITS),
+    Role.OPTIMISE: ("Make one optimisation", _EDITS),
+}  # fmt: skip
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The desk while a call waits for a person; nothing at all otherwise."""
+    question = queries.open_question(index.current(), run.run_id)
+    if question is None or state.is_finished or not steering_access.is_allowed():
+        return
+    with st.container(border=True, key="answer_desk"):
+        title, form = TO_DO[question.role]
+        st.markdown(f"## {title} :gray[depth {question.depth}]")
+        st.caption(f"{form} Your reply is checked like a model's.")
+        refused = _last_refused(run.run_id, question)
+        if refused is not None:
+            st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
+            st.code(refused.note, language=None, wrap_lines=True)
+        if state is RunState.LOST:
+            st.caption("No engine is running: your reply is saved and used when the run is resumed.")
+        with st.expander("Prompt", expanded=refused is None):
+            st.code(prompt(run.run_id, question), language=None, wrap_lines=True, height=320)
+        _boxes(run.run_id, question, refused)
+
+
+def prompt(run_id: str, question: QuestionRow) -> str:
+    """All messages of the prompt in one text, to be copied at once."""
+    stored = texts.source(run_id, question.prompt_blob)
+    try:
+        return "\n\n".join(str(message["text"]) for message in json.loads(stored))
+    except (json.JSONDecodeError, TypeError, KeyError):
+        return stored
+
+
+def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> None:
+    name = f"{run_id}:{question.step}.{question.call}"
+    source = texts.source(run_id, question.source_blob) if question.source_blob else ""
+    can_edit = bool(source) and question.role is not Role.DIAGNOSE
+    ways = ["Paste a reply", "Edit the kernel"]
+    way = st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True) if can_edit else ways[0]
+    is_file = way == ways[1]
+    key = f"{'file' if is_file else 'reply'}:{name}"
+    if key not in st.session_state:
+        st.session_state[key] = source if is_file else _refused_text(run_id, refused)
+    st.html("<style>.st-key-answer_desk textarea { font-family: var(--st-code-font, monospace) }</style>")
+    with st.form(f"answer:{key}", border=False):
+        st.text_area(
+            "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
+            placeholder="" if is_file else "Paste or write the reply here",
+        )  # fmt: skip
+        st.form_submit_button(
+            "Send reply",
+            type="primary",
+            icon=":material/send:",
+            on_click=_send,
+            args=(run_id, question, key, is_file),
+        )
+
+
+def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
+    text = str(st.session_state[key])
+    try:
+        blobs = Blobs(folder.find_run(run_id).blobs)
+    except FileNotFoundError as error:
+        steer.say(str(error), is_error=True)
+        return
+    blob = blobs.put(as_file_reply(text) if is_file else text)
+    steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))
+
+
+def _last_refused(run_id: str, question: QuestionRow) -> CommandRow | None:
+    """The last answer to this question, if it was refused."""
+    prefix = f"{question.step}.{question.call} "
+    asked = [
+        c for c in queries.commands(index.current(), run_id)
+        if c.kind is CommandKind.ANSWER and c.argument.startswith(prefix)
+    ]  # fmt: skip
+    return asked[-1] if asked and asked[-1].refused_at is not None else None
+
+
+def _refused_text(run_id: str, refused: CommandRow | None) -> str:
+    return texts.source(run_id, refused.argument.partition(" ")[2]) if refused else ""

@@ -1,0 +1,149 @@
+"""Every steering command with its three moments: asked, acknowledged, in effect (or refused and why)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from pages.parts import index, pulse, wording
+from pages.parts.steering import kernel_choice
+from pages.parts.widgets import table
+from storage import queries
+from storage.choices import Submission, readable
+from storage.queries import CommandRow, RunRow
+from storage.records import CommandKind
+
+LIMIT = 8
+COLUMNS = [
+    table.Column("what", "Command"),
+    table.Column("state", "State", help="sent, received, in effect or rejected"),
+]
+ASKED, UNREAD, READ, HOLDS, REFUSED = "sent", "not read", "received", "in effect", "rejected"
+STATES = (ASKED, UNREAD, READ, HOLDS, REFUSED)
+_ABOUT_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
+
+
+def draw(run: RunRow) -> None:
+    """The newest commands; nothing at all while nobody has steered."""
+    found = queries.commands(index.current(), run.run_id)[::-1]
+    if not found:
+        return
+    st.markdown(f"## Steering :gray[{len(found):,}]")
+    has_engine = pulse.has_engine(run.run_id)
+    rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
+    table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)
+    if len(found) > LIMIT:
+        st.caption(f"showing {LIMIT} of {len(found):,}, newest first")
+    st.page_link(
+        "steering.py", label="All commands and their results", icon=":material/history:",
+        query_params={"run": run.run_id},
+    )  # fmt: skip
+
+
+def cells(run: RunRow, command: CommandRow, has_engine: bool) -> dict[str, table.Cell]:
+    """One command as cells."""
+    what = table.text(words(run, command)[:90], "strong", f"by {command.asked_by} {times(command)}")
+    return {"what": what, "state": state(command, has_engine)}
+
+
+def wide(run: RunRow, command: CommandRow, has_engine: bool, effects: Mapping[str, str]) -> dict[str, table.Cell]:
+    """One command with a cell for each of its moments."""
+    holds = f"step {command.effective_step}" if command.effective_step is not None else wording.NONE
+    return {
+        "what": table.text(words(run, command)[:200], "strong"),
+        "who": table.text(command.asked_by or "someone", note=wording.moment(command.asked_at)),
+        "read": table.text(*_later(command, command.acknowledged_at, "read")),
+        "holds": table.text(holds, note=_later(command, command.effective_at, "in effect")[2]),
+        "state": table.pill(stage(command, has_engine), *_LOOK[stage(command, has_engine)]),
+        "effect": table.text(effects.get(command.command_id) or _not_yet(command, has_engine), note=command.note),
+    }
+
+
+def _later(command: CommandRow, at: float | None, what: str) -> tuple[str, str, str]:
+    """Clock time, tone and how much later than the asking."""
+    if at is None:
+        return wording.NONE, "muted", ""
+    return wording.clock(at), "", f"{what} {_after(at - command.asked_at)}"
+
+
+def _after(seconds: float) -> str:
+    """A delay with no more digits than matter to a person."""
+    return f"after {wording.seconds(seconds)}" if seconds >= 0.1 else "at once"
+
+
+def _not_yet(command: CommandRow, has_engine: bool) -> str:
+    match stage(command, has_engine):
+        case "rejected":
+            return "no change"
+        case "in effect":
+            return "no result yet" if command.kind in _SHOWN_LATER else "done"
+        case _:
+            return "pending"
+
+
+_SHOWN_LATER = (
+    *_ABOUT_KERNELS, CommandKind.BAN, CommandKind.REQUIRE, CommandKind.SET_MODEL, CommandKind.RETRY, CommandKind.EXPOSE,
+)  # fmt: skip
+
+
+def words(run: RunRow, command: CommandRow) -> str:
+    """What was asked, with kernels by their number."""
+    argument = command.argument
+    if command.kind in _ABOUT_KERNELS:
+        argument = kernel_choice.number(run, argument)
+    if command.kind is CommandKind.SUBMIT:
+        argument = _submission(run, argument)
+    if command.kind is CommandKind.LIFT:
+        asked = queries.commands(index.current(), run.run_id)
+        argument = next((c.argument for c in asked if c.command_id == argument), argument)
+    argument = readable(argument)
+    return f"{wording.COMMAND_NAME[command.kind]} {argument}".strip()
+
+
+def _submission(run: RunRow, argument: str) -> str:
+    try:
+        given = Submission.parse(argument)
+    except ValueError:
+        return argument
+    made_from = f"made from {kernel_choice.number(run, given.parent_id)}" if given.parent_id else ""
+    return f"{made_from}: {given.note}" if given.note else made_from
+
+
+def stage(command: CommandRow, has_engine: bool) -> str:
+    """How far a command has come, as one word."""
+    if command.refused_at is not None:
+        return REFUSED
+    if command.effective_at is not None:
+        return HOLDS
+    if command.acknowledged_at is not None:
+        return READ
+    return ASKED if has_engine else UNREAD
+
+
+_LOOK: dict[str, tuple[str, str]] = {
+    REFUSED: ("red", "failed"),
+    HOLDS: ("green", "finished"),
+    READ: ("blue", "waiting"),
+    ASKED: ("gray", "waiting"),
+    UNREAD: ("orange", "lost"),
+}
+
+
+def state(command: CommandRow, has_engine: bool) -> table.Cell:
+    """How far a command has come, as a coloured word with a note."""
+    word = stage(command, has_engine)
+    notes = {
+        READ: "takes effect after the current step",
+        ASKED: "not read by the engine yet",
+        UNREAD: "no engine is running; read when the run is resumed",
+    }
+    return table.pill(word, *_LOOK[word], note=notes.get(word, command.note))
+
+
+def times(command: CommandRow) -> str:
+    """The clock time it was asked, then how much later it was read and took effect."""
+    parts = [f"at {wording.clock(command.asked_at)}"]
+    moments = (("read", command.acknowledged_at), ("in effect", command.effective_at), ("rejected", command.refused_at))
+    parts += [f"{what} +{wording.seconds(max(0.0, at - command.asked_at))}" for what, at in moments if at is not None]
+    return ", ".join(parts)

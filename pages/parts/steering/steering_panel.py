@@ -1,0 +1,148 @@
+"""The controls: each writes one command and leaves the rest to the engine."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import streamlit as st
+
+from pages.parts import client, index, steering_access, wording
+from pages.parts.status import damaged
+from pages.parts.steering import attendance_panel, auto_words, base_dialog, dialogs, rules_panel, steer, stop_desk
+from pages.parts.steering.dialogs import Dialog
+from storage import exposure, queries
+from storage.queries import RunRow, SwitchesRow
+from storage.records import CommandKind, RunState, Switch
+
+HELD = (RunState.PAUSED, RunState.WAITING)
+
+_switch = st.components.v2.component(
+    "tilewright_switch",
+    html='<span class="label" aria-hidden="true"></span>\n<div class="switch" role="group"></div>',
+    css=client.read("switch.css"),
+    js=client.read("switch.js"),
+)
+
+
+# While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
+ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The panel; says why when there is nothing to steer."""
+    with st.container(border=True, key="steering"):
+        st.markdown("## Steer")
+        if not steering_access.is_allowed():
+            st.caption(":material/lock: This server is read-only and takes no commands.")
+            return
+        if state.is_over:
+            resume = "Resume the run to steer it." if damaged.of(run.run_id).can_resume else ""
+            over = "The run has finished." if state is RunState.FINISHED else resume
+            st.caption(f"No engine is running. {over}")
+            if not run.replay_of:
+                _go_on(run)
+            return
+        orders = queries.orders(index.current(), run.run_id)
+        _buttons(run, state)
+        with st.container():  # always there: what comes and goes in it must not move what follows
+            stop_desk.draw(run, state)
+        if run.replay_of:
+            st.caption("A replay can only be paused and stopped.")
+            return
+        _go_on(run)
+        _others(run)
+        with st.container():
+            base_dialog.in_force(run, orders)
+            if orders.model:
+                st.caption(
+                    f":material/smart_toy: Model: {wording.plain(orders.model)} (at first {wording.plain(run.model)})"
+                )
+        _switches(run)
+        _hint(run)
+        rules_panel.draw(run, orders)
+        attendance_panel.draw(run)
+
+
+def _buttons(run: RunRow, state: RunState) -> None:
+    st.html(ONE_BUTTON)
+    left, right = st.columns(2)
+    with left, st.container(key="pause_or_resume"):
+        if state in HELD:
+            _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
+        else:
+            _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
+    with right:
+        _opens(run, Dialog.STOP, "Stop", ":material/stop:")
+
+
+def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
+    steer.button(label, run.run_id, kind, icon=icon, type=look, width="stretch", shortcut="p")
+
+
+def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None = None, key: str | None = None) -> None:
+    """A button for a dialog; `key` is the key of the keyboard that presses it."""
+    st.button(
+        label, icon=icon, key=f"opens_{dialog}:{run.run_id}", width="stretch", help=hint, shortcut=key,
+        on_click=dialogs.ask, args=(dialog, run.run_id),
+    )  # fmt: skip
+
+
+def _go_on(run: RunRow) -> None:
+    """What can be done with the kernels of a run whether or not an engine works on it."""
+    told = "continue from an earlier kernel, in this run or in a new one"
+    _opens(run, Dialog.TRY_AGAIN, "Go back or fork", ":material/undo:", told)
+    if st.button("Edit a kernel by hand", icon=":material/edit:", key=f"edit_by_hand:{run.run_id}", width="stretch"):
+        st.switch_page("edit.py", query_params={"run": run.run_id})
+
+
+def _others(run: RunRow) -> None:
+    left, right = st.columns(2)
+    with left:
+        _opens(run, Dialog.BASE, "Base kernel", ":material/keep:", "choose which kernel the next depth starts from")
+        _opens(run, Dialog.CLASS, "Class", ":material/category:", "the kernel class")
+    with right:
+        _opens(run, Dialog.MODEL, "Model", ":material/smart_toy:", "change the model, or redo a step with another one")
+        _opens(run, Dialog.HINT, "Hint", ":material/lightbulb:", key="h")
+
+
+def _switches(run: RunRow) -> None:
+    found = queries.switches(index.current(), run.run_id)
+    rows = (
+        (CommandKind.COLLECT, "Collect profiles", found.collect, "profile correct kernels, for you to see"),
+        (CommandKind.EXPOSE, "Show profiles to the model", found.expose, "put the profile into optimisation prompts"),
+    )
+    for kind, label, value, help_text in rows:
+        key = f"{kind}:{run.run_id}"
+        _switch(
+            data={"label": label, "options": list(Switch), "value": value, "help": help_text}, key=key,
+            on_clicked_change=partial(_send_switch, run.run_id, kind, key),
+        )  # fmt: skip
+    if told := _auto(run, found):
+        st.caption(told)
+
+
+def _auto(run: RunRow, found: SwitchesRow) -> str:
+    scale = queries.asked_depths(index.current(), run.run_id)
+    if scale is None:
+        return ""
+    asked = queries.asked_exposure(index.current(), run.run_id)
+    first = exposure.first_depth(run.kernel_class, scale, asked)
+    return auto_words.auto(first, run.depths, found.collect, found.expose)
+
+
+def _hint(run: RunRow) -> None:
+    key = f"hint:{run.run_id}"
+    with st.form(f"hint_form:{run.run_id}", border=False, clear_on_submit=True):
+        st.text_area(
+            "Hint for the next prompt", key=key, height=68, max_chars=2000,
+            placeholder="e.g. keep the tile of B in registers",
+        )  # fmt: skip
+        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=steer.hint, args=(run.run_id, key))
+    waiting = queries.switches(index.current(), run.run_id).pending_hints
+    if waiting:
+        st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
+
+
+def _send_switch(run_id: str, kind: CommandKind, key: str) -> None:
+    steer.send(run_id, kind, str(st.session_state[key].clicked))

@@ -1,0 +1,129 @@
+"""Going on from an earlier kernel: in this run or as a new one, with other settings, seen before it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import access, index, texts, wording
+from pages.parts.steering import dialogs, fork_form, kernel_choice, steer
+from pages.parts.widgets import diff
+from storage import folder, queries
+from storage.queries import AttemptRow, RunRow
+from storage.records import CommandKind, RunState, Switch
+
+HEEDLESS = " Recorded replies ignore prompts and hints: choose a live model to have them used."
+HERE, ANEW = "in this run", "as a new run"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """What becomes of profiles; None leaves a switch as it is. `told` ends the sentence of what will happen."""
+
+    shown: Switch | None = None
+    taken: Switch | None = None
+    told: str = ""
+
+
+PROFILES = {
+    "unchanged": Profiles(),
+    "show": Profiles(Switch.ON, told=" with its profile shown to the model"),
+    "do not show": Profiles(Switch.OFF, told=" without showing the model a profile"),
+    "do not profile": Profiles(Switch.OFF, Switch.OFF, " and no further kernel is profiled"),
+}
+
+
+@st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
+def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
+    """Nothing is deleted, whichever way is chosen."""
+    over = state.is_over
+    found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
+    if not found:
+        st.info(
+            "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
+        )
+        return
+    ways = [ANEW] if over else [HERE, ANEW]
+    chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", wanted)
+    if wanted and wanted not in {one.candidate_id for one in found}:
+        st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: it is not correct and timed.")
+    way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
+    name = st.segmented_control(
+        "Profiles for the model", list(PROFILES), default="unchanged", key="try_profiles", required=True,
+        help="a profile tells the model where its kernel spends time; without one it sees only the source",
+    )  # fmt: skip
+    profiles = PROFILES[str(name)]
+    hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
+    if way == HERE:
+        st.info(preview(chosen, False, profiles), icon=":material/visibility:")
+        if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
+            _go_back(run, chosen, profiles, hint.strip())
+            dialogs.leave()
+        _change(run, chosen)
+        return
+    fields = fork_form.draw(run, profiles.shown)
+    if profiles.taken is not None:
+        fields["collect"] = profiles.taken
+    heedless = HEEDLESS if fields["model"] == "recorded" else ""
+    st.info(preview(chosen, True, profiles) + heedless, icon=":material/visibility:")
+    _fork(run, chosen, hint.strip(), fields)
+
+
+def _targets(run: RunRow, over: bool, wanted: str) -> list[AttemptRow]:
+    """Kernels of finished depths. Every one where no engine works, or where there is none yet but one is wanted."""
+    found = [] if over else kernel_choice.targets(run)
+    if found or not (over or wanted):
+        return found
+    return queries.attempts(index.current(), run.run_id)[::-1]
+
+
+def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles) -> str:
+    """What will happen, and what is lost."""
+    if is_new:
+        return (
+            f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
+            f"then depth 1 starts from it{profiles.told}. This run does not change."
+        )
+    return (
+        f"After the current step, the current depth is abandoned and the next depth starts from kernel "
+        f"{chosen.number}{profiles.told}. All kernels stay in the run."
+    )
+
+
+def _change(run: RunRow, chosen: AttemptRow) -> None:
+    base = kernel_choice.current_base(run)
+    if base is None or chosen.candidate_id == base.candidate_id:
+        st.caption("This kernel is the current base.")
+        return
+    st.markdown(f"Difference between **kernel {base.number}** (current base) and **kernel {chosen.number}**:")
+    old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, chosen.source_blob)
+    names = (f"kernel {base.number} (current base)", f"kernel {chosen.number} (continue from here)")
+    with st.container(height=320, border=False):
+        diff.draw(old, new, names, key="try_diff")
+
+
+def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any]) -> None:
+    """Stays open while an engine starts, and where none does, so that nothing that was set is lost."""
+    if not dialogs.buttons("try", f"Start a new run from kernel {chosen.number}", ":material/undo:"):
+        return
+    try:
+        with st.spinner("Starting the engine"):
+            made = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
+    except (EngineError, FileNotFoundError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page("run.py", query_params={"run": made.run_id})
+
+
+def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> None:
+    if profiles.taken is not None:
+        steer.send(run.run_id, CommandKind.COLLECT, profiles.taken)
+    if profiles.shown is not None:
+        steer.send(run.run_id, CommandKind.EXPOSE, profiles.shown)
+    if hint:
+        steer.send(run.run_id, CommandKind.HINT, hint)
+    steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)

@@ -1,0 +1,1 @@
+"""What the page about this machine is made of."""

@@ -1,0 +1,1 @@
+"""What every screen is drawn with. Knows no run."""
