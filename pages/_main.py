@@ -6,14 +6,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import login
+from pages.parts import access
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
 
 st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
-login.pass_or_stop()
+access.pass_or_stop()
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
@@ -30,4 +30,4 @@ page = st.navigation(
 )
 dialogs.enter(f"{page.url_path} {st.query_params.get('run', '')}")
 page.run()
-login.foot()
+access.draw_foot()

@@ -19,7 +19,7 @@ from pages.parts.kernel import (
     source_tab,
     trust_tab,
 )
-from pages.parts.status import address, damaged, missing, now
+from pages.parts.status import address, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage import queries
 from storage.queries import CandidateRow
@@ -56,12 +56,12 @@ def live() -> None:
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(db, run_id)
     if run is None:
-        missing.run(run_id, version)
+        address.unknown_run(run_id, version)
         return
     now.watch([run_id], is_overview=False, version=version)
     candidate = queries.candidate(db, run_id, candidate_id)
     if candidate is None:
-        missing.candidate(run_id, candidate_id)
+        address.unknown_kernel(run_id, candidate_id)
         return
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     with st.container():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse, steering_access, texts, wording
-from pages.parts.status import missing
+from pages.parts import access, index, pulse, texts, wording
+from pages.parts.status import address
 from pages.parts.steering import kernel_choice, steer
 from pages.parts.widgets import diff
 from storage import folder, queries
@@ -22,7 +22,7 @@ def page() -> None:
     """No live part: what is typed here must not be disturbed."""
     run = queries.run(index.current(), run_id)
     if run is None:
-        missing.run(run_id, pulse.version([run_id], is_overview=False))
+        address.unknown_run(run_id, pulse.version([run_id], is_overview=False))
         return
     st.page_link(
         "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
@@ -30,7 +30,7 @@ def page() -> None:
     )  # fmt: skip
     st.title("Edit a kernel by hand", anchor=False)
     found = queries.attempts(index.current(), run_id)[::-1]
-    if not steering_access.is_allowed():
+    if not access.may_steer():
         st.info("This server is read-only and takes no kernels.", icon=":material/lock:")
     elif not found:
         st.info("No kernel to edit yet: none has been written.", icon=":material/hourglass_top:")

@@ -7,7 +7,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.tasks import TaskFile
-from pages.parts import steering_access, wording
+from pages.parts import access, wording
 from pages.parts.new_run import budget_form, model_form, task_form
 from pages.parts.steering import attendance_panel
 from storage.records import RunSettings
@@ -123,7 +123,7 @@ def _start(
 
 
 st.title("New run", anchor=False)
-if steering_access.is_allowed():
+if access.may_steer():
     form()
 else:
     st.info("This server is read-only and starts no runs.", icon=":material/lock:")

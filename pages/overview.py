@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, pulse, steering_access
+from pages.parts import access, index, pulse
 from pages.parts.overview import row_actions, runs_filter, runs_table
-from pages.parts.status import alert_list, damaged, now
+from pages.parts.status import alerts, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage import folder, queries
 
@@ -43,7 +43,7 @@ def live() -> None:
     opened = None
     with place:
         if shown:
-            opened = runs_table.draw(shown, states, alert_list.of_runs(states))
+            opened = runs_table.draw(shown, states, alerts.of_runs(states))
         else:
             runs_filter.nothing_fits(everything)
     first = (number - 1) * PAGE_SIZE + 1
@@ -78,7 +78,7 @@ def nothing_yet() -> None:
             f"No runs in `{folder.home()}`. Start one here, or from a terminal: `python -m engine run square_matmul`",
             text_alignment="center",
         )
-        if steering_access.is_allowed():
+        if access.may_steer():
             st.page_link("new_run.py", label="Start the first run", icon=":material/add_circle:", width="content")
 
 

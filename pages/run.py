@@ -18,7 +18,7 @@ from pages.parts.run import (
     step_feed,
     stream,
 )
-from pages.parts.status import address, freeze, missing, now
+from pages.parts.status import address, freeze, now
 from pages.parts.steering import answer_desk, command_list, leave_desk, open_dialog, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
@@ -34,7 +34,7 @@ def live() -> None:
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(index.current(), run_id)
     if run is None:
-        missing.run(run_id, version)
+        address.unknown_run(run_id, version)
         return
     if elsewhere := selection.take(run_id):
         open_tab(elsewhere)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import index, pulse
-from pages.parts.status import missing, now
+from pages.parts.status import address, now
 from pages.parts.steering import command_list, steering_filter
 from pages.parts.widgets import table
 from storage import queries
@@ -29,7 +29,7 @@ def live() -> None:
     version = pulse.version([run_id], is_overview=False)
     run = queries.run(db, run_id)
     if run is None:
-        missing.run(run_id, version)
+        address.unknown_run(run_id, version)
         return
     now.watch([run_id], is_overview=False, version=version)
     st.page_link(

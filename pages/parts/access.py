@@ -1,4 +1,5 @@
-"""Who may look. Nobody is asked for a name unless a login is configured; then pages and routes alike stay shut.
+"""Who may look, and whether anybody may steer. Nobody is asked for a name unless a login is configured; then pages and
+routes alike stay shut.
 
 Streamlit keeps a login (OpenID Connect) in a signed cookie and tells pages who it is; routes read the same cookie.
 """
@@ -21,8 +22,12 @@ from streamlit.auth_util import (
     get_secrets_auth_section,
     get_signing_secret,
 )
+from streamlit.errors import StreamlitAuthError
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+from pages.parts import wording
+from storage import read_only
 
 TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
 USERS_VARIABLE = "TILEWRIGHT_USERS"
@@ -97,3 +102,48 @@ class Gate:
         refusal = {"error": "login required", "remedy": remedy}
         headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
         return await JSONResponse(refusal, 401, headers)(scope, receive, send)
+
+
+def may_steer() -> bool:
+    """False when TILEWRIGHT_READ_ONLY is set."""
+    return not read_only.is_on()
+
+
+def pass_or_stop() -> None:
+    """Go on for those who may look; end the page with a way to log in for everybody else."""
+    if not is_login_wanted():
+        return
+    user = st.user.to_dict()
+    if is_welcome(user):
+        return
+    with st.container(border=True, horizontal_alignment="center"):
+        st.title("Tilewright", anchor=False, text_alignment="center")
+        if user.get("is_logged_in"):
+            _stranger(str(user.get("email") or user.get("name") or "This login"))
+        elif st.button("Log in", icon=":material/login:", type="primary", key="log_in"):
+            _log_in()
+    st.stop()
+
+
+def _stranger(name: str) -> None:
+    st.warning(
+        f"**{wording.plain(name)}** has no access. Ask the server's administrator to add this address to "
+        f"{USERS_VARIABLE}.",
+        icon=":material/block:",
+    )
+    st.button("Log out", icon=":material/logout:", on_click=st.logout, key="log_out")
+
+
+def _log_in() -> None:
+    try:
+        st.login()
+    except StreamlitAuthError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+
+
+def draw_foot() -> None:
+    """Who looks, and the way out; nothing where no login is configured."""
+    if is_login_wanted():
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
+            st.caption(f":material/person: {wording.plain(person())}", width="content")
+            st.button("Log out", icon=":material/logout:", on_click=st.logout, type="tertiary", key="log_out")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import database, folder
+from storage import database, folder, queries
 from storage.database import Database
 from storage.ingest import Ingest
+from storage.queries import AttemptRow
 
 
 @dataclass(slots=True)
@@ -64,3 +66,15 @@ def looking_at(db: Database | None) -> Iterator[None]:
 def ingest() -> Ingest:
     """What fills the open database."""
     return _opened[-1].ingest
+
+
+def attempts(run_id: str) -> tuple[AttemptRow, ...]:
+    """Every kernel of a run in the order they were made, read again only when something of the run has changed."""
+    db = current()
+    # The version is taken first: what is read may be newer than it, and is then read once more, but never older.
+    return _read(db, run_id, queries.version(db, run_id))
+
+
+@functools.lru_cache(maxsize=4)
+def _read(db: Database, run_id: str, _version: int) -> tuple[AttemptRow, ...]:
+    return tuple(queries.attempts(db, run_id))

@@ -1,8 +1,12 @@
-"""Long texts of a run by their hash: sources, prompts, replies, logs. Read only when somebody opens them."""
+"""Long texts of a run by their hash: sources, prompts, replies, logs. Read only when somebody opens them; one that is
+missing or damaged is said to be so."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
 
 from storage.blobs import Blobs, DamagedBlobError
 from storage.folder import RunFolder, runs_folder
@@ -38,3 +42,15 @@ def read(run_id: str, blob: str | None) -> Text:
 def source(run_id: str, blob: str | None) -> str:
     """A text, or a plain word where it is gone."""
     return read(run_id, blob).text
+
+
+def say_gone(text: Text, what: str) -> None:
+    """Which file it is, and what can be done about it. `what` names the text: "source", "prompt"."""
+    name = Path(text.gone).name
+    is_what = "is damaged" if text.is_damaged else "is missing from the run folder"
+    st.error(
+        f"**The {what} {is_what}.** Restore `blobs/{name[:12]}…` from a backup. Results and all other texts are "
+        "unaffected.",
+        icon=":material/folder_off:",
+    )
+    st.caption("File to restore", help=f"`{text.gone}`")

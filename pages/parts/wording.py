@@ -1,9 +1,11 @@
-"""Numbers, times and states as people read them: with units, and with no more digits than were measured."""
+"""Numbers, times and states as people read them: with units, and with no more digits than were measured. Texts so that
+nothing in them acts as markup."""
 
 from __future__ import annotations
 
 import html
 import math
+import re
 import time
 from datetime import datetime
 from typing import Literal
@@ -107,6 +109,9 @@ FAILURE_NAME = {
     CallFailure.CANCELLED: "cancelled by a person",
     CallFailure.LOST: "lost when the engine stopped",
 }
+_HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
+# Bold only where it stands as a word does: `2**3**4` and `**options` are code.
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
 
 
 def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool) -> str:
@@ -253,3 +258,8 @@ def escaped(text: str, length: int = 110) -> str:
 def plain(text: str) -> str:
     """Text for a Markdown element with nothing in it acting as markup."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-.!|$:~" else c for c in text.replace("\n", " "))
+
+
+def unmarked(text: str) -> str:
+    """The text with headings and bold words as plain ones; everything else, code above all, as it was."""
+    return _BOLD.sub(r"\1", _HEADING.sub("", text))

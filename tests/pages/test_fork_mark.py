@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pages.parts import index
 from pages.parts.overview import runs_table
-from pages.parts.status import fork_mark
+from pages.parts.status import provenance
 from storage import events as ev
 from storage import queries
 from storage.forks import Fork
@@ -35,7 +35,7 @@ def test_a_fork_names_its_kernel_and_run_and_is_not_called_imported(home: Path, 
     run = queries.run(index.current(), "second")
     assert run is not None
     assert not run.is_imported
-    assert fork_mark.words(run) == "forked from kernel 6 of first"
+    assert provenance.fork_words(run) == "forked from kernel 6 of first"
     badges = str(runs_table._cells(run, RunState.FINISHED, ())["run"])
     assert "forked from kernel 6 of first" in badges
     assert "run?run=first" in badges

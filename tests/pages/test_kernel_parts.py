@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.parts import index, kernels
+from pages.parts import index
 from pages.parts.kernel import (
     compiler_lines,
     diff_tab,
@@ -31,7 +31,7 @@ from pages.parts.kernel import (
     why,
 )
 from pages.parts.kernel.metric_sense import Judgement
-from pages.parts.widgets import diff, line_pairs
+from pages.parts.widgets import diff
 from storage import counters, queries
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict
@@ -43,12 +43,12 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "}", "", "int x;", "return y;"]), ma
 
 @given(TEXTS, TEXTS)
 def test_pairs_hold_every_line_of_both_sources_once_and_in_order(old: str, new: str) -> None:
-    found = line_pairs.pairs(old, new)
+    found = diff.pairs(old, new)
     a, b = old.split("\n"), new.split("\n")
     assert [i for _, i, _ in found if i >= 0] == list(range(len(a)))
     assert [j for _, _, j in found if j >= 0] == list(range(len(b)))
     assert all(a[i] == b[j] for kind, i, j in found if kind == "=")
-    pieces = line_pairs.pieces(found)
+    pieces = diff.pieces(found)
     assert tuple(pair for piece in pieces for pair in piece.pairs) == found
     assert all(pair[0] == "=" for piece in pieces if piece.is_folded for pair in piece.pairs)
 
@@ -57,7 +57,7 @@ def test_a_downloaded_diff_is_one_that_patch_applies(tmp_path: Path) -> None:
     old = "\n".join(f"line {i};" for i in range(80)) + "\n"
     new = old.replace("line 3;", "row 3;\nrow 3b;").replace("line 41;\n", "").replace("line 79;", "end;")
     (tmp_path / "kernel").write_text(old)
-    text = line_pairs.unified(old, new, ("kernel", "kernel"))
+    text = diff.unified(old, new, ("kernel", "kernel"))
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=text.encode(), check=True)
     assert (tmp_path / "kernel").read_text() == new
@@ -299,8 +299,8 @@ def test_of_a_long_run_the_nearest_kernels_can_be_chosen_and_the_one_asked_for(r
 
 def test_kernels_are_read_again_only_when_something_changed(rows_of: Look) -> None:
     rows_of("c006")
-    assert kernels.attempts("r1") is kernels.attempts("r1")
-    assert [a.candidate_id for a in kernels.attempts("r1")] == [
+    assert index.attempts("r1") is index.attempts("r1")
+    assert [a.candidate_id for a in index.attempts("r1")] == [
         a.candidate_id for a in queries.attempts(index.current(), "r1")
     ]
 

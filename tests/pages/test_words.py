@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.parts import prose, wording
+from pages.parts import wording
 
 
 def test_one_is_singular_and_thousands_are_set_apart() -> None:
@@ -10,6 +10,6 @@ def test_one_is_singular_and_thousands_are_set_apart() -> None:
 
 
 def test_prose_loses_its_bold_and_headings_and_keeps_its_code() -> None:
-    assert prose.unmarked("## Cause\n**Symptom.** The sum is `x**2`.") == "Cause\nSymptom. The sum is `x**2`."
+    assert wording.unmarked("## Cause\n**Symptom.** The sum is `x**2`.") == "Cause\nSymptom. The sum is `x**2`."
     code = "2**3**4, f(*a, **options), f(**a, **b)\n#pragma unroll\na ** b ** c"
-    assert prose.unmarked(code) == code
+    assert wording.unmarked(code) == code

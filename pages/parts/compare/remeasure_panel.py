@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import steering_access, wording
+from pages.parts import access, wording
 from pages.parts.compare import remeasure_words
 from pages.parts.widgets import table
 from storage import remeasurements
@@ -25,7 +25,7 @@ COLUMNS = [
 def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
     """The button for these two kernels, and every re-measurement of kernels of these runs."""
     why = "" if same_task else "these kernels belong to different tasks and have no common baseline"
-    why = why if steering_access.is_allowed() else "this server is read-only and starts nothing"
+    why = why if access.may_steer() else "this server is read-only and starts nothing"
     if st.button(
         "Time both again on this machine", icon=":material/timer:", key="remeasure", disabled=bool(why),
         help=why or "times both in turn against the same baseline; continues when this page is closed",
@@ -48,7 +48,7 @@ def _result(found: Remeasurement) -> None:
         st.markdown(wording.plain(remeasure_words.sentence(found)))
         if not state.is_finished:
             st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
-            if steering_access.is_allowed() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
+            if access.may_steer() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
                 supervisor.stop_remeasuring(request.remeasure_id)
         elif found.progress.rounds:
             box = st.expander("Every round", key=f"rounds-{request.remeasure_id}", on_change="rerun")

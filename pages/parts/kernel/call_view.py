@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import gone, texts, wording
+from pages.parts import texts, wording
 from pages.parts.kernel import prompt_shares, transcript
 from pages.parts.texts import Text
 from pages.parts.widgets import bars
@@ -47,7 +47,7 @@ def _ending(call: ModelCallRow) -> None:
 def _prompt(run_id: str, call: ModelCallRow) -> None:
     stored = texts.read(run_id, call.prompt_blob)
     if stored.is_gone:
-        gone.draw(stored, "prompt")
+        texts.say_gone(stored, "prompt")
         return
     if shares := prompt_shares.of_prompt(stored.text):
         whole = sum(shares.values()) or 1
@@ -72,7 +72,7 @@ def _reply(run_id: str, call: ModelCallRow) -> None:
 def _text(name: str, found: Text, file: str) -> None:
     """One text with its length; a long one scrolls in its box, a very long one is cut and can be downloaded."""
     if found.is_gone:
-        gone.draw(found, name.lower())
+        texts.say_gone(found, name.lower())
         return
     text = found.text
     st.markdown(f"**{wording.plain(name)}** :gray[{len(text):,} characters]")

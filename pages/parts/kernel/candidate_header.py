@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, kernels, speed_of_light, wording
+from pages.parts import index, speed_of_light, wording
 from pages.parts.kernel import figures, why
 from pages.parts.kernel.figures import Figure
-from pages.parts.status import replay_mark
+from pages.parts.status import provenance
 from storage import queries
 from storage.proof import Standing
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
@@ -29,7 +29,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             width="content",
         )
         st.title(f"Kernel {candidate.number}", anchor=False, width="content")
-        replay_mark.badge(run)
+        provenance.replay_badge(run)
         badges(candidate)
         _flags(run, candidate)
         st.caption(
@@ -98,7 +98,7 @@ def _open_trust() -> None:
 
 
 def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
-    names = [a.candidate_id for a in kernels.attempts(run.run_id)]
+    names = [a.candidate_id for a in index.attempts(run.run_id)]
     at = names.index(candidate.candidate_id)
     for label, icon, side, other in (
         ("Previous", ":material/chevron_left:", "left", at - 1),
@@ -116,7 +116,7 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
 def _family(run: RunRow, candidate: CandidateRow) -> None:
     if not candidate.parent_id and not candidate.children:
         return
-    numbers = {a.candidate_id: a.number for a in kernels.attempts(run.run_id)}
+    numbers = {a.candidate_id: a.number for a in index.attempts(run.run_id)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         family = [("made from", candidate.parent_id), *(("parent of", child) for child in candidate.children[:6])]
         for relation, other in family:

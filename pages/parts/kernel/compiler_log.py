@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import gone, texts, wording
+from pages.parts import texts, wording
 from pages.parts.kernel import compiler_lines
-from pages.parts.widgets import code, source_view
+from pages.parts.widgets import code
 from storage.queries import CandidateRow, EvaluationRow
 from storage.records import Verdict
 
@@ -45,7 +45,7 @@ def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
         for number, one in enumerate(found[:MOST_EXCERPTS]):
             lines = coloured[one.first - 1 : one.first - 1 + len(one.lines)]
             name = f"Source lines {one.first} to {one.first + len(one.lines) - 1}"
-            source_view.draw(name, lines, f"named:{number}:{candidate.candidate_id}", one.first, one.marked)
+            code.draw(name, lines, f"named:{number}:{candidate.candidate_id}", one.first, one.marked)
         if len(found) > MOST_EXCERPTS:
             st.caption(f"showing {MOST_EXCERPTS} of {len(found)} places")
 
@@ -53,7 +53,7 @@ def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
 def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:
     found = texts.read(run_id, blob)
     if found.is_gone:
-        gone.draw(found, "build log")
+        texts.say_gone(found, "build log")
         return
     if len(found.text) > MOST_CHARACTERS:
         st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import gone, kernels, texts, wording
-from pages.parts.widgets import diff, line_pairs
+from pages.parts import index, texts, wording
+from pages.parts.widgets import diff
 from storage.queries import AttemptRow, CandidateRow
 
 MOST_CHOICES = 400
@@ -15,7 +15,7 @@ MOST_CHOICES = 400
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """Choose the other side, then show the diff."""
-    others = near(candidate, kernels.attempts(run_id), st.query_params.get("against", ""))
+    others = near(candidate, index.attempts(run_id), st.query_params.get("against", ""))
     others.pop(candidate.candidate_id, None)
     if not others:
         st.caption("The only kernel so far: nothing to compare with. See the Source tab.")
@@ -26,11 +26,11 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     sides = [(label(other, candidate), old), (f"kernel {candidate.number}", new)]
     (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
     _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
-    if len(others) < len(kernels.attempts(run_id)) - 1:
-        st.caption(f"Listed: the {len(others):,} nearest of {len(kernels.attempts(run_id)):,} kernels.")
+    if len(others) < len(index.attempts(run_id)) - 1:
+        st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
     for text in (old, new):
         if text.is_gone:
-            gone.draw(text, "source")
+            texts.say_gone(text, "source")
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
     diff.draw(old.text, new.text, (old_name, new_name), key=key)
@@ -109,7 +109,7 @@ def _files(
     stems = ["-".join(name.split(" ")[:2]) for name in names]
     patch = f"{run_id}-{'-to-'.join(stems)}.diff"
     return [
-        ("Diff", lambda: line_pairs.unified(old.text, new.text, (names[0], names[1])), patch),
+        ("Diff", lambda: diff.unified(old.text, new.text, (names[0], names[1])), patch),
         (names[0].capitalize(), lambda: old.text, f"{run_id}-{stems[0]}.py"),
         (names[1].capitalize(), lambda: new.text, f"{run_id}-{stems[1]}.py"),
     ]  # fmt: skip

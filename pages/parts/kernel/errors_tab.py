@@ -7,7 +7,7 @@ import re
 
 import streamlit as st
 
-from pages.parts import client, index, kernels, wording
+from pages.parts import client, index, wording
 from pages.parts.kernel import compiler_log, heat_words, mended
 from pages.parts.widgets import table
 from storage import queries
@@ -37,7 +37,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     for error in errors:
         _mismatch(error, evaluation)
     compiler_log.draw(run_id, candidate, evaluation)
-    mended.draw(run_id, candidate, kernels.attempts(run_id))
+    mended.draw(run_id, candidate, index.attempts(run_id))
 
 
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:

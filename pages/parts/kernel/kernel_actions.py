@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import pulse, steering_access
+from pages.parts import access, pulse
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
@@ -13,7 +13,7 @@ from storage.records import Verdict
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
     """A row of buttons; nothing on a read-only server, nor for a replay."""
-    if run.replay_of or not steering_access.is_allowed():
+    if run.replay_of or not access.may_steer():
         return
     state = pulse.state_of(run)
     with st.container(horizontal=True, key="kernel_actions"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import gone, index, kernels, speed_of_light, wording
+from pages.parts import index, speed_of_light, texts, wording
 from pages.parts import texts as kept
 from pages.parts.kernel import (
     advice_table,
@@ -40,7 +40,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     if profile is None or profile.failure:
         profile_wanted.draw(run_id, candidate, profile)
         return
-    attempts = kernels.attempts(run_id)
+    attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
@@ -202,7 +202,7 @@ def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
 def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -> None:
     found = kept.read(run_id, raw_blob)
     if found.is_gone:
-        gone.draw(found, "profiler's report")
+        texts.say_gone(found, "profiler's report")
         return
     text = found.text
     icon = ":material/download:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse, steering_access, wording
+from pages.parts import access, index, pulse, wording
 from pages.parts.steering import steer
 from storage import exposure, queries
 from storage.queries import CandidateRow, ProfileRow, RunRow
@@ -52,7 +52,7 @@ def reason(candidate: CandidateRow, switch: Switch, first: int, has_failed: bool
 
 def _offer(run: RunRow, switch: Switch) -> None:
     """The button, or why there is none."""
-    if not steering_access.is_allowed():
+    if not access.may_steer():
         st.caption(":material/lock: This server is read-only and takes no commands.")
         return
     state = pulse.state_of(run)

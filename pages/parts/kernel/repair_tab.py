@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import gone, index, prose, texts, wording
+from pages.parts import index, texts, wording
 from storage import queries
 from storage.queries import CandidateRow, DiagnosisRow, PatchRow
 from storage.records import Verdict
@@ -37,9 +37,9 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
         st.markdown(f"**{title}** :gray[{wording.moment(found.at)}]")
         text = texts.read(run_id, found.text_blob)
         if text.is_gone:
-            gone.draw(text, "diagnosis")
+            texts.say_gone(text, "diagnosis")
         else:
-            st.text(prose.unmarked(text.text))
+            st.text(wording.unmarked(text.text))
 
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
@@ -65,7 +65,7 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
 
 def _edits(text: texts.Text) -> None:
     if text.is_gone:
-        gone.draw(text, "patch")
+        texts.say_gone(text, "patch")
     else:
         st.code(text.text, language="json", wrap_lines=True)
 

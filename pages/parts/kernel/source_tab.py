@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import gone, texts
-from pages.parts.widgets import code, source_view
+from pages.parts import texts
+from pages.parts.widgets import code
 from storage.queries import CandidateRow
 
 MOST_LINES = 4_000
@@ -15,7 +15,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     """Source with line numbers."""
     found = texts.read(run_id, candidate.source_blob)
     if found.is_gone:
-        gone.draw(found, "source")
+        texts.say_gone(found, "source")
         return
     text = found.text
     count = len(text.splitlines())
@@ -28,4 +28,4 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     if count > MOST_LINES:
         st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download it to see all.", icon=":material/content_cut:")
     lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))
-    source_view.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")
+    code.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, kernels, wording
+from pages.parts import index, wording
 from pages.parts.kernel import metric_sense, story
 from pages.parts.kernel.story import Facts
 from storage import queries
@@ -23,7 +23,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 def gather(run_id: str, candidate: CandidateRow) -> Facts:
     """Everything that the story of a kernel is told from."""
     db = index.current()
-    attempts = kernels.attempts(run_id)
+    attempts = index.attempts(run_id)
     numbers = {a.candidate_id: a for a in attempts}
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     previous = next((c.previous_id for c in changes if c.previous_id), None)

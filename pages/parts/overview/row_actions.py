@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import steering_access
+from pages.parts import access
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
@@ -19,7 +19,7 @@ HELD = (RunState.PAUSED, RunState.WAITING)
 
 def cells(run: RunRow, state: RunState) -> list[table.Cell]:
     """Buttons for a run that an engine works on, where people may steer."""
-    if state.is_over or not steering_access.is_allowed():
+    if state.is_over or not access.may_steer():
         return []
     hold = CommandKind.RESUME if state in HELD else CommandKind.PAUSE
     return [

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import wording
 from pages.parts.overview import row_actions
-from pages.parts.status import alert_list, damaged, fork_mark
+from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.widgets import table
 from storage.queries import RunRow, StateCount
@@ -28,10 +28,10 @@ COLUMNS = [
 TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 
 
-def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], alerts: Mapping[str, Sequence[Alert]]) -> str | None:
+def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], found: Mapping[str, Sequence[Alert]]) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button in its row asks for, if any."""
     rows = [
-        table.Row(run.run_id, _cells(run, states[run.run_id], alerts.get(run.run_id, ())), f"run?run={run.run_id}")
+        table.Row(run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())), f"run?run={run.run_id}")
         for run in shown
     ]
     return table.draw("Runs", COLUMNS, rows, key="runs", is_cards=True)
@@ -51,8 +51,8 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
     st.markdown("  ".join(parts))
 
 
-def _cells(run: RunRow, state: RunState, alerts: Sequence[Alert]) -> dict[str, table.Cell]:
-    badges = damaged.cells(run.run_id) + _kind(run) + alert_list.badge(alerts)
+def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
+    badges = damaged.cells(run.run_id) + _kind(run) + alerts.badge(found)
     return {
         "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
@@ -76,7 +76,7 @@ def _kind(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
     kinds = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
     kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
-    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + fork_mark.cells(run)
+    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)
 
 
 def _progress(run: RunRow) -> float:

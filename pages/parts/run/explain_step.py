@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, prose, texts, wording
+from pages.parts import index, texts, wording
 from pages.parts.kernel import metric_deltas, metric_sense
 from pages.parts.kernel.metric_sense import Judgement
 from pages.parts.run import explain
@@ -45,7 +45,7 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
     chosen = (before or found)[-1]
     whose = f"of the parent, kernel {kernel.parent_number}" if before else "of this kernel"
     st.markdown(f"### Diagnosis :gray[{whose}]")
-    text = prose.unmarked(texts.source(run.run_id, chosen.text_blob))
+    text = wording.unmarked(texts.source(run.run_id, chosen.text_blob))
     with st.container(height=150 if len(text) > LONG else "content"):
         st.text(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import client, index, kernels, texts, wording
+from pages.parts import client, index, texts, wording
 from pages.parts.kernel import candidate_header, story
 from pages.parts.run import explain_step, selection
 from pages.parts.widgets import diff
@@ -92,7 +92,7 @@ def _mended(run: RunRow, kernel: CandidateRow) -> None:
     """The way from a failed kernel to the one that mended it."""
     if kernel.verdict in (None, Verdict.PASSED):
         return
-    if found := story.mended_by(kernel, kernels.attempts(run.run_id)):
+    if found := story.mended_by(kernel, index.attempts(run.run_id)):
         st.button(
             f"Repaired in kernel {found.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
             on_click=selection.choose, args=(run.run_id, found.candidate_id),

@@ -6,9 +6,9 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, steering_access, wording
+from pages.parts import access, index, wording
 from pages.parts.run import key_help, run_menu
-from pages.parts.status import alert_list, damaged, fork_mark, freeze, replay_mark
+from pages.parts.status import alerts, damaged, freeze, provenance
 from pages.parts.steering import steer
 from storage import folder, queries
 from storage.queries import RunRow
@@ -20,25 +20,25 @@ def draw(run: RunRow, state: RunState) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
         st.title(run.title.capitalize(), anchor=False, width="content")
-        replay_mark.badge(run)
+        provenance.replay_badge(run)
         if run.is_demo:
             st.badge(
                 "demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed"
             )
-        fork_mark.draw(run)
+        provenance.draw_fork(run)
         _divergence(run)
         st.caption(
             f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)}", width="content"
         )
-        problem = _offer_resume(run, state) if steering_access.is_allowed() else ""
+        problem = _offer_resume(run, state) if access.may_steer() else ""
         st.space("stretch")
-        alert_list.draw(run, state)
+        alerts.draw(run, state)
         freeze.button(run.run_id)
         key_help.draw()
         run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
-        replay_mark.banner(run, state)
+        provenance.replay_banner(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
         damaged.banner(run.run_id)

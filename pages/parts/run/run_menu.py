@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, steering_access, wording
+from pages.parts import access, index, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
@@ -50,7 +50,7 @@ def _report(run: RunRow) -> None:
 
 def _replay(run: RunRow, state: RunState) -> None:
     why = "" if state.is_over else "the run has not ended yet"
-    why = why if steering_access.is_allowed() else READ_ONLY
+    why = why if access.may_steer() else READ_ONLY
     pace = st.segmented_control("Replay", list(PACES), default="in two minutes", required=True, key="replay_pace")
     st.caption(":material/info: Plays the run back from its journal. Playback only; no cost.")
     if st.button(
@@ -72,7 +72,7 @@ def _start(run: RunRow, speed: float | None) -> None:
 def _recording(run: RunRow) -> None:
     """The replies as a file; what it reads may be long, so a read-only server does not offer it."""
     why = "" if run.model_calls else "no model reply yet"
-    why = why if steering_access.is_allowed() else READ_ONLY
+    why = why if access.may_steer() else READ_ONLY
     st.button(
         "Save as recording", icon=":material/save:", key=f"save_recording:{run.run_id}", type="tertiary",
         disabled=bool(why), help=why or "the model replies of this run; a run from them needs no API key",

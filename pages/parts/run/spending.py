@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, steering_access, wording
+from pages.parts import access, index, wording
 from pages.parts.run import day_limits, limits_form
 from pages.parts.status import damaged
 from pages.parts.steering import steer
@@ -38,7 +38,7 @@ def draw(run: RunRow, state: RunState) -> None:
         _unknown(rows)
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
-        elif steering_access.is_allowed():
+        elif access.may_steer():
             _other_limits(run, state, allowed)
             day_limits.draw()
 

@@ -1,4 +1,4 @@
-"""Keeps the browser's address true to what the page shows.
+"""The browser's address: kept true to what the page shows, and plain words where it leads nowhere, or not yet.
 
 Trap: a link from a page to the same page with other parameters draws the other content, but the browser keeps the old
 address and sends the old parameters with the next rerun of a fragment.
@@ -7,6 +7,11 @@ address and sends the old parameters with the next rerun of a fragment.
 from __future__ import annotations
 
 import streamlit as st
+
+from pages.parts import wording
+from pages.parts.status import now
+from storage import damage, folder
+from storage.folder import RunFolder
 
 
 def confirm(page: str, subject: str) -> None:
@@ -17,3 +22,42 @@ def confirm(page: str, subject: str) -> None:
     st.session_state[key] = subject
     if last not in (None, subject):
         st.query_params.from_dict(st.query_params.to_dict())
+
+
+def unknown_run(run_id: str, version: str) -> None:
+    """No such run in the index: unknown, or on disk and about to be read."""
+    st.title("Run", anchor=False)
+    now.watch([run_id] if run_id else [], is_overview=True, version=version)
+    settings = damage.examine(RunFolder(folder.runs_folder() / run_id), 0).settings if _is_on_disk(run_id) else ""
+    if settings:
+        found = damage.Damage(settings=settings)
+        told = f"run.json cannot be read: {settings}. {damage.advice(found)}"
+        st.error(f"**{damage.title(found)}.** {wording.plain(told)}", icon=":material/broken_image:")
+    elif not run_id:
+        st.info("Choose a run from the list.", icon=":material/monitoring:")
+    elif _is_on_disk(run_id):
+        st.info("This run's journal is being read; it appears here in a moment.", icon=":material/hourglass_top:")
+    else:
+        st.warning(
+            f"There is no run **{wording.plain(run_id)}** under `{folder.runs_folder()}`. "
+            "It may have been deleted, or belong to another TILEWRIGHT_HOME.",
+            icon=":material/search_off:",
+        )
+    st.page_link("overview.py", label="All runs", icon=":material/arrow_back:")
+
+
+def unknown_kernel(run_id: str, candidate_id: str) -> None:
+    """The run is known, the kernel is not."""
+    st.title("Kernel", anchor=False)
+    st.warning(
+        f"This run has no kernel **{wording.plain(candidate_id) or 'without a name'}**.", icon=":material/search_off:"
+    )
+    st.page_link("run.py", label="Back to the run", icon=":material/arrow_back:", query_params={"run": run_id})
+
+
+def _is_on_disk(run_id: str) -> bool:
+    try:
+        folder.find_run(run_id)
+    except FileNotFoundError:
+        return False
+    return True

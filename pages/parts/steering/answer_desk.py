@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from pages.parts import index, steering_access, texts
+from pages.parts import access, index, texts
 from pages.parts.steering import steer
 from storage import folder, queries
 from storage.attendance import Answer, as_file_reply
@@ -30,7 +30,7 @@ TO_DO = {
 def draw(run: RunRow, state: RunState) -> None:
     """The desk while a call waits for a person; nothing at all otherwise."""
     question = queries.open_question(index.current(), run.run_id)
-    if question is None or state.is_finished or not steering_access.is_allowed():
+    if question is None or state.is_finished or not access.may_steer():
         return
     with st.container(border=True, key="answer_desk"):
         title, form = TO_DO[question.role]

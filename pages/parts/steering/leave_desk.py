@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, steering_access, wording
+from pages.parts import access, index, wording
 from pages.parts.steering import steer
 from storage import queries
 from storage.attendance import AskFirst, Fallback
@@ -27,7 +27,7 @@ ABOUT = {
 def draw(run: RunRow, state: RunState) -> None:
     """The desk while a step waits; nothing at all otherwise."""
     leave = queries.open_leave(index.current(), run.run_id)
-    if leave is None or state is not RunState.WAITING or not steering_access.is_allowed():
+    if leave is None or state is not RunState.WAITING or not access.may_steer():
         return
     with st.container(border=True, key="leave_desk"):
         st.markdown(f"## Approve this step? :gray[step {leave.step}, {leave.kind}, depth {leave.depth}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse, steering_access
+from pages.parts import access, index, pulse
 from pages.parts.steering import (
     attendance_panel,
     base_dialog,
@@ -44,7 +44,7 @@ def follow() -> None:
 def draw() -> None:
     """Draw it, if any; for the page itself, after its live part."""
     found = _found()
-    if found is None or not steering_access.is_allowed():
+    if found is None or not access.may_steer():
         return
     asked, run = found
     match asked.dialog:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.parts import client, index, steering_access, wording
+from pages.parts import access, client, index, wording
 from pages.parts.status import damaged
 from pages.parts.steering import attendance_panel, auto_words, base_dialog, dialogs, rules_panel, steer, stop_desk
 from pages.parts.steering.dialogs import Dialog
@@ -33,7 +33,7 @@ def draw(run: RunRow, state: RunState) -> None:
     """The panel; says why when there is nothing to steer."""
     with st.container(border=True, key="steering"):
         st.markdown("## Steer")
-        if not steering_access.is_allowed():
+        if not access.may_steer():
             st.caption(":material/lock: This server is read-only and takes no commands.")
             return
         if state.is_over:

@@ -1,15 +1,19 @@
-"""Kernel sources as coloured tokens, line by line. Knows the two languages in one file, not where it is shown."""
+"""Kernel sources as coloured tokens, line by line, and drawn with their numbers. Knows the two languages in one file,
+not what they are shown for."""
 
 from __future__ import annotations
 
 import functools
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import streamlit as st
 from pygments.lexer import Lexer
 from pygments.lexers import CudaLexer, PythonLexer
 from pygments.token import STANDARD_TYPES
+
+from pages.parts import client
 
 Token = tuple[str, str]
 Line = tuple[Token, ...]
@@ -18,6 +22,13 @@ Line = tuple[Token, ...]
 _EMBEDDED = re.compile(r'("""|\'\'\')(.*?)(\1)', re.DOTALL)
 _IS_CPP = re.compile(r"#include|__global__|template\s*<|std::|torch::|cute::|;\s*\n")
 _CLASSES = {"k", "kt", "kd", "kc", "kn", "c", "s", "m", "nf", "nc", "nb", "cp", "o"}
+
+_source = st.components.v2.component(
+    "tilewright_source",
+    html='<pre tabindex="0"></pre>',
+    css=client.read("code.css") + client.read("source.css"),
+    js=client.read("source.js"),
+)
 
 
 @functools.lru_cache(maxsize=256)
@@ -69,3 +80,9 @@ def _lex(kind: type[Lexer], text: str) -> Iterator[Token]:
 
 def _class(name: str) -> str:
     return name if name in _CLASSES else name[:1] if name[:1] in _CLASSES else ""
+
+
+def draw(name: str, lines: Sequence[Line], key: str, first: int = 1, marked: Sequence[int] = ()) -> None:
+    """`name` is what a reader hears; `marked` are line numbers, counted as the lines are from `first` on."""
+    shown = [as_html(line) for line in lines]
+    _source(data={"name": name, "lines": shown, "first": first, "marked": list(marked)}, key=key)

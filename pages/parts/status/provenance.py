@@ -1,4 +1,4 @@
-"""That a run is only a replay of another one: said on every page that shows it."""
+"""That a run began with a kernel of another one, or only replays another one: said on every page that shows it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,47 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import steering_access, wording
-from storage import folder
+from pages.parts import access, index, wording
+from pages.parts.widgets import table
+from storage import folder, queries
 from storage.codec import DecodeError
 from storage.queries import RunRow
 from storage.records import RunState
 
 
-def badge(run: RunRow) -> None:
+def fork_words(run: RunRow) -> str:
+    """ "forked from kernel 6 of RUN"; empty for a run that is no fork."""
+    return f"forked from kernel {run.forked_number} of {run.forked_run}" if run.forked_run else ""
+
+
+def draw_fork(run: RunRow) -> None:
+    """The words beside the run's name, as a link while the other run is there."""
+    if run.forked_run is None:
+        return
+    if queries.of_ids(index.current(), [run.forked_run]):
+        st.page_link(
+            "run.py", label=wording.plain(fork_words(run)), icon=":material/fork_right:",
+            query_params={"run": run.forked_run}, width="content",
+        )  # fmt: skip
+    else:
+        st.caption(f":material/fork_right: {wording.plain(fork_words(run))} (run not found)", width="content")
+
+
+def fork_cells(run: RunRow) -> list[table.Cell]:
+    """The same in a row of the overview."""
+    if run.forked_run is None:
+        return []
+    name = f"forked from kernel {run.forked_number} of {run.forked_run[-20:]}"  # as rows name their own run
+    return [table.badge(name, "gray", "", run.forked_run, f"run?run={run.forked_run}")]
+
+
+def replay_badge(run: RunRow) -> None:
     """The word beside the run's name."""
     if run.replay_of:
         st.badge("replay", icon=":material/replay:", color="violet", help=f"of run {run.replay_of}")
 
 
-def banner(run: RunRow, state: RunState) -> None:
+def replay_banner(run: RunRow, state: RunState) -> None:
     """What is told, how fast, the way to the run itself, and, once it is over, the way to be rid of the replay."""
     if not run.replay_of:
         return
@@ -32,7 +59,7 @@ def banner(run: RunRow, state: RunState) -> None:
             "run.py", label="Original run", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
             width="content",
         )  # fmt: skip
-        may_delete = state.is_over and steering_access.is_allowed()
+        may_delete = state.is_over and access.may_steer()
         if may_delete and st.button("Delete replay", icon=":material/delete:", key=f"delete:{run.run_id}"):
             _delete(run)
 
