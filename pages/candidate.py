@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index
 from pages.parts.kernel import (
     candidate_header,
     diff_tab,
@@ -53,12 +53,12 @@ def live() -> None:
     open_dialog.follow()
     keys.listen(LINKS)
     db = index.current()
-    version = pulse.version([run_id], is_overview=False)
+    token = change_token.of([run_id], is_overview=False)
     run = queries.run(db, run_id)
     if run is None:
-        address.unknown_run(run_id, version)
+        address.unknown_run(run_id, token)
         return
-    now.watch([run_id], is_overview=False, version=version)
+    now.watch([run_id], is_overview=False, token=token)
     candidate = queries.candidate(db, run_id, candidate_id)
     if candidate is None:
         address.unknown_kernel(run_id, candidate_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index
 from pages.parts.compare import (
     compare_chart,
     compare_choice,
@@ -21,8 +21,8 @@ from storage import queries
 @st.fragment
 def live(run_ids: list[str]) -> None:
     """Everything below the choice; drawn again when one of these runs has news."""
-    version = pulse.version(run_ids, is_overview=False, has_measurements=True)
-    now.watch(run_ids, is_overview=False, version=version, has_measurements=True)
+    token = change_token.of(run_ids, is_overview=False, has_measurements=True)
+    now.watch(run_ids, is_overview=False, token=token, has_measurements=True)
     runs = compare_rows.gather(index.current(), run_ids)
     if not runs:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, index, pulse, texts, wording
+from pages.parts import access, change_token, index, run_state, texts, wording
 from pages.parts.status import address
 from pages.parts.steering import kernel_choice, steer
 from pages.parts.widgets import diff
@@ -22,7 +22,7 @@ def page() -> None:
     """No live part: what is typed here must not be disturbed."""
     run = queries.run(index.current(), run_id)
     if run is None:
-        address.unknown_run(run_id, pulse.version([run_id], is_overview=False))
+        address.unknown_run(run_id, change_token.of([run_id], is_overview=False))
         return
     st.page_link(
         "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
@@ -52,7 +52,7 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
     note = st.text_input(
         "Describe the change", key="edit_note", max_chars=NOTE_LENGTH, placeholder="optional, a few words"
     )
-    state = pulse.state_of(run)
+    state = run_state.of(run)
     st.info(preview(parent, state), icon=":material/visibility:")
     is_over = state.is_over
     label = "Submit and resume the run" if is_over else "Submit"

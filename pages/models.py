@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse, wording
+from pages.parts import change_token, index, wording
 from pages.parts.status import now
 from pages.parts.widgets import table
 from storage import queries
@@ -32,7 +32,7 @@ COLUMNS = [
 @st.fragment
 def live() -> None:
     """The table; drawn again when a run has news."""
-    now.watch([], is_overview=True, version=pulse.version([], is_overview=True))
+    now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
     found = queries.patch_rates(index.current())
     if not found:
         st.info("No model replies yet.", icon=":material/forum:")

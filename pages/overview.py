@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import access, index, pulse
+from pages.parts import access, change_token, index, run_state
 from pages.parts.overview import row_actions, runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now
 from pages.parts.steering import open_dialog, steer
@@ -19,16 +19,16 @@ def live() -> None:
     """The table; drawn again only when something in it has changed."""
     open_dialog.follow()
     db = index.current()
-    version = pulse.version([], is_overview=True)
+    token = change_token.of([], is_overview=True)
     everything = queries.count_runs(db)
     with st.container():
         are_some_unreadable = damaged.unreadable()
     if not everything:
-        now.watch([], is_overview=True, version=version)
+        now.watch([], is_overview=True, token=token)
         if not are_some_unreadable:
             nothing_yet()
         return
-    lost = pulse.lost(queries.unfinished_runs(db))
+    lost = run_state.lost(queries.unfinished_runs(db))
     counts = queries.state_counts(db, lost)
     runs_table.headline(everything, counts, len([name for name in queries.waiting_runs(db) if name not in lost]))
     chosen, sort = runs_filter.draw(queries.choices(db))
@@ -37,9 +37,9 @@ def live() -> None:
     number = page_number(queries.listing(db, chosen, sort, lost, 1).total)
     found = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     shown = queries.of_ids(db, found.run_ids)
-    states = {run.run_id: pulse.state_of(run) for run in shown}
+    states = {run.run_id: run_state.of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
-    now.watch(unfinished, is_overview=True, version=version + pulse.engines(unfinished))
+    now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished))
     opened = None
     with place:
         if shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index, run_state
 from pages.parts.run import (
     curve_chart,
     error_groups,
@@ -18,7 +18,7 @@ from pages.parts.run import (
     step_feed,
     stream,
 )
-from pages.parts.status import address, freeze, now
+from pages.parts.status import address, now, pinned_snapshot
 from pages.parts.steering import answer_desk, command_list, leave_desk, open_dialog, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
@@ -31,44 +31,44 @@ run_id = st.query_params.get("run", "")
 def live() -> None:
     """The whole cockpit; drawn again only when something about this run has changed, or a person has done something."""
     open_dialog.follow()
-    version = pulse.version([run_id], is_overview=False)
+    token = change_token.of([run_id], is_overview=False)
     run = queries.run(index.current(), run_id)
     if run is None:
-        address.unknown_run(run_id, version)
+        address.unknown_run(run_id, token)
         return
     if elsewhere := selection.take(run_id):
         open_tab(elsewhere)
-    state = pulse.state_of(run)
-    held = held_run() or run
-    with freeze.view(run_id):
-        draw_standing(held, version)
+    state = run_state.of(run)
+    shown = pinned_run() or run
+    with pinned_snapshot.view(run_id):
+        draw_standing(shown, token)
     with st.container():  # always there: what comes and goes in it must not move the curve to another place
         answer_desk.draw(run, state)
         leave_desk.draw(run, state)
     chosen = selection.current()
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")
-    with left, freeze.view(run_id):
-        draw_course(held)
+    with left, pinned_snapshot.view(run_id):
+        draw_course(shown)
     with right:
-        draw_side(run, state, held, chosen)
+        draw_side(run, state, shown, chosen)
     steer.give_word_back()
 
 
-def held_run() -> RunRow | None:
+def pinned_run() -> RunRow | None:
     """The run as it was when this page was frozen; None while the page is live."""
-    held = freeze.held(run_id)
-    return queries.run(held.snapshot, run_id) if held else None
+    pinned = pinned_snapshot.of(run_id)
+    return queries.run(pinned.snapshot, run_id) if pinned else None
 
 
-def draw_standing(run: RunRow, version: str) -> None:
+def draw_standing(run: RunRow, token: str) -> None:
     """Everything above the curve."""
-    state = pulse.state_of(run)
-    held = freeze.held(run_id)
+    state = run_state.of(run)
+    pinned = pinned_snapshot.of(run_id)
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
     key_figures.draw(run, state)
-    now.draw(run, state, step, version, usual_s, held, lambda: freeze.switch(run_id))
+    now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id))
     stream.draw(run, state, step)
 
 
@@ -80,17 +80,17 @@ def draw_course(run: RunRow) -> None:
     error_groups.draw(run)
 
 
-def draw_side(run: RunRow, state: RunState, held: RunRow, chosen: str) -> None:
+def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
     """The open kernel, if any, and the controls; those are never frozen."""
-    with st.container(), freeze.view(run_id):
+    with st.container(), pinned_snapshot.view(run_id):
         if chosen:
             st.session_state[f"looked_at:{run_id}"] = chosen
-            kernel_panel.draw(held, chosen)
+            kernel_panel.draw(shown, chosen)
     steering_panel.draw(run, state)
     spending.draw(run, state)
     command_list.draw(run)
-    with freeze.view(run_id):
-        step_feed.draw(held)
+    with pinned_snapshot.view(run_id):
+        step_feed.draw(shown)
 
 
 def open_tab(address: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index, run_state
 from pages.parts.status import address, now
 from pages.parts.steering import command_list, steering_filter
 from pages.parts.widgets import table
@@ -26,12 +26,12 @@ COLUMNS = [
 def live() -> None:
     """The page; drawn again when something about the run has changed."""
     db = index.current()
-    version = pulse.version([run_id], is_overview=False)
+    token = change_token.of([run_id], is_overview=False)
     run = queries.run(db, run_id)
     if run is None:
-        address.unknown_run(run_id, version)
+        address.unknown_run(run_id, token)
         return
-    now.watch([run_id], is_overview=False, version=version)
+    now.watch([run_id], is_overview=False, token=token)
     st.page_link(
         "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
@@ -41,7 +41,7 @@ def live() -> None:
     if not asked:
         st.caption("No commands yet. Commands sent to this run are listed here with their results.")
         return
-    has_engine = pulse.has_engine(run_id)
+    has_engine = run_state.has_engine(run_id)
     effects = queries.effects(db, run_id)
     found = steering_filter.draw(asked, has_engine, effects)
     is_all = len(found) > PAGE and st.session_state.get("all_commands", False)

@@ -14,7 +14,7 @@ from tests import samples
 from tests.browser import curve
 from tests.browser.conftest import Server, becomes, drawn, start_server, stop_server, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
-from tests.pages.test_fork_mark import write_fork
+from tests.pages.test_provenance import write_fork
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index
 from pages.parts.api import api_answers, api_runs, metrics_text
 from pages.parts.api.api_answers import LONGEST_PAGE, ApiError
 from storage import folder, queries
@@ -29,7 +29,7 @@ def get_runs(request: Request) -> Response:
     state, sort = query.get("state", ""), query.get("sort", str(RunSort.NEWEST))
     _one_of("state", state, ["", *RunState])
     _one_of("sort", sort, list(RunSort))
-    etag = api_answers.tag(request, pulse.version([], is_overview=True) + str(api_runs.lost_runs()))
+    etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_runs.lost_runs()))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     chosen = RunFilter(state, query.get("task", ""), query.get("model", ""), query.get("text", ""))
@@ -43,7 +43,7 @@ def get_runs(request: Request) -> Response:
 def get_run(request: Request) -> Response:
     """One run with settings, depths and kernels."""
     run = _run(request)
-    etag = api_answers.tag(request, pulse.version([run.run_id], is_overview=False))
+    etag = api_answers.tag(request, change_token.of([run.run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     return api_answers.answer(api_runs.whole(run), etag)
@@ -54,7 +54,7 @@ def get_events(request: Request) -> Response:
     run_id = _run(request).run_id
     since = api_answers.number(request, "since", 0)
     limit = api_answers.number(request, "limit", 500, LONGEST_PAGE)
-    etag = api_answers.tag(request, pulse.version([run_id], is_overview=False))
+    etag = api_answers.tag(request, change_token.of([run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     found = queries.events(index.current(), run_id, since, limit + 1)
@@ -67,7 +67,7 @@ def get_events(request: Request) -> Response:
 def get_kernel(request: Request) -> Response:
     """One kernel with its evaluation and checks."""
     run_id, name = _run(request).run_id, request.path_params["kernel"]
-    etag = api_answers.tag(request, pulse.version([run_id], is_overview=False))
+    etag = api_answers.tag(request, change_token.of([run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     found = api_runs.whole_kernel(run_id, name)

@@ -34,9 +34,9 @@ class ApiError(Exception):
         return _json({"error": self.error, "remedy": self.remedy}, self.status, {"Cache-Control": "no-store"})
 
 
-def tag(request: Request, version: str) -> str:
-    """The ETag of a request while the version of what it shows does not change."""
-    seen = f"{_started} {version} {request.url.path}?{request.url.query}"
+def tag(request: Request, token: str) -> str:
+    """The ETag of a request while the change token of what it shows is the same."""
+    seen = f"{_started} {token} {request.url.path}?{request.url.query}"
     return f'"{hashlib.sha256(seen.encode()).hexdigest()[:24]}"'
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pages.parts import index, pulse
+from pages.parts import index, run_state
 from pages.parts.api.api_answers import moment
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
@@ -17,7 +17,7 @@ SHOWN = 1000
 
 def lost_runs() -> list[str]:
     """Runs that are not over and have no engine."""
-    return pulse.lost(queries.unfinished_runs(index.current()))
+    return run_state.lost(queries.unfinished_runs(index.current()))
 
 
 def listed(chosen: RunFilter, sort: RunSort, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
@@ -37,7 +37,7 @@ def run(row: RunRow) -> dict[str, Any]:
             "interval_95": [row.best_low, row.best_high],
             "latency_ms": row.best_latency_ms,
         }
-    state, found = pulse.state_of(row), damaged.of(row.run_id)
+    state, found = run_state.of(row), damaged.of(row.run_id)
     crashed = damage.title(found) if found.is_cut else "the run crashed"
     return {
         "run": row.run_id, "task": row.task_name, "class": row.kernel_class, "toolchain": row.toolchain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from pages.parts import index, pulse
+from pages.parts import index, run_state
 from storage import queries
 from storage.records import RunState
 
@@ -27,7 +27,7 @@ def metric(name: str, kind: str, about: str, samples: Iterable[Sample]) -> str:
 def _runs() -> Iterable[str]:
     db = index.current()
     unfinished = queries.unfinished_runs(db)
-    alive = {name for name in unfinished if pulse.has_engine(name)}
+    alive = {name for name in unfinished if run_state.has_engine(name)}
     found = queries.state_counts(db, [name for name in unfinished if name not in alive])
     counts = dict.fromkeys(RunState, 0) | {row.state: row.runs for row in found}
     by_state = [({"state": str(state)}, count) for state, count in counts.items()]

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from pages.parts import index, pulse
+from pages.parts import change_token, index
 from pages.parts.api import api
 from storage import folder, queries
 
@@ -19,16 +19,16 @@ PLOTLY_FILE = Path(_plotly.origin if _plotly and _plotly.origin else "plotly").p
 CHUNK = 64_000
 
 
-def get_pulse(request: Request) -> Response:
-    """The version of what a page shows; `runs` are ids separated by commas, empty for the overview.
+def get_change_token(request: Request) -> Response:
+    """The change token of what a page shows; `runs` are ids separated by commas, empty for the overview.
 
     With `measured`, also of how far their re-measurements are.
     With `since`, the number of an event, also how many of the first run's events came after it.
     """
     runs = [name for name in request.query_params.get("runs", "").split(",") if name]
     asked = request.query_params
-    version = pulse.version(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
-    answer: dict[str, object] = {"version": version}
+    token = change_token.of(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
+    answer: dict[str, object] = {"version": token}
     since = request.query_params.get("since", "")
     if runs and since.isascii() and since.isdecimal() and len(since) < 19:
         answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))
@@ -74,7 +74,7 @@ def get_plotly(_request: Request) -> Response:
 
 
 ROUTES = [
-    Route("/api/pulse", get_pulse),
+    Route("/api/pulse", get_change_token),
     Route("/api/stream", get_stream),
     Route("/assets/plotly.min.js", get_plotly),
     *api.ROUTES,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pages.parts import pulse, wording
+from pages.parts import run_state, wording
 from pages.parts.status import damaged
 from storage import damage, queries
 from storage.database import Database
@@ -100,7 +100,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
         Compared(
             place,
             run,
-            pulse.state_of(run),
+            run_state.of(run),
             conditions[run.run_id],
             [row for row in reached if row.run_id == run.run_id],
             [row for row in timed if row.run_id == run.run_id],

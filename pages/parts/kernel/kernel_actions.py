@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, pulse
+from pages.parts import access, run_state
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
@@ -15,7 +15,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
     """A row of buttons; nothing on a read-only server, nor for a replay."""
     if run.replay_of or not access.may_steer():
         return
-    state = pulse.state_of(run)
+    state = run_state.of(run)
     with st.container(horizontal=True, key="kernel_actions"):
         _opens(Dialog.TRY_AGAIN, "Go back or fork from here", ":material/undo:", run, candidate)
         is_live = not state.is_over

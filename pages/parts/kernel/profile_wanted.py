@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, index, pulse, wording
+from pages.parts import access, index, run_state, wording
 from pages.parts.steering import steer
 from storage import exposure, queries
 from storage.queries import CandidateRow, ProfileRow, RunRow
@@ -55,8 +55,8 @@ def _offer(run: RunRow, switch: Switch) -> None:
     if not access.may_steer():
         st.caption(":material/lock: This server is read-only and takes no commands.")
         return
-    state = pulse.state_of(run)
-    is_worked_on = not state.is_finished and pulse.has_engine(run.run_id)
+    state = run_state.of(run)
+    is_worked_on = not state.is_finished and run_state.has_engine(run.run_id)
     if not is_worked_on:
         st.caption(
             f"No engine is running (the run is {state}), so nothing can be profiled here. To profile this kernel by "

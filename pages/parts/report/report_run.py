@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pages.parts import pulse, speed_of_light, texts, wording
+from pages.parts import run_state, speed_of_light, texts, wording
 from pages.parts.kernel import trust
 from pages.parts.report import report_curve, report_depths, report_source
 from pages.parts.report.report_html import Html, document, element, facts, folded, section, table
@@ -65,7 +65,7 @@ def file_name(run: RunRow) -> str:
 
 
 def _head(db: Database, run: RunRow) -> Iterator[Html]:
-    state = pulse.state_of(run)
+    state = run_state.of(run)
     limit = queries.limit(db, run.run_id)
     if run.replay_of:
         yield element("p", f"Replay of run {run.replay_of}: shown again, not measured again.", class_="warn")

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import client, index, speed_of_light, wording
-from pages.parts.status import freeze
+from pages.parts.status import pinned_snapshot
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -103,7 +103,7 @@ def _second(run: RunRow) -> str:
 
 
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
-    """When the step in flight began, and the moment at which a page that is held stands."""
-    held = freeze.held(run.run_id)
+    """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
+    pinned = pinned_snapshot.of(run.run_id)
     step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
-    return {"since": step.started_at if step else None, "until": held.at if held else None}
+    return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}

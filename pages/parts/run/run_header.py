@@ -8,7 +8,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, wording
 from pages.parts.run import key_help, run_menu
-from pages.parts.status import alerts, damaged, freeze, provenance
+from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
 from pages.parts.steering import steer
 from storage import folder, queries
 from storage.queries import RunRow
@@ -33,7 +33,7 @@ def draw(run: RunRow, state: RunState) -> None:
         problem = _offer_resume(run, state) if access.may_steer() else ""
         st.space("stretch")
         alerts.draw(run, state)
-        freeze.button(run.run_id)
+        pinned_snapshot.button(run.run_id)
         key_help.draw()
         run_menu.draw(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.

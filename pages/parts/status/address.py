@@ -24,10 +24,10 @@ def confirm(page: str, subject: str) -> None:
         st.query_params.from_dict(st.query_params.to_dict())
 
 
-def unknown_run(run_id: str, version: str) -> None:
+def unknown_run(run_id: str, token: str) -> None:
     """No such run in the index: unknown, or on disk and about to be read."""
     st.title("Run", anchor=False)
-    now.watch([run_id] if run_id else [], is_overview=True, version=version)
+    now.watch([run_id] if run_id else [], is_overview=True, token=token)
     settings = damage.examine(RunFolder(folder.runs_folder() / run_id), 0).settings if _is_on_disk(run_id) else ""
     if settings:
         found = damage.Damage(settings=settings)

@@ -11,7 +11,7 @@ from enum import StrEnum
 import streamlit as st
 
 from pages.parts import index, wording
-from pages.parts.pulse import SILENT_S
+from pages.parts.run_state import SILENT_S
 from pages.parts.status import damaged
 from pages.parts.widgets import table
 from storage import queries, relative

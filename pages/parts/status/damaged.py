@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import index, pulse, wording
+from pages.parts import index, run_state, wording
 from pages.parts.widgets import table
 from storage import damage, queries
 from storage.damage import Damage
@@ -21,7 +21,7 @@ _known: dict[str, tuple[object, Damage]] = {}
 def of(run_id: str, db: Database | None = None) -> Damage:
     """What is wrong with a run's files, as they are now. While an engine works only unreadable lines are looked for."""
     folder = RunFolder(runs_folder() / run_id)
-    has_engine, has_faults = pulse.has_engine(run_id), bool(queries.problems(db or index.current(), run_id))
+    has_engine, has_faults = run_state.has_engine(run_id), bool(queries.problems(db or index.current(), run_id))
     if not has_faults and has_engine:
         return Damage()
     files = (folder.settings_file, folder.journal_file, folder.commands_file, folder.blobs)

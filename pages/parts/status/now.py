@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.parts import client, index, wording
-from pages.parts.status.freeze import Frozen
+from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage import queries
 from storage.queries import RunRow, StepRow
 from storage.records import RunState
@@ -30,23 +30,23 @@ _now = st.components.v2.component(
 )
 
 
-def watch(run_ids: Sequence[str], is_overview: bool, version: str, has_measurements: bool = False) -> None:
-    """Draw the enclosing fragment again when the version of these runs is no longer `version`; shows nothing."""
-    _mount(run_ids, is_overview, version, {"measured": has_measurements})
+def watch(run_ids: Sequence[str], is_overview: bool, token: str, has_measurements: bool = False) -> None:
+    """Draw the enclosing fragment again when the change token of these runs is no longer `token`; shows nothing."""
+    _mount(run_ids, is_overview, token, {"measured": has_measurements})
 
 
 def draw(
     run: RunRow,
     state: RunState,
     step: StepRow | None,
-    version: str,
+    token: str,
     usual_s: float | None = None,
-    held: Frozen | None = None,
+    pinned: PinnedSnapshot | None = None,
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
     """The bar above the curve; also watches.
 
-    `usual_s` is how long such a step has taken in this run. A page that is held is not drawn again: its clock
+    `usual_s` is how long such a step has taken in this run. A pinned page is not drawn again: its clock
     stands, and the bar counts what is new since and offers to go live.
     """
     is_running = step is not None and state is RunState.RUNNING
@@ -60,23 +60,23 @@ def draw(
         "usual": usual(usual_s or 0.0),
     }
     texts |= {
-        "held_seq": held.last_seq if held else None,
-        "held_at": held.at if held else None,
-        "frozen": f"frozen at {wording.clock(held.at)}" if held else "",
+        "held_seq": pinned.last_seq if pinned else None,
+        "held_at": pinned.at if pinned else None,
+        "frozen": f"frozen at {wording.clock(pinned.at)}" if pinned else "",
     }
-    _mount([run.run_id], False, version, texts, go_live)
+    _mount([run.run_id], False, token, texts, go_live)
 
 
 def _mount(
     run_ids: Sequence[str],
     is_overview: bool,
-    version: str,
+    token: str,
     texts: dict[str, object],
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
     shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
     shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False}
-    watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": version, "every_ms": EVERY_MS}
+    watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": token, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",
         on_pulse_change=lambda: None, on_live_change=go_live,

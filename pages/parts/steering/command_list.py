@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import index, pulse, wording
+from pages.parts import index, run_state, wording
 from pages.parts.steering import kernel_choice
 from pages.parts.widgets import table
 from storage import queries
@@ -30,7 +30,7 @@ def draw(run: RunRow) -> None:
     if not found:
         return
     st.markdown(f"## Steering :gray[{len(found):,}]")
-    has_engine = pulse.has_engine(run.run_id)
+    has_engine = run_state.has_engine(run.run_id)
     rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
     table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)
     if len(found) > LIMIT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, index, pulse
+from pages.parts import access, index, run_state
 from pages.parts.steering import (
     attendance_panel,
     base_dialog,
@@ -31,7 +31,7 @@ def follow() -> None:
     if found is None:
         return
     asked, run = found
-    is_over = pulse.state_of(run).is_over
+    is_over = run_state.of(run).is_over
     if is_over and asked.dialog in dialogs.NEEDS_ENGINE:
         dialogs.leave()
     if asked.is_over not in (None, is_over):
@@ -53,7 +53,7 @@ def draw() -> None:
         case Dialog.END:
             stop_desk.end(run)
         case Dialog.TRY_AGAIN:
-            try_again.dialog(run, pulse.state_of(run), asked.wanted)
+            try_again.dialog(run, run_state.of(run), asked.wanted)
         case Dialog.BASE:
             base_dialog.dialog(run, asked.wanted)
         case Dialog.MODEL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import pulse, wording
+from pages.parts import run_state, wording
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder
@@ -26,7 +26,7 @@ def confirm(run: RunRow) -> None:
 
 def draw(run: RunRow, state: RunState) -> None:
     """How far a stop that was asked for has come; nothing at all otherwise."""
-    stop = None if state.is_over else pulse.pending_stop(run.run_id)
+    stop = None if state.is_over else run_state.pending_stop(run.run_id)
     if stop is None:
         return
     reached = "the engine is ending" if stop.acknowledged_at else "the engine has not confirmed it yet"
@@ -34,7 +34,7 @@ def draw(run: RunRow, state: RunState) -> None:
         f":material/hourglass_top: Stopping: requested at {wording.clock(stop.asked_at)} by "
         f"{wording.plain(stop.asked_by)}; {reached}."
     )
-    if pulse.is_overdue(stop) and st.button(
+    if run_state.is_overdue(stop) and st.button(
         "Force stop", icon=":material/dangerous:", key=f"end:{run.run_id}", width="stretch",
         on_click=dialogs.ask, args=(Dialog.END, run.run_id),
     ):  # fmt: skip

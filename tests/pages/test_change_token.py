@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import pulse
+from pages.parts import change_token, run_state
 from storage import events as ev
 from storage import liveness, remeasurements
 from storage.records import Command, CommandKind
@@ -26,13 +26,13 @@ def test_the_way_to_end_an_engine_appears_by_itself_once_a_stop_takes_too_long(
     app = open_page("run", run="stuck")
     assert "Stopping: requested at" in words(app)
     assert "Force stop" not in [button.label for button in app.button]
-    soon = pulse.version(["stuck"], is_overview=False)
-    assert pulse.version(["stuck"], is_overview=False) == soon
-    monkeypatch.setattr(pulse, "STOP_GRACE_S", 0.0)
-    assert pulse.version(["stuck"], is_overview=False) != soon
+    soon = change_token.of(["stuck"], is_overview=False)
+    assert change_token.of(["stuck"], is_overview=False) == soon
+    monkeypatch.setattr(run_state, "STOP_GRACE_S", 0.0)
+    assert change_token.of(["stuck"], is_overview=False) != soon
     assert "Force stop" in [button.label for button in app.run().button]
     engine.die()
-    assert pulse.pending_stop("stuck") is None
+    assert run_state.pending_stop("stuck") is None
 
 
 @pytest.mark.usefixtures("open_page")
@@ -46,14 +46,14 @@ def test_a_page_that_shows_re_measurements_is_drawn_for_each_of_their_steps_and_
         RemeasureProgress(RemeasureState.MEASURING, request.asked_at, (Round(1.1, 1.0, 2.0, 2.2),)),
         RemeasureProgress(RemeasureState.DONE, request.asked_at, (Round(1.1, 1.0, 2.0, 2.2),)),
     ]
-    versions, others = list[str](), set[str]()
+    tokens, others = list[str](), set[str]()
     lock = liveness.hold(folder)
     for step in steps:
         remeasurements.tell(folder, step)
-        versions.append(pulse.version(["mine"], is_overview=False, has_measurements=True))
-        assert pulse.version(["mine"], is_overview=False, has_measurements=True) == versions[-1]
-        others.add(pulse.version(["mine"], is_overview=False))
-        others.add(pulse.version(["yours"], is_overview=False, has_measurements=True).removesuffix("[]"))
+        tokens.append(change_token.of(["mine"], is_overview=False, has_measurements=True))
+        assert change_token.of(["mine"], is_overview=False, has_measurements=True) == tokens[-1]
+        others.add(change_token.of(["mine"], is_overview=False))
+        others.add(change_token.of(["yours"], is_overview=False, has_measurements=True).removesuffix("[]"))
     os.close(lock)
-    assert len(set(versions)) == len(steps)
+    assert len(set(tokens)) == len(steps)
     assert len(others) == 1

@@ -1,0 +1,43 @@
+"""A text that differs whenever a page would look different: what the index holds of its runs, which engines live."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pages.parts import index, run_state
+from storage import queries, remeasurements
+from storage.folder import RunFolder, runs_folder
+
+
+def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False) -> str:
+    """The token of a page over these runs. Costs no query while nothing is new.
+
+    `has_measurements` is for a page that also shows how far the re-measurements of these runs are.
+    """
+    db = index.current()
+    if is_overview:
+        return f"{queries.overview_version(db)}{engines(run_ids)}"
+    late = [run_state.is_overdue(run_state.pending_stop(name)) for name in run_ids]
+    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
+    return shown + _measured(run_ids) if has_measurements else shown
+
+
+def engines(run_ids: Sequence[str]) -> str:
+    """One sign per run: has it an engine, and has that one been silent for long?"""
+    return "".join(_sign(name) for name in run_ids)
+
+
+def _sign(run_id: str) -> str:
+    if not run_state.has_engine(run_id):
+        return "-"
+    try:
+        silent_s = time.time() - RunFolder(runs_folder() / run_id).journal_file.stat().st_mtime
+    except OSError:
+        return "+"
+    return "!" if silent_s > run_state.SILENT_S else "+"
+
+
+def _measured(run_ids: Sequence[str]) -> str:
+    """How far every re-measurement of these runs is."""
+    return str([(one.request.remeasure_id, one.progress) for one in remeasurements.concerning(run_ids)])

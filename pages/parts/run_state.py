@@ -1,0 +1,54 @@
+"""The state of a run as a person should see it: what its journal says, and whether an engine works on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pages.parts import index
+from storage import liveness, queries
+from storage.folder import RunFolder, runs_folder
+from storage.queries import CommandRow, RunRow
+from storage.records import CommandKind, RunState
+
+STARTING_S = 20.0
+SILENT_S = 900.0
+STOP_GRACE_S = 10.0
+
+
+def of(run: RunRow) -> RunState:
+    """The run's own state, or lost: it is not over and has no engine."""
+    return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST
+
+
+def has_engine(run_id: str) -> bool:
+    """True while an engine lives, or may still be starting."""
+    folder = RunFolder(runs_folder() / run_id)
+    if liveness.is_held(folder):
+        return True
+    try:
+        began = folder.settings_file.stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - began < STARTING_S and not folder.journal_file.exists()
+
+
+def lost(unfinished: Sequence[str]) -> list[str]:
+    """Of runs that are not over by their journals those that have no engine."""
+    return [name for name in unfinished if not has_engine(name)]
+
+
+def pending_stop(run_id: str) -> CommandRow | None:
+    """The stop that was asked of the engine at work and has not ended it yet."""
+    db = index.current()
+    asked = [c for c in queries.commands(db, run_id) if c.kind is CommandKind.STOP]
+    if not asked or asked[-1].refused_at is not None or not has_engine(run_id):
+        return None
+    began = queries.engine_began(db, run_id)
+    is_for_it = began is None or (asked[-1].acknowledged_at or asked[-1].asked_at) >= began
+    return asked[-1] if is_for_it else None
+
+
+def is_overdue(stop: CommandRow | None) -> bool:
+    """True once a stop has taken so long that a person may end the engine."""
+    return stop is not None and time.time() - stop.asked_at >= STOP_GRACE_S
