@@ -9,7 +9,7 @@ from engine.errors import EngineError
 from engine.tasks import TaskFile
 from pages.parts import access, wording
 from pages.parts.new_run import budget_form, model_form, task_form
-from pages.parts.steering import attendance_panel
+from pages.parts.steering import approval
 from storage.records import RunSettings
 
 SWITCHES = {"auto": "auto, by kernel class", "from": "from depth …", "off": "never"}
@@ -41,7 +41,7 @@ def form() -> None:
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = model_form.draw(model)
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
-        fields["ask_first"] = attendance_panel.rule_form("new")
+        fields["ask_first"] = approval.rule_form("new")
     if st.button(
         "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
         help=why_not or None,

@@ -19,7 +19,7 @@ from pages.parts.run import (
     stream,
 )
 from pages.parts.status import address, now, pinned_snapshot
-from pages.parts.steering import answer_desk, command_list, leave_desk, open_dialog, steer, steering_panel
+from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -43,8 +43,8 @@ def live() -> None:
     with pinned_snapshot.view(run_id):
         draw_standing(shown, token)
     with st.container():  # always there: what comes and goes in it must not move the curve to another place
-        answer_desk.draw(run, state)
-        leave_desk.draw(run, state)
+        reply_form.draw(run, state)
+        approval.draw(run, state)
     chosen = selection.current()
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")
     with left, pinned_snapshot.view(run_id):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
-from pages.parts import change_token, index, run_state
+from pages.parts import change_token, index, run_state, wording
 from pages.parts.status import address, now
-from pages.parts.steering import command_list, steering_filter
+from pages.parts.steering import command_list
 from pages.parts.widgets import table
 from storage import queries
+from storage.queries import CommandRow
+from storage.records import CommandKind
 
 run_id = st.query_params.get("run", "")
 PAGE = 100
@@ -20,6 +24,7 @@ COLUMNS = [
     table.Column("state", "State"),
     table.Column("effect", "Result", "wide"),
 ]
+ANY = "any"
 
 
 @st.fragment
@@ -43,7 +48,7 @@ def live() -> None:
         return
     has_engine = run_state.has_engine(run_id)
     effects = queries.effects(db, run_id)
-    found = steering_filter.draw(asked, has_engine, effects)
+    found = filtered(asked, has_engine, effects)
     is_all = len(found) > PAGE and st.session_state.get("all_commands", False)
     shown = found if is_all else found[:PAGE]
     st.caption(f"showing {len(shown):,} of {len(asked):,}, newest first")
@@ -51,6 +56,25 @@ def live() -> None:
     table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
     if len(found) > PAGE:
         st.toggle(f"Show all {len(found):,}", key="all_commands")
+
+
+def filtered(asked: list[CommandRow], has_engine: bool, effects: Mapping[str, str]) -> list[CommandRow]:
+    """The filter's fields above, the commands that pass it back."""
+    first, second, third, fourth = st.columns(4)
+    kinds = [ANY, *sorted({c.kind for c in asked})]
+    kind = first.selectbox("Command", kinds, format_func=_verb, key="filter_kind")
+    state = second.selectbox("State", [ANY, *command_list.STATES], key="filter_state")
+    person = third.selectbox("Sent by", [ANY, *sorted({c.asked_by for c in asked})], key="filter_person")
+    words = fourth.text_input("Find", key="filter_words", placeholder="in the command or its result").strip().lower()
+    return [
+        c for c in asked
+        if kind in (ANY, c.kind) and state in (ANY, command_list.stage(c, has_engine)) and person in (ANY, c.asked_by)
+        and words in f"{c.kind} {c.argument} {c.note} {effects.get(c.command_id, '')}".lower()
+    ]  # fmt: skip
+
+
+def _verb(kind: str) -> str:
+    return ANY if kind == ANY else wording.COMMAND_NAME[CommandKind(kind)]
 
 
 live()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pages.parts.steering import auto_words
+from pages.parts.steering import steering_panel
 from storage import events as ev
 from storage import liveness
 from storage.journal import Journal
@@ -15,10 +15,10 @@ from tests.pages.conftest import Open, words
 
 
 def test_auto_is_put_into_words_for_this_run() -> None:
-    assert auto_words.auto(5, 8) == "auto: collected at depth 0 and from depth 4, shown from depth 5"
-    assert auto_words.auto(9, 8) == "auto: collected at depth 0 and from depth 8, never shown in this run"
-    assert auto_words.auto(12, 8) == "auto: collected at depth 0, never shown in this run"
-    assert auto_words.auto(2, 8) == "auto: collected at every depth, shown from depth 2"
+    assert steering_panel.auto_words(5, 8) == "auto: collected at depth 0 and from depth 4, shown from depth 5"
+    assert steering_panel.auto_words(9, 8) == "auto: collected at depth 0 and from depth 8, never shown in this run"
+    assert steering_panel.auto_words(12, 8) == "auto: collected at depth 0, never shown in this run"
+    assert steering_panel.auto_words(2, 8) == "auto: collected at every depth, shown from depth 2"
 
 
 def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_page: Open) -> None:
@@ -31,9 +31,9 @@ def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_pag
 
 
 def test_a_switch_that_is_not_on_auto_is_not_spoken_of() -> None:
-    assert auto_words.auto(5, 8, shown=Switch.ON) == "auto: collected at depth 0 and from depth 4"
-    assert auto_words.auto(5, 8, collect=Switch.OFF) == "auto: shown from depth 5"
-    assert auto_words.auto(5, 8, Switch.ON, Switch.OFF) == ""
+    assert steering_panel.auto_words(5, 8, shown=Switch.ON) == "auto: collected at depth 0 and from depth 4"
+    assert steering_panel.auto_words(5, 8, collect=Switch.OFF) == "auto: shown from depth 5"
+    assert steering_panel.auto_words(5, 8, Switch.ON, Switch.OFF) == ""
 
 
 def test_the_page_says_nothing_about_auto_while_both_switches_are_forced(home: Path, open_page: Open) -> None:

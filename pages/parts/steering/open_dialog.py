@@ -5,16 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, index, run_state
-from pages.parts.steering import (
-    attendance_panel,
-    base_dialog,
-    class_dialog,
-    dialogs,
-    hint_dialog,
-    model_dialog,
-    stop_desk,
-    try_again,
-)
+from pages.parts.steering import command_dialogs, dialogs, fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from storage import queries
 from storage.queries import RunRow
@@ -49,21 +40,21 @@ def draw() -> None:
     asked, run = found
     match asked.dialog:
         case Dialog.STOP:
-            stop_desk.confirm(run)
+            command_dialogs.confirm_stop(run)
         case Dialog.END:
-            stop_desk.end(run)
+            command_dialogs.force_stop(run)
         case Dialog.TRY_AGAIN:
-            try_again.dialog(run, run_state.of(run), asked.wanted)
+            fork_dialog.go_back_or_fork(run, run_state.of(run), asked.wanted)
         case Dialog.BASE:
-            base_dialog.dialog(run, asked.wanted)
+            command_dialogs.choose_base(run, asked.wanted)
         case Dialog.MODEL:
-            model_dialog.dialog(run, queries.orders(index.current(), run.run_id))
+            command_dialogs.choose_model(run, queries.orders(index.current(), run.run_id))
         case Dialog.CLASS:
-            class_dialog.dialog(run)
+            command_dialogs.choose_class(run)
         case Dialog.HINT:
-            hint_dialog.dialog(run)
+            command_dialogs.write_hint(run)
         case Dialog.RECORDING:
-            attendance_panel.save_recording(run)
+            command_dialogs.save_recording(run)
 
 
 def _found() -> tuple[Opened, RunRow] | None:

@@ -1,4 +1,4 @@
-"""The controls: each writes one command and leaves the rest to the engine."""
+"""The controls of a run: each writes one command and leaves the rest to the engine."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ import streamlit as st
 
 from pages.parts import access, client, index, wording
 from pages.parts.status import damaged
-from pages.parts.steering import attendance_panel, auto_words, base_dialog, dialogs, rules_panel, steer, stop_desk
+from pages.parts.steering import approval, command_dialogs, dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import exposure, queries
-from storage.queries import RunRow, SwitchesRow
+from storage.queries import OrdersRow, RunRow, SwitchesRow
 from storage.records import CommandKind, RunState, Switch
+from storage.verbs import RULE_LENGTH, Rule
 
 HELD = (RunState.PAUSED, RunState.WAITING)
+
+# While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
+ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
+RULE_WORDS = {CommandKind.BAN: "must not use", CommandKind.REQUIRE: "must use"}
 
 _switch = st.components.v2.component(
     "tilewright_switch",
@@ -23,10 +28,6 @@ _switch = st.components.v2.component(
     css=client.read("switch.css"),
     js=client.read("switch.js"),
 )
-
-
-# While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
-ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -46,22 +47,22 @@ def draw(run: RunRow, state: RunState) -> None:
         orders = queries.orders(index.current(), run.run_id)
         _buttons(run, state)
         with st.container():  # always there: what comes and goes in it must not move what follows
-            stop_desk.draw(run, state)
+            command_dialogs.draw_stop(run, state)
         if run.replay_of:
             st.caption("A replay can only be paused and stopped.")
             return
         _go_on(run)
         _others(run)
         with st.container():
-            base_dialog.in_force(run, orders)
+            command_dialogs.base_in_force(run, orders)
             if orders.model:
                 st.caption(
                     f":material/smart_toy: Model: {wording.plain(orders.model)} (at first {wording.plain(run.model)})"
                 )
         _switches(run)
         _hint(run)
-        rules_panel.draw(run, orders)
-        attendance_panel.draw(run)
+        _rules(run, orders)
+        approval.draw_settings(run)
 
 
 def _buttons(run: RunRow, state: RunState) -> None:
@@ -128,7 +129,7 @@ def _auto(run: RunRow, found: SwitchesRow) -> str:
         return ""
     asked = queries.asked_exposure(index.current(), run.run_id)
     first = exposure.first_depth(run.kernel_class, scale, asked)
-    return auto_words.auto(first, run.depths, found.collect, found.expose)
+    return auto_words(first, run.depths, found.collect, found.expose)
 
 
 def _hint(run: RunRow) -> None:
@@ -146,3 +147,54 @@ def _hint(run: RunRow) -> None:
 
 def _send_switch(run_id: str, kind: CommandKind, key: str) -> None:
     steer.send(run_id, kind, str(st.session_state[key].clicked))
+
+
+def auto_words(first: int, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:
+    """When profiles are collected and shown on auto; `first` is the first depth whose prompt carries one.
+
+    A switch that is not on auto is not spoken of; empty where neither is.
+    """
+    parts = [_collected(first, depths)] if collect is Switch.AUTO else []
+    parts += [_shown(first, depths)] if shown is Switch.AUTO else []
+    return f"auto: {', '.join(parts)}" if parts else ""
+
+
+def _collected(first: int, depths: int) -> str:
+    """As the engine does: the starting point, and every kernel from the depth before the first that sees one."""
+    if first <= 2:  # every depth from 0 on
+        return "collected at every depth"
+    return "collected at depth 0" if first - 1 > depths else f"collected at depth 0 and from depth {first - 1}"
+
+
+def _shown(first: int, depths: int) -> str:
+    return "never shown in this run" if first > depths else f"shown from depth {max(1, first)}"
+
+
+def _rules(run: RunRow, orders: OrdersRow) -> None:
+    """The rules in force, each with a button that lifts it, and a form for one more."""
+    label = f"Rules for the model ({len(orders.rules)})" if orders.rules else "Rules for the model"
+    with st.expander(label, icon=":material/rule:", expanded=bool(orders.rules), key="rules"):
+        with st.container():  # always there, so that the form stays where it is
+            for rule in orders.rules:
+                _rule(run, rule)
+        with st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
+            st.segmented_control(
+                "Every kernel", list(RULE_WORDS), format_func=RULE_WORDS.__getitem__, default=CommandKind.BAN,
+                key="rule_kind", required=True,
+            )  # fmt: skip
+            st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
+            st.caption("Added to every prompt that asks for a kernel, from the next one on, until you remove it.")
+            st.form_submit_button("Add rule", icon=":material/rule:", on_click=_send_rule, args=(run.run_id,))
+
+
+def _rule(run: RunRow, rule: Rule) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{RULE_WORDS[rule.kind]}** {wording.plain(rule.text)}", width="stretch")
+        steer.button("Remove", run.run_id, CommandKind.LIFT, rule.command_id, help=f"remove: {rule}")
+
+
+def _send_rule(run_id: str) -> None:
+    if text := " ".join(str(st.session_state.rule_text).split()):
+        steer.send(run_id, CommandKind(st.session_state.rule_kind), text)
+    else:
+        steer.say("Rule not added: it is empty.", is_error=True)

@@ -28,7 +28,7 @@ TO_DO = {
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """The desk while a call waits for a person; nothing at all otherwise."""
+    """The form while a call waits for a person; nothing at all otherwise."""
     question = queries.open_question(index.current(), run.run_id)
     if question is None or state.is_finished or not access.may_steer():
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -10,35 +10,40 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, texts, wording
-from pages.parts.steering import dialogs, fork_form, kernel_choice, steer
+from pages.parts.steering import command_dialogs, dialogs, kernel_choice, steer
 from pages.parts.widgets import diff
 from storage import folder, queries
 from storage.queries import AttemptRow, RunRow
-from storage.records import CommandKind, RunState, Switch
+from storage.records import CommandKind, KernelClass, RunSettings, RunState, Switch
 
-HEEDLESS = " Recorded replies ignore prompts and hints: choose a live model to have them used."
-HERE, ANEW = "in this run", "as a new run"
+RECORDED_NOTE = " Recorded replies ignore prompts and hints: choose a live model to have them used."
+IN_THIS_RUN, AS_NEW_RUN = "in this run", "as a new run"
+POLICIES = {
+    "patience=2": "latest kernel; back to the best after two depths without progress",
+    "latest": "always the latest correct kernel",
+    "best": "always the best kernel",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """What becomes of profiles; None leaves a switch as it is. `told` ends the sentence of what will happen."""
+    """What becomes of profiles; None leaves a switch as it is. `ending` ends the sentence of what will happen."""
 
     shown: Switch | None = None
     taken: Switch | None = None
-    told: str = ""
+    ending: str = ""
 
 
 PROFILES = {
     "unchanged": Profiles(),
-    "show": Profiles(Switch.ON, told=" with its profile shown to the model"),
-    "do not show": Profiles(Switch.OFF, told=" without showing the model a profile"),
+    "show": Profiles(Switch.ON, ending=" with its profile shown to the model"),
+    "do not show": Profiles(Switch.OFF, ending=" without showing the model a profile"),
     "do not profile": Profiles(Switch.OFF, Switch.OFF, " and no further kernel is profiled"),
 }
 
 
 @st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
-def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
+def go_back_or_fork(run: RunRow, state: RunState, wanted: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
     over = state.is_over
     found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
@@ -47,7 +52,7 @@ def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
             "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
         )
         return
-    ways = [ANEW] if over else [HERE, ANEW]
+    ways = [AS_NEW_RUN] if over else [IN_THIS_RUN, AS_NEW_RUN]
     chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", wanted)
     if wanted and wanted not in {one.candidate_id for one in found}:
         st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: it is not correct and timed.")
@@ -58,18 +63,18 @@ def dialog(run: RunRow, state: RunState, wanted: str = "") -> None:
     )  # fmt: skip
     profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
-    if way == HERE:
+    if way == IN_THIS_RUN:
         st.info(preview(chosen, False, profiles), icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             _go_back(run, chosen, profiles, hint.strip())
             dialogs.leave()
         _change(run, chosen)
         return
-    fields = fork_form.draw(run, profiles.shown)
+    fields = _settings(run, profiles.shown)
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
-    heedless = HEEDLESS if fields["model"] == "recorded" else ""
-    st.info(preview(chosen, True, profiles) + heedless, icon=":material/visibility:")
+    note = RECORDED_NOTE if fields["model"] == "recorded" else ""
+    st.info(preview(chosen, True, profiles) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields)
 
 
@@ -86,11 +91,11 @@ def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles) -> str:
     if is_new:
         return (
             f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
-            f"then depth 1 starts from it{profiles.told}. This run does not change."
+            f"then depth 1 starts from it{profiles.ending}. This run does not change."
         )
     return (
         f"After the current step, the current depth is abandoned and the next depth starts from kernel "
-        f"{chosen.number}{profiles.told}. All kernels stay in the run."
+        f"{chosen.number}{profiles.ending}. All kernels stay in the run."
     )
 
 
@@ -127,3 +132,43 @@ def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> 
     if hint:
         steer.send(run.run_id, CommandKind.HINT, hint)
     steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)
+
+
+def _settings(run: RunRow, shown: Switch | None) -> dict[str, Any]:
+    """The fields of the new run's settings that differ."""
+    settings = folder.find_run(run.run_id).read_settings()
+    left, right = st.columns(2)
+    depths = int(left.number_input("Depths", 1, 200, settings.budget.depths, key="fork_depths"))
+    model = command_dialogs.model_box(right, "Model", "fork_model", supervisor.available_models(), settings.model)
+    with st.expander("Kernel class, base kernel, limits", icon=":material/tune:"):
+        fields = _other_settings(run, settings, depths)
+    fields |= {"model": model, "expose_from_depth": _first_exposed(settings, shown, depths)}
+    if model != settings.model:
+        fields["model_options"] = tuple(replace(one, model=None) for one in settings.model_options)
+    return fields
+
+
+def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
+    classes, policies = list(KernelClass), list(dict.fromkeys([settings.base_policy, *POLICIES]))
+    left, right = st.columns(2)
+    chosen = left.selectbox(
+        "Kernel class", classes, classes.index(run.kernel_class), format_func=wording.CLASS_NAME.__getitem__,
+        key="fork_class",
+    )  # fmt: skip
+    policy = right.selectbox(
+        "Each depth starts from", policies, format_func=lambda name: POLICIES.get(name, name), key="fork_policy"
+    )
+    calls = left.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
+    cost = right.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
+    return {
+        "kernel_class": chosen,
+        "class_is_proposed": False,
+        "base_policy": policy,
+        "budget": replace(settings.budget, depths=depths, model_calls=calls, cost_usd=cost),
+    }
+
+
+def _first_exposed(settings: RunSettings, shown: Switch | None, depths: int) -> int | None:
+    if shown is None:
+        return settings.expose_from_depth
+    return 1 if shown is Switch.ON else depths + 1

@@ -1,0 +1,130 @@
+"""Approving steps before they begin: the form while a step waits, and the rule that says which steps are asked about.
+Writing the next reply in the place of the model begins here too."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import access, index, wording
+from pages.parts.steering import steer
+from storage import queries
+from storage.attendance import MANUAL, Ask, AskFirst, Fallback
+from storage.queries import LeaveRow, RunRow
+from storage.records import CommandKind, RunState, StepKind
+
+ABOUT = {
+    StepKind.SYNTHESISE: "Ask the model for a first kernel",
+    StepKind.OPTIMISE: "Ask the model to optimise",
+    StepKind.DIAGNOSE: "Ask the model what is wrong with",
+    StepKind.REPAIR: "Ask the model to repair",
+    StepKind.COMPILE: "Compile",
+    StepKind.CHECK: "Compare with the reference:",
+    StepKind.TIME: "Time",
+    StepKind.PROFILE: "Profile",
+    StepKind.SUBMIT: "Take over the kernel you sent, based on",
+}
+ASK_NAME = {Ask.OFF: "no step", Ask.CALLS: "steps that call the model", Ask.ALL: "every step"}
+SILENCE_NAME = {Fallback.NEVER: "wait", Fallback.YES: "approve", Fallback.NO: "reject"}
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The form while a step waits for approval; nothing at all otherwise."""
+    asked = queries.open_leave(index.current(), run.run_id)
+    if asked is None or state is not RunState.WAITING or not access.may_steer():
+        return
+    with st.container(border=True, key="leave_desk"):
+        st.markdown(f"## Approve this step? :gray[step {asked.step}, {asked.kind}, depth {asked.depth}]")
+        st.markdown(wording.plain(_sentence(asked)))
+        st.caption(_silence(asked))
+        with st.form(f"leave_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
+            st.text_area(
+                "Hint for the next prompt", key="leave_hint", height=68, max_chars=2000, placeholder="optional"
+            )
+            yes, no = st.columns(2)
+            with yes:
+                st.form_submit_button(
+                    "Approve", type="primary", icon=":material/check:", width="stretch", on_click=_approve,
+                    args=(run.run_id, asked.step),
+                )  # fmt: skip
+            with no:
+                st.form_submit_button(
+                    "Reject", icon=":material/close:", width="stretch", on_click=_skip,
+                    args=(run.run_id, asked.step),
+                )  # fmt: skip
+
+
+def _sentence(asked: LeaveRow) -> str:
+    about = f" kernel {asked.number} ({asked.summary})" if asked.number else ""
+    return f"{ABOUT[asked.kind]}{about}."
+
+
+def _silence(asked: LeaveRow) -> str:
+    skipped = "skips only this profile" if asked.kind is StepKind.PROFILE else "abandons the depth"
+    if asked.fallback is Fallback.NEVER:
+        return f"Rejecting {skipped}. The run waits until you decide."
+    until = wording.clock(asked.at + asked.after_s)
+    done = "approved" if asked.fallback is Fallback.YES else "rejected"
+    return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
+
+
+def _rule_in_force(run_id: str) -> AskFirst | None:
+    """The rule last put in force by a command, None when there was none."""
+    found = [c for c in queries.commands(index.current(), run_id) if c.kind is CommandKind.ASK_FIRST and c.effective_at]
+    return AskFirst.parse(found[-1].argument) if found else None
+
+
+def _approve(run_id: str, step: int) -> None:
+    if hint := str(st.session_state.get("leave_hint", "")).strip():
+        steer.send(run_id, CommandKind.HINT, hint)
+    steer.send(run_id, CommandKind.APPROVE, str(step))
+
+
+def _skip(run_id: str, step: int) -> None:
+    steer.send(run_id, CommandKind.SKIP, str(step))
+
+
+def draw_settings(run: RunRow) -> None:
+    """The controls, folded away: most runs need neither."""
+    if run.model != MANUAL:
+        steer.button(
+            "Write the next reply yourself",
+            run.run_id,
+            CommandKind.TAKE_OVER,
+            "next",
+            icon=":material/edit_note:",
+            width="stretch",
+            help="the next prompt is shown here and waits for your reply instead of going to the model",
+        )
+    with st.expander("Approve steps before they start", icon=":material/front_hand:"):
+        if in_force := _rule_in_force(run.run_id):
+            st.caption(f"Now: {rule_words(in_force)}")
+        with st.form(f"ask_first_form:{run.run_id}", border=False):
+            rule_form("steer")
+            st.form_submit_button("Apply", on_click=_send_rule, args=(run.run_id,))
+
+
+def rule_form(name: str) -> AskFirst:
+    """The fields of a rule; `name` keeps the keys of two such forms apart."""
+    which = (
+        st.selectbox("Ask for approval before", list(Ask), format_func=ASK_NAME.__getitem__, key=f"ask:{name}")
+        or Ask.OFF
+    )
+    left, right = st.columns(2)
+    fallback = left.selectbox(
+        "If nobody responds", list(Fallback)[::-1], format_func=SILENCE_NAME.__getitem__, key=f"silence:{name}"
+    )
+    after = right.number_input("after (seconds)", 1, 100_000, 60, key=f"after:{name}", help="not used with “wait”")
+    return AskFirst(which, fallback, float(after))
+
+
+def rule_words(rule: AskFirst) -> str:
+    """The rule in force, as its form says it."""
+    after = "" if rule.fallback is Fallback.NEVER else f" after {rule.after_s:g} s"
+    silence = "" if rule.which is Ask.OFF else f"; if nobody responds: {SILENCE_NAME[rule.fallback]}{after}"
+    return f"approval before {ASK_NAME[rule.which]}{silence}"
+
+
+def _send_rule(run_id: str) -> None:
+    state = st.session_state
+    rule = AskFirst(state["ask:steer"], state["silence:steer"], float(state["after:steer"]))
+    steer.send(run_id, CommandKind.ASK_FIRST, str(rule))

@@ -1,0 +1,227 @@
+"""The dialogs in which a person says what an engine is to do: model, base kernel, class, hint, stop; and the one that
+saves a recording. Each shows what will follow before it is confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import index, run_state, wording
+from pages.parts.steering import dialogs, kernel_choice, steer
+from pages.parts.steering.dialogs import Dialog
+from storage import folder, queries
+from storage.attendance import MANUAL, WRITING
+from storage.choices import Retry
+from storage.queries import AttemptRow, OrdersRow, RunRow, StepRow
+from storage.records import CommandKind, KernelClass, RunState
+
+NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
+STEPS = 60
+ONCE, ALWAYS = "next depth only", "every depth until unpinned"
+
+
+@st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
+def choose_model(run: RunRow, orders: OrdersRow) -> None:
+    """Choose the model, see what follows, confirm."""
+    now = orders.model or run.model
+    st.caption(f"Current model: {wording.plain(now)}")
+    how = st.segmented_control(
+        "Use another model for", [NEXT_CALLS, ONE_STEP], default=NEXT_CALLS, key="model_how", required=True
+    )
+    known = [name for name in supervisor.available_models() if how == NEXT_CALLS or name != MANUAL]
+    model = model_box(st.container(), "Model", "model_name", known, now)
+    options = st.text_input(
+        "Options", key="model_options_line", placeholder="e.g. reasoning_effort=high temperature=0.2"
+    )
+    step = _step_to_redo(run) if how == ONE_STEP else None
+    text = " ".join(f"{model} {options}".split()) + (f" step={step.step}" if step else "")
+    if problem := _problem(text):
+        st.error(wording.plain(problem), icon=":material/error:")
+        dialogs.take_confirmed()
+        return
+    if how == ONE_STEP and step is None:
+        st.info("No model has been called yet, so there is no step to redo.", icon=":material/hourglass_top:")
+        dialogs.take_confirmed()
+        return
+    st.info(_model_preview(model, step), icon=":material/visibility:")
+    label = f"Redo step {step.step}" if step else "Change the model"
+    kind = CommandKind.RETRY if step else CommandKind.SET_MODEL
+    if dialogs.buttons("model", label, ":material/smart_toy:"):
+        steer.send(run.run_id, kind, text)
+        dialogs.leave()
+
+
+def _model_preview(model: str, step: StepRow | None) -> str:
+    """What will happen, and what is lost."""
+    name = wording.plain(model)
+    if step is None:
+        return f"{name} gets all further calls, until you change it again. A reply being written is still used."
+    return (
+        f"{name} redoes step {step.step} ({step.kind}, depth {step.depth}), this once. A reply being written is "
+        "cancelled; if the step belongs to an earlier depth, the current depth is abandoned. All kernels and replies "
+        "stay in the run."
+    )
+
+
+def _step_to_redo(run: RunRow) -> StepRow | None:
+    steps = dialogs.hold("steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS))
+    found = [s for s in steps if s.kind in WRITING][:STEPS]
+    if not found:
+        return None
+    return st.selectbox(
+        "Step to redo, newest first", found, key="model_step",
+        format_func=lambda s: f"step {s.step} · depth {s.depth} · {s.text[:70]}",
+    )  # fmt: skip
+
+
+def _problem(text: str) -> str:
+    try:
+        Retry.parse(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
+def choose_base(run: RunRow, wanted: str = "") -> None:
+    """Choose it, see what follows, confirm."""
+    found = dialogs.hold("targets", lambda: kernel_choice.targets(run))
+    if not found:
+        st.info(
+            "No kernel to start from yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
+        )
+        return
+    chosen = kernel_choice.draw("Kernel to start from", found, "base_from", wanted)
+    how = st.segmented_control("Applies to", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
+    st.info(_base_preview(chosen, how == ALWAYS), icon=":material/visibility:")
+    verb, kind = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
+    if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
+        steer.send(run.run_id, kind, chosen.candidate_id)
+        dialogs.leave()
+
+
+def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
+    """What will happen, and what is lost."""
+    what = "every later depth starts" if is_pin else "the next depth starts"
+    then = "until you unpin it" if is_pin else "later depths follow the run's own rule"
+    return (
+        f"The current depth continues to its end; {what} from kernel {chosen.number}, {then}. "
+        "All kernels stay in the run."
+    )
+
+
+def base_in_force(run: RunRow, orders: OrdersRow) -> None:
+    """What a person has set about base kernels, and the way to lift it; nothing without."""
+    if orders.next_base:
+        name = kernel_choice.number(run, orders.next_base)
+        st.caption(f":material/schedule: The next depth starts from {name}")
+    if orders.pinned:
+        name = kernel_choice.number(run, orders.pinned)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/keep: Pinned: every depth starts from {name}", width="stretch")
+            steer.button("Unpin", run.run_id, CommandKind.UNPIN)
+
+
+@st.dialog("Kernel class", icon=":material/category:", on_dismiss=dialogs.close)
+def choose_class(run: RunRow) -> None:
+    """Choose it, see what follows, confirm."""
+    st.markdown(f"Now: **{wording.CLASS_NAME[run.kernel_class]}**")
+    others = [one for one in KernelClass if one is not run.kernel_class]
+    chosen = st.selectbox("Change to", others, format_func=wording.CLASS_NAME.__getitem__, key="class_to")
+    st.info(
+        f"From the next step on, prompts use the guide for {wording.CLASS_NAME[chosen]}, and profiles on auto follow "
+        "this class. Existing kernels and results stay as they are.",
+        icon=":material/visibility:",
+    )
+    if dialogs.buttons("class", "Change the class", ":material/category:"):
+        steer.send(run.run_id, CommandKind.SET_CLASS, chosen)
+        dialogs.leave()
+
+
+@st.dialog("Hint for the next prompt", icon=":material/lightbulb:", on_dismiss=dialogs.close)
+def write_hint(run: RunRow) -> None:
+    """Ask for it, say whom it reaches, confirm."""
+    st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
+    st.caption("Used once, in the next prompt; not in the reply being written now.")
+    if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
+        steer.hint(run.run_id, "hint_text")
+        dialogs.leave()
+
+
+@st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=dialogs.close)
+def confirm_stop(run: RunRow) -> None:
+    """Stopping ends the engine, so it asks once more."""
+    st.markdown(
+        "The step in progress is cancelled and the engine ends. Completed steps are saved, and the run can be resumed."
+    )
+    if dialogs.buttons("stop", "Stop the run", ":material/stop:", cancel="Keep running"):
+        steer.send(run.run_id, CommandKind.STOP)
+        dialogs.leave()
+
+
+def draw_stop(run: RunRow, state: RunState) -> None:
+    """How far a stop that was asked for has come; nothing at all otherwise."""
+    stop = None if state.is_over else run_state.pending_stop(run.run_id)
+    if stop is None:
+        return
+    reached = "the engine is ending" if stop.acknowledged_at else "the engine has not confirmed it yet"
+    st.caption(
+        f":material/hourglass_top: Stopping: requested at {wording.clock(stop.asked_at)} by "
+        f"{wording.plain(stop.asked_by)}; {reached}."
+    )
+    if run_state.is_overdue(stop) and st.button(
+        "Force stop", icon=":material/dangerous:", key=f"end:{run.run_id}", width="stretch",
+        on_click=dialogs.ask, args=(Dialog.END, run.run_id),
+    ):  # fmt: skip
+        st.rerun()
+
+
+@st.dialog("Force stop?", icon=":material/dangerous:", on_dismiss=dialogs.close)
+def force_stop(run: RunRow) -> None:
+    """Signals instead of words: first SIGTERM, then SIGKILL, to the engine and all it started."""
+    st.markdown(
+        "The engine has not stopped by itself. It gets SIGTERM, and SIGKILL after 5 seconds. Completed steps are "
+        "saved; the step in progress is repeated when the run is resumed."
+    )
+    st.button("Force stop", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
+    if not dialogs.take_confirmed():
+        return
+    with st.status("Stopping the engine") as status:
+        is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
+        word = "Engine stopped" if is_ended else "The engine had already ended"
+        status.update(label=word, state="complete")
+    steer.say(word)
+    dialogs.leave()
+
+
+@st.dialog("Save this run as a recording", icon=":material/save:", on_dismiss=dialogs.close)
+def save_recording(run: RunRow) -> None:
+    """A download of the replies, which replay without a key."""
+    try:
+        text = supervisor.recording_of(folder.find_run(run.run_id))
+    except (EngineError, FileNotFoundError) as error:
+        st.info(wording.plain(str(error)), icon=":material/info:")
+        return
+    st.markdown(
+        f"{text.count(chr(10)) - 1:,} model replies of this run. A run from this file needs no API key; its kernels "
+        "are built, checked and timed again. Keys and endpoint addresses are not included."
+    )
+    name = f"{run.task_name}.jsonl"
+    st.code(f"python -m engine run {run.task_name} --recording {name}", language="bash")
+    st.download_button(
+        "Download", text, file_name=name, mime="application/jsonl", icon=":material/download:", on_click="ignore",
+        key="download_recording",
+    )  # fmt: skip
+
+
+def model_box(place: DeltaGenerator, label: str, key: str, known: Sequence[str], now: str) -> str:
+    """The name chosen or typed."""
+    names = list(dict.fromkeys([now, *known]))
+    chosen = place.selectbox(
+        label, names, key=key, accept_new_options=True, help="choose a model, or type a model name of your endpoint"
+    )
+    return str(chosen or now).strip()
