@@ -8,11 +8,10 @@ import streamlit as st
 
 from pages.parts import change_token, index
 from pages.parts.kernel import (
-    candidate_header,
     diff_tab,
     errors_tab,
     kernel_actions,
-    keys,
+    kernel_header,
     profile_tab,
     prompts_tab,
     repair_tab,
@@ -51,7 +50,7 @@ def _address_tab() -> None:
 def live() -> None:
     """The page; drawn again when something about the run has changed. Only the open tab is filled."""
     open_dialog.follow()
-    keys.listen(LINKS)
+    kernel_actions.listen_to_keys(LINKS)
     db = index.current()
     token = change_token.of([run_id], is_overview=False)
     run = queries.run(db, run_id)
@@ -66,7 +65,7 @@ def live() -> None:
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     with st.container():
         damaged.banner(run_id)
-    candidate_header.draw(run, candidate)
+    kernel_header.draw(run, candidate)
     kernel_actions.draw(run, candidate)
     wanted_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
@@ -79,8 +78,8 @@ def live() -> None:
             with tab:
                 fill(run_id, candidate)
                 shown = f"{candidate_id}/{name}"
-    st.caption(keys.TOLD.format(tabs=len(TABS)))
-    keys.draw(LINKS, shown)
+    st.caption(kernel_actions.KEYS_CAPTION.format(tabs=len(TABS)))
+    kernel_actions.act_on_keys(LINKS, shown)
     steer.give_word_back()
 
 

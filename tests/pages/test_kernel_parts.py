@@ -14,21 +14,16 @@ from hypothesis import strategies as st
 
 from pages.parts import index
 from pages.parts.kernel import (
-    compiler_lines,
+    compiler_log,
     diff_tab,
     errors_tab,
-    heat_words,
     machine_use,
-    metric_deltas,
     metric_sense,
-    profile_wanted,
+    metrics,
+    profile_tab,
     roofline,
-    roofline_marks,
-    same_error,
-    stall_figure,
     story,
     transcript,
-    why,
 )
 from pages.parts.kernel.metric_sense import Judgement
 from pages.parts.widgets import diff
@@ -107,7 +102,7 @@ def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
     told = metric_sense.telling(found)
     assert [one.sense.topic for one in told] == ["memory", "occupancy"]
     assert metric_sense.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
-    assert metric_deltas.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
+    assert metrics.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
 
 
 def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
@@ -137,7 +132,7 @@ def rows_of(home: Path) -> Iterator[Look]:
 
 def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_of: Look) -> None:
     candidate, _ = rows_of("c006")
-    told = " ".join(story.sentences(why.gather("r1", candidate)))
+    told = " ".join(story.sentences(story.gather("r1", candidate)))
     assert told.startswith("Kernel 6 changes kernel 5: unroll the inner loop (+2 −0 lines).")
     assert "13 % faster than kernel 5 (±5 %)." in told
     assert "Profile since kernel 4: memory throughput share from 36.0 % to 48.0 % (better)" in told
@@ -146,7 +141,7 @@ def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_o
 
 def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look) -> None:
     candidate, attempts = rows_of("c002")
-    told = " ".join(story.sentences(why.gather("r1", candidate)))
+    told = " ".join(story.sentences(story.gather("r1", candidate)))
     assert "does not compile: candidate.py:11: error" in told
     assert "Repaired in kernel 4." in told
     mender = story.mended_by(candidate, attempts)
@@ -168,7 +163,7 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
 
 def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
-    found = roofline_marks.points("r1", candidate, attempts)
+    found = roofline.points("r1", candidate, attempts)
     assert [(one.name, one.role) for one in found][:2] == [("kernel 6", "this"), ("kernel 4 (parent)", "parent")]
     drawn = roofline.figure({"memory": 4e12, "fp32": 6e13}, found, None)
     (arrow,) = drawn["layout"]["annotations"]
@@ -191,7 +186,7 @@ def test_the_resource_that_limits_occupancy_is_marked(rows_of: Look) -> None:
 
 
 def test_waits_stand_beside_those_of_the_ancestor() -> None:
-    drawn = stall_figure.figure({"barrier": 0.7, "wait": 0.3}, {"barrier": 0.2, "wait": 0.8}, "kernel <4>")
+    drawn = machine_use.stall_figure({"barrier": 0.7, "wait": 0.3}, {"barrier": 0.2, "wait": 0.8}, "kernel <4>")
     assert [trace["name"] for trace in drawn["data"]] == ["this kernel", "kernel &lt;4&gt;"]
     assert drawn["data"][1]["x"] == [20.0, 80.0]
 
@@ -208,7 +203,7 @@ def test_waits_stand_beside_those_of_the_ancestor() -> None:
 )
 def test_a_kernel_without_a_profile_says_why(rows_of: Look, switch: Switch, verdict: Verdict | None, said: str) -> None:
     candidate, _ = rows_of("c001")
-    assert said in profile_wanted.reason(replace(candidate, verdict=verdict), switch, 6, False)
+    assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, 6, False)
 
 
 SOURCE = 'import torch\nA = 1\nSRC = r"""\n#include <x>\nvoid f() {\n  return 1;\n}\n"""\nB = 2\n'
@@ -218,21 +213,21 @@ def test_the_lines_that_the_compiler_names_are_found_in_the_module() -> None:
     told = (
         "candidate.py:6:3: error: bad\nx.hpp:9: error: y\n    candidate.py:900:1: required\ncuda_sources[0]:3: error: z"
     )
-    assert compiler_lines.named(told, SOURCE) == [6, 5]
-    (one,) = compiler_lines.excerpts([6, 5], SOURCE, around=1)
+    assert compiler_log.named_lines(told, SOURCE) == [6, 5]
+    (one,) = compiler_log.excerpts([6, 5], SOURCE, around=1)
     assert (one.first, one.marked, one.lines[0]) == (4, (5, 6), "#include <x>")
-    assert compiler_lines.named("cuda_sources[0]:3: error", SOURCE + SOURCE) == []
-    assert len(compiler_lines.excerpts([1, 9], SOURCE, around=1)) == 2
+    assert compiler_log.named_lines("cuda_sources[0]:3: error", SOURCE + SOURCE) == []
+    assert len(compiler_log.excerpts([1, 9], SOURCE, around=1)) == 2
 
 
 def test_a_map_of_wrong_elements_is_told_in_words() -> None:
     heat = [[1.0 if j > 11 else 0.25 * (i == j) for j in range(16)] for i in range(16)]
-    assert heat_words.sentence(heat) == (
+    assert errors_tab.heat_words(heat) == (
         "76 of 256 blocks of the output have errors: all of block columns 13 to 16 of 16, 12 on the diagonal."
     )
-    assert heat_words.sentence([[1.0, 1.0]]) == "All 2 blocks of the output have errors."
-    assert heat_words.sentence([[0.0, 0.1], [0.0, 0.0]]) == "1 of 4 blocks of the output have errors."
-    assert heat_words.sentence([[0.0]]) == "No block of the output has errors."
+    assert errors_tab.heat_words([[1.0, 1.0]]) == "All 2 blocks of the output have errors."
+    assert errors_tab.heat_words([[0.0, 0.1], [0.0, 0.0]]) == "1 of 4 blocks of the output have errors."
+    assert errors_tab.heat_words([[0.0]]) == "No block of the output has errors."
 
 
 def test_the_pattern_stands_behind_the_figures_of_a_mismatch() -> None:
@@ -243,13 +238,13 @@ def test_the_pattern_stands_behind_the_figures_of_a_mismatch() -> None:
 
 def test_errors_that_differ_only_in_numbers_are_one_error(rows_of: Look) -> None:
     candidate, attempts = rows_of("c002", depths=7)
-    found = same_error.alike(candidate, attempts)
+    found = errors_tab.alike(candidate, attempts)
     assert {a.verdict for a in found} == {Verdict.COMPILE_ERROR}
-    assert same_error.sentence(candidate, found).startswith(f"{len(found)} kernels of this run failed")
+    assert errors_tab.alike_words(candidate, found).startswith(f"{len(found)} kernels of this run failed")
     moved = replace(found[1], message=found[1].message.replace(":11:", ":77:"))
-    assert same_error.kind(moved) == same_error.kind(candidate)
+    assert errors_tab.error_of(moved) == errors_tab.error_of(candidate)
     right = next(a for a in attempts if a.verdict is Verdict.PASSED)
-    assert same_error.alike(right, attempts) == []
+    assert errors_tab.alike(right, attempts) == []
 
 
 def test_a_word_is_found_wherever_it_stands_in_a_conversation() -> None:

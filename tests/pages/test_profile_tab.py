@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index, speed_of_light
-from pages.parts.kernel import launches_table, roofline, stall_figure
+from pages.parts.kernel import machine_use, roofline
 from storage import counters, queries
 from storage.queries import MetricRow
 from storage.records import HardwareLimit, ProfileResult
@@ -89,21 +89,21 @@ def test_what_was_not_counted_has_no_place_on_the_roofline() -> None:
 
 
 def test_waits_are_shares_of_all_waiting(tmp_path: Path) -> None:
-    shares = stall_figure.shares(rows_of(profiled.counted(tmp_path)), 1)
+    shares = machine_use.stall_shares(rows_of(profiled.counted(tmp_path)), 1)
     assert next(iter(shares)) == "mio_throttle"
     assert shares["mio_throttle"] == pytest.approx(32.11 / 55.53, abs=0.01)
     assert "selected" not in shares
-    assert stall_figure.shares([], -1) == {}
+    assert machine_use.stall_shares([], -1) == {}
 
 
 def test_a_launch_tells_what_limits_its_occupancy_and_a_dash_for_what_is_unknown(tmp_path: Path) -> None:
-    first = launches_table.rows(rows_of(profiled.watched(tmp_path)))[0]
+    first = machine_use.launch_rows(rows_of(profiled.watched(tmp_path)))[0]
     assert first.cells["compute"] == "–"
     assert "limited by registers" in str(first.cells["occupancy"])
-    second = launches_table.rows(rows_of(profiled.counted(tmp_path)))[1]
+    second = machine_use.launch_rows(rows_of(profiled.counted(tmp_path)))[1]
     assert "tiled_product<32>" in str(second.cells["kernel"])
     assert "94 % of 100 %" in str(second.cells["occupancy"])
-    assert launches_table.limiter({counters.THEORETICAL: 100.0, f"{counters.OCCUPANCY_LIMIT}warps": 2.0}) == ""
+    assert machine_use.limiter({counters.THEORETICAL: 100.0, f"{counters.OCCUPANCY_LIMIT}warps": 2.0}) == ""
 
 
 def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index, wording
-from pages.parts.kernel import candidate_header, trust, trust_facts, trust_figures, trust_tab
-from pages.parts.kernel.trust_figures import Measured
+from pages.parts.kernel import kernel_header, trust, trust_tab
+from pages.parts.kernel.trust_tab import Measured
 from storage import queries
 from storage.folder import RunFolder
 from storage.proof import Group, StagedProof, Standing, counted
@@ -95,7 +95,7 @@ def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path,
 @pytest.mark.parametrize("error", [0.0, 1e-300, 1e-9, 1e-6, 1e-5, 3.0, 1e300, math.inf, math.nan])
 def test_any_error_has_its_place_in_the_picture(error: float) -> None:
     found = [Measured("wide", error, 1e-6, is_wrong=not error <= 1e-6), Measured("own", 2e-7, 1e-6, is_wrong=False)]
-    drawn = trust_figures.errors(found)
+    drawn = trust_tab.errors(found)
     json.loads(json.dumps(drawn), parse_constant=lambda name: pytest.fail(f"{name} cannot be sent to a browser"))
     low, high = (10**edge for edge in drawn["layout"]["xaxis"]["range"])
     (place, own), ticks = drawn["data"][0]["x"], drawn["layout"]["xaxis"]["tickvals"]
@@ -107,8 +107,8 @@ def test_any_error_has_its_place_in_the_picture(error: float) -> None:
 
 def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
     limits = StagedProof(Group.CORRECTNESS, "own 1", Standing.HELD, "", 1e-7, 1e-5)
-    assert [one.name for one in trust_figures.measured([limits, HELD], None)] == ["own 1"]
-    assert trust_figures.measured([HELD], None) == []
+    assert [one.name for one in trust_tab.measured([limits, HELD], None)] == ["own 1"]
+    assert trust_tab.measured([HELD], None) == []
 
 
 def first_of(folder: RunFolder, kind: str, field: str, value: object) -> str:
@@ -181,7 +181,7 @@ def figures_of(run_id: str, name: str) -> dict[str, str]:
     candidate = queries.candidate(db, run_id, name)
     assert candidate
     evaluation, baseline = queries.evaluation(db, run_id, name), queries.baseline(db, run_id)
-    found = candidate_header.numbers(candidate, evaluation, baseline, queries.limit(db, run_id))
+    found = kernel_header.numbers(candidate, evaluation, baseline, queries.limit(db, run_id))
     return {figure.label: figure.value for figure in found}
 
 
@@ -213,9 +213,9 @@ def test_the_facts_name_the_second_baseline_and_its_interval(home: Path) -> None
     index.close_index()
     assert evaluation is not None
     assert baseline is not None
-    facts = dict(trust_facts.second(evaluation, baseline))
+    facts = dict(trust.second(evaluation, baseline))
     assert list(facts) == ["over torch.compile", "torch.compile itself"]
     assert facts["over torch.compile"].startswith("0.47× (±")
     assert ", 95 %: 0.4" in facts["over torch.compile"]
     assert facts["torch.compile itself"].startswith("1.28× over eager")
-    assert trust_facts.second(evaluation, None) == []
+    assert trust.second(evaluation, None) == []

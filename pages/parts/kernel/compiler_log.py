@@ -1,17 +1,24 @@
-"""What the compiler said about a kernel, with the lines of its source that it named beside it."""
+"""What the compiler said about a kernel, with the lines of its source that it named beside it. Knows how both
+toolchains name a line."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.parts import texts, wording
-from pages.parts.kernel import compiler_lines
 from pages.parts.widgets import code
 from storage.queries import CandidateRow, EvaluationRow
 from storage.records import Verdict
 
 MOST_CHARACTERS = 200_000
 MOST_EXCERPTS = 6
+AROUND = 2
+_OWN = re.compile(r"\bcandidate\.py[:(](\d+)")
+_INNER = re.compile(r"\b(?:cpp|cuda)_sources\[\d+\][:(](\d+)")
 
 
 def draw(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
@@ -33,7 +40,7 @@ def draw(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> Non
 
 def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
     source = texts.read(run_id, candidate.source_blob)
-    named = [] if source.is_gone else compiler_lines.named(diagnostics, source.text)
+    named = [] if source.is_gone else named_lines(diagnostics, source.text)
     if not named:
         st.code(diagnostics, language=None, wrap_lines=True)
         return
@@ -41,7 +48,7 @@ def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
     left.code(diagnostics, language=None, wrap_lines=True)
     with right:
         coloured = code.lines(source.text)
-        found = compiler_lines.excerpts(named, source.text)
+        found = excerpts(named, source.text)
         for number, one in enumerate(found[:MOST_EXCERPTS]):
             lines = coloured[one.first - 1 : one.first - 1 + len(one.lines)]
             name = f"Source lines {one.first} to {one.first + len(one.lines) - 1}"
@@ -60,3 +67,43 @@ def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:
     name = f"{run_id}-{candidate.candidate_id}-build.log"
     st.download_button("Download", found.text, name, icon=":material/download:", on_click="ignore", key="whole_log")
     st.code(found.text[:MOST_CHARACTERS], language=None, height=420)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines `first`.. (from 1) of a source; `marked` are those the compiler named."""
+
+    first: int
+    lines: tuple[str, ...]
+    marked: tuple[int, ...]
+
+
+def named_lines(diagnostics: str, source: str) -> list[int]:
+    """Line numbers of the module, from 1, in the order they are named; each once.
+
+    A line of an inner source is told apart only where the module has one C++ text: else nobody knows which is meant.
+    """
+    count = source.count("\n") + 1
+    starts = code.cpp_starts(source)
+    found = []
+    for text in diagnostics.splitlines():
+        found += [int(match[1]) for match in _OWN.finditer(text)]
+        if len(starts) == 1:
+            found += [starts[0] + int(match[1]) - 1 for match in _INNER.finditer(text)]
+    return [line for line in dict.fromkeys(found) if 1 <= line <= count]
+
+
+def excerpts(lines: Sequence[int], source: str, around: int = AROUND) -> list[Excerpt]:
+    """The named lines with those near by, in the order of the source; what touches is one excerpt."""
+    text = source.split("\n")
+    groups: list[list[int]] = []
+    for line in sorted(lines):
+        if groups and line - groups[-1][-1] <= 2 * around + 1:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    found = []
+    for group in groups:
+        first, last = max(1, group[0] - around), min(len(text), group[-1] + around)
+        found.append(Excerpt(first, tuple(text[first - 1 : last]), tuple(group)))
+    return found

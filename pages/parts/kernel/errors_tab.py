@@ -1,20 +1,25 @@
-"""Why a kernel failed: where its numbers go wrong, or the compiler's words; how it was mended, and where it failed so
-before."""
+"""Why a kernel failed: where its numbers go wrong, or the compiler's words; how it was repaired, and where the run
+failed so before."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import streamlit as st
 
 from pages.parts import client, index, wording
-from pages.parts.kernel import compiler_log, heat_words, mended
+from pages.parts.kernel import compiler_log, story
 from pages.parts.widgets import table
 from storage import queries
-from storage.queries import CandidateRow, CorrectnessErrorRow, EvaluationRow
+from storage.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, EvaluationRow
+from storage.records import Verdict
 
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
 _FIGURES = re.compile(r"largest absolute error [^ ]*[\d)an]\.\s*(.*)$", re.DOTALL)
+Heat = Sequence[Sequence[float]]
+MOST_LINKS = 8
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?%?", re.IGNORECASE)
 
 _heat = st.components.v2.component(
     "tilewright_heat", html=client.read("heat.html"), css=client.read("heat.css"), js=client.read("heat.js")
@@ -37,7 +42,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     for error in errors:
         _mismatch(error, evaluation)
     compiler_log.draw(run_id, candidate, evaluation)
-    mended.draw(run_id, candidate, index.attempts(run_id))
+    _repair(run_id, candidate, index.attempts(run_id))
 
 
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
@@ -56,7 +61,7 @@ def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
         )
     with right:
         if error.heat:
-            words = heat_words.sentence(error.heat)
+            words = heat_words(error.heat)
             _heat(data={"heat": error.heat, "shape": list(error.shape), "words": words}, key=f"heat:{error.seq}")
 
 
@@ -90,3 +95,106 @@ def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -
 
 def _value(value: float | None) -> str:
     return wording.NONE if value is None else f"{value:.7g}"
+
+
+def heat_words(heat: Heat) -> str:
+    """Where the wrong blocks lie: everywhere, whole rows, whole columns, the diagonal, or how many of how many."""
+    rows, columns = len(heat), len(heat[0]) if heat else 0
+    wrong = {(i, j) for i, row in enumerate(heat) for j, share in enumerate(row) if share > 0}
+    total = rows * columns
+    if not wrong:
+        return "No block of the output has errors."
+    if len(wrong) == total:
+        return f"All {total} blocks of the output have errors."
+    told = f"{len(wrong)} of {total} blocks of the output have errors"
+    whole_columns = [j for j in range(columns) if rows > 1 and all((i, j) in wrong for i in range(rows))]
+    whole_rows = [i for i in range(rows) if columns > 1 and all((i, j) in wrong for j in range(columns))]
+    rest = {(i, j) for i, j in wrong if i not in whole_rows and j not in whole_columns}
+    parts = [
+        _blocks("row", whole_rows, rows),
+        _blocks("column", whole_columns, columns),
+        _other_blocks(rest, rows == columns),
+    ]
+    named = [part for part in parts if part]
+    return f"{told}: {', '.join(named)}." if named and (whole_rows or whole_columns or len(named) > 1) else f"{told}."
+
+
+def _blocks(what: str, found: Sequence[int], total: int) -> str:
+    if not found:
+        return ""
+    if len(found) == 1:
+        return f"all of block {what} {found[0] + 1} of {total}"
+    if found[-1] - found[0] == len(found) - 1:
+        return f"all of block {what}s {found[0] + 1} to {found[-1] + 1} of {total}"
+    return f"all of {len(found)} of {total} block {what}s"
+
+
+def _other_blocks(found: set[tuple[int, int]], is_square: bool) -> str:
+    if not found:
+        return ""
+    if is_square and len(found) > 1 and all(i == j for i, j in found):
+        return f"{len(found)} on the diagonal"
+    return f"{len(found)} elsewhere"
+
+
+def _repair(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> None:
+    """The mender with its diff and patch, then the same error elsewhere."""
+    if candidate.verdict in (None, Verdict.PASSED):
+        return
+    found = story.mended_by(candidate, attempts)
+    st.markdown("## Repair")
+    if found is None:
+        st.caption(_not_repaired(candidate, attempts))
+    else:
+        st.markdown(f"Repaired in **kernel {found.number}**: {wording.plain(found.summary)}")
+        with st.container(horizontal=True, gap="small"):
+            _link(run_id, found, f"Kernel {found.number}", "", {})
+            _link(run_id, found, "Diff to this kernel", "Diff", {"against": candidate.candidate_id})
+            _link(run_id, found, "Patch", "Diagnosis and patch", {})
+    _elsewhere(run_id, candidate, alike(candidate, attempts))
+
+
+def _not_repaired(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
+    if any(one.parent_id == candidate.candidate_id for one in attempts):
+        return "Repairs were tried; none is correct."
+    return "No repair tried yet."
+
+
+def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
+    st.markdown("## Other kernels with this error")
+    if told := alike_words(candidate, found):
+        st.markdown(told)
+        others = [one for one in found if one.candidate_id != candidate.candidate_id]
+        with st.container(horizontal=True, gap="small"):
+            for one in others[:MOST_LINKS]:
+                _link(run_id, one, f"Kernel {one.number}, depth {one.depth}", "Errors", {})
+        if len(others) > MOST_LINKS:
+            st.caption(f"showing {MOST_LINKS} of {len(others)}")
+    else:
+        st.caption("None in this run (messages that differ only in numbers count as the same).")
+
+
+def _link(run_id: str, one: AttemptRow, label: str, tab: str, more: dict[str, str]) -> None:
+    target = {"run": run_id, "candidate": one.candidate_id} | ({"tab": tab} if tab else {}) | more
+    st.page_link("candidate.py", label=label, query_params=target, width="content")
+
+
+def error_of(a: AttemptRow) -> tuple[Verdict | None, str]:
+    """What two kernels that failed alike have in common."""
+    return a.verdict, " ".join(_NUMBER.sub("#", a.message).split())
+
+
+def alike(a: AttemptRow, attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
+    """Every kernel of the run that failed in the way of `a`, it included, oldest first; none for one that did not."""
+    if a.verdict in (None, Verdict.PASSED) or not a.message:
+        return []
+    wanted = error_of(a)
+    return [one for one in attempts if one.message and error_of(one) == wanted]
+
+
+def alike_words(a: AttemptRow, found: Sequence[AttemptRow]) -> str:
+    """ "3 kernels of this run failed with this error; this is number 2."; empty where it is the only one."""
+    if len(found) < 2:
+        return ""
+    place = [one.candidate_id for one in found].index(a.candidate_id) + 1
+    return f"{len(found)} kernels of this run failed with this error; this is number {place}."

@@ -1,14 +1,23 @@
-"""What a person can do with one kernel: go on from it, make it the base, edit it by hand."""
+"""What a person can do on a kernel's page: go on from the kernel, make it the base, edit it by hand; and the keys,
+where numbers open tabs, j and k go to the next and previous kernel."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, run_state
+from pages.parts import access, client, run_state
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from storage.queries import CandidateRow, RunRow
 from storage.records import Verdict
+
+KEYS_CAPTION = (
+    "Keys: j and k for the next and previous kernel, 1 to {tabs} for the tabs, n and p for the next and previous hunk"
+)
+
+_PAGE = "candidate"  # of the address
+
+_keys = st.components.v2.component("tilewright_keys", html="<span hidden></span>", js=client.read("keys.js"))
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
@@ -31,3 +40,15 @@ def _opens(dialog: Dialog, label: str, icon: str, run: RunRow, candidate: Candid
         label, icon=icon, key=f"kernel_{dialog}:{run.run_id}:{candidate.candidate_id}", on_click=dialogs.ask,
         args=(dialog, run.run_id, candidate.candidate_id),
     )  # fmt: skip
+
+
+def listen_to_keys(links: dict[str, str]) -> None:
+    """Keep what is pressed until the page is drawn. Draw it first. Each key of `links` stands for the link of that
+    name."""
+    _keys(data={"links": links, "shown": "", "page": _PAGE}, key="keys_first")
+
+
+def act_on_keys(links: dict[str, str], shown: str) -> None:
+    """Act on what was pressed. `shown` changes with what the keys lead to. Draw it last: what it says is shown must be
+    there by then."""
+    _keys(data={"links": links, "shown": shown, "page": _PAGE}, key="keys")

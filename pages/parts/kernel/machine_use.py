@@ -1,13 +1,16 @@
-"""How much of the machine a profiled kernel uses, as bars: shares of its rates, occupancy and what limits it. Pure."""
+"""How a profiled kernel uses the machine: its launches one by one, shares of the machine's rates, occupancy with what
+limits it, and what warps wait for. Pure: table rows, bars and a Plotly figure."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pages.parts import wording
-from pages.parts.kernel.launches_table import limiter
+from pages.parts.widgets import table
 from pages.parts.widgets.bars import Bar
-from storage import counters
+from storage import counters, kernel_names
 from storage.queries import MetricRow
 
 Values = Mapping[str, float]
@@ -24,6 +27,22 @@ BLOCKS = {
     "blocks": "by block slots",
     "barriers": "by barriers",
 }
+LAUNCH_COLUMNS = [
+    table.Column("kernel", "Launch"),
+    table.Column("time", "Time", "right"),
+    table.Column("shape", "Blocks × threads", "right"),
+    table.Column("registers", "Registers", "right", "per thread"),
+    table.Column("shared", "Shared memory", "right", "per block: static and dynamic"),
+    table.Column("occupancy", "Occupancy", "right", "achieved of theoretical, and its limiter"),
+    table.Column("compute", "Compute", "right", "busiest arithmetic or issue unit, of its peak"),
+    table.Column("memory", "Memory", "right", "busiest part of the memory path, of its peak"),
+    table.Column("dram", "DRAM", "right", "device memory, of its peak"),
+]
+FULL = 99.5
+SHARED = (counters.STATIC_SHARED, counters.DYNAMIC_SHARED, "shared memory per block")
+LEAST_STALL = 0.01
+MOST_STALLS = 8
+ROW_PX = 26
 
 
 def whole(rows: Sequence[MetricRow]) -> dict[str, float]:
@@ -90,3 +109,121 @@ def _limit(what: str) -> str:
 
 def _part(percent: float | None) -> float | None:
     return None if percent is None else percent / 100
+
+
+def launch_rows(metrics: Sequence[MetricRow]) -> list[table.Row]:
+    """A row per launch, in the order of the call."""
+    values: dict[tuple[int, str], dict[str, float]] = {}
+    for row in metrics:
+        if row.launch >= 0:
+            values.setdefault((row.launch, row.kernel), {})[row.metric] = row.value
+    total = sum(one.get(counters.TIME, 0.0) for one in values.values())
+    return [
+        table.Row(f"{launch}", launch_cells(launch, kernel, one, total)) for (launch, kernel), one in values.items()
+    ]
+
+
+def launch_cells(launch: int, kernel: str, values: Mapping[str, float], total_s: float) -> dict[str, table.Cell]:
+    """One launch as cells; what was not measured is a dash."""
+    took = values.get(counters.TIME)
+    share = f"{wording.significant(100 * took / total_s, 2)} % of the time" if took and total_s else ""
+    shared = [values[name] for name in SHARED if name in values]
+    return {
+        "kernel": table.text(f"{launch}: {kernel_names.short(kernel)}", "strong", title=kernel[:1000]),
+        "time": table.text(_quantity(took, "s"), note=share),
+        "shape": _shape(values),
+        "registers": _count(values.get(counters.REGISTERS)),
+        "shared": _quantity(sum(shared), "B") if shared else wording.NONE,
+        "occupancy": _occupancy(values),
+        "compute": _percent(values.get(counters.COMPUTE)),
+        "memory": _percent(values.get(counters.MEMORY)),
+        "dram": _percent(values.get(counters.DRAM)),
+    }
+
+
+def limiter(values: Mapping[str, float]) -> str:
+    """The resource that lets the fewest blocks in; empty at full occupancy or where it is not known."""
+    start = counters.OCCUPANCY_LIMIT
+    blocks = {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}
+    if not blocks or values.get(counters.THEORETICAL, 100.0) >= FULL:
+        return ""
+    least = min(blocks.values())
+    return " and ".join(name.replace("_mem", " memory") for name, value in blocks.items() if value == least)
+
+
+def _shape(values: Mapping[str, float]) -> table.Cell:
+    grid, block, waves = (values.get(name) for name in (counters.GRID, counters.BLOCK, counters.WAVES))
+    if grid is None or block is None:
+        return wording.NONE
+    note = f"{wording.significant(waves)} waves" if waves is not None else ""
+    return table.text(f"{wording.count(int(grid))} × {wording.count(int(block))}", note=note)
+
+
+def _occupancy(values: Mapping[str, float]) -> table.Cell:
+    possible, achieved = values.get(counters.THEORETICAL), values.get(counters.ACHIEVED)
+    if possible is None:
+        return wording.NONE
+    by = limiter(values)
+    of = f"{_percent(achieved)} of {_percent(possible)}" if achieved is not None else f"≤ {_percent(possible)}"
+    return table.text(of, note=f"limited by {by}" if by else "")
+
+
+def _percent(value: float | None) -> str:
+    return wording.NONE if value is None else f"{wording.significant(value, 2)} %"
+
+
+def _count(value: float | None) -> str:
+    return wording.NONE if value is None else wording.count(int(value))
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return wording.NONE if value is None else wording.quantity(value, unit)
+
+
+def stall_shares(rows: Sequence[MetricRow], launch: int) -> dict[str, float]:
+    """Each reason's share (0..1) of the time that warps of a launch (-1: of the call) wait, largest first."""
+    waits = {
+        reason: row.value
+        for row in rows
+        if row.launch == launch and (reason := counters.stall_reason(row.metric)) not in (None, "selected")
+        if reason
+    }
+    total = sum(waits.values())
+    ordered = sorted(waits.items(), key=lambda one: -one[1])
+    return {name: wait / total for name, wait in ordered if wait >= LEAST_STALL * total} if total else {}
+
+
+def stall_figure(
+    found: Mapping[str, float], before: Mapping[str, float] | None = None, name: str = ""
+) -> dict[str, Any]:
+    """Horizontal bars, the longest on top, with what each reason means behind the pointer; those of the kernel `name`
+    that it is compared with stand below each in gray."""
+    names = list(found)[:MOST_STALLS]
+    traces = [_stall_bars("this kernel", found, names, "@violet-color/70")]
+    if before:
+        traces.append(_stall_bars(html.escape(name), before, names, "@gray-color/60"))
+    axis = {"gridcolor": "@border-color", "zeroline": False}
+    layout = {
+        "showlegend": bool(before), "margin": {"l": 8, "r": 44, "t": 26 if before else 6, "b": 36},
+        "paper_bgcolor": "rgba(0,0,0,0)", "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12}, "bargap": 0.3,
+        "uirevision": "stalls", "xaxis": axis | {"ticksuffix": " %", "rangemode": "tozero"},
+        "yaxis": axis | {"autorange": "reversed", "automargin": True},
+    }  # fmt: skip
+    return {"data": traces, "layout": layout}
+
+
+def _stall_bars(name: str, found: Mapping[str, float], names: Sequence[str], colour: str) -> dict[str, Any]:
+    told = [f"waiting for {counters.STALLS.get(reason, reason)}" for reason in names]
+    return {
+        "type": "bar", "orientation": "h", "name": name, "x": [100 * found.get(reason, 0.0) for reason in names],
+        "y": [reason.replace("_", " ") for reason in names], "marker": {"color": colour},
+        "text": [f"{wording.significant(100 * found.get(reason, 0.0), 2)} %" for reason in names],
+        "textposition": "outside", "cliponaxis": False,
+        "hovertext": told, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
+    }  # fmt: skip
+
+
+def stall_height(found: Mapping[str, float], before: Mapping[str, float] | None = None) -> int:
+    """Pixels that so many rows need."""
+    return (76 if before else 56) + (40 if before else ROW_PX) * min(len(found), MOST_STALLS)

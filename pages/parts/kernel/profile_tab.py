@@ -1,4 +1,5 @@
-"""A kernel's profile: its place under the machine's roofs, its launches, and exactly what a model may see of it."""
+"""A kernel's profile: its place under the machine's roofs, its launches, and exactly what a model may see of it. Where
+there is none: why, when one is taken, and a button to have them taken."""
 
 from __future__ import annotations
 
@@ -9,28 +10,24 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index, speed_of_light, texts, wording
-from pages.parts import texts as kept
-from pages.parts.kernel import (
-    advice_table,
-    launches_table,
-    machine_use,
-    metric_deltas,
-    metric_sense,
-    metrics_table,
-    profile_wanted,
-    roofline,
-    roofline_marks,
-    stall_figure,
-)
+from pages.parts import access, index, run_state, speed_of_light, texts, wording
+from pages.parts.kernel import machine_use, metric_sense, metrics, roofline
 from pages.parts.kernel.metric_sense import Weighed
+from pages.parts.steering import steer
 from pages.parts.widgets import bars, plot, table
-from storage import counters, queries
-from storage.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow
+from storage import counters, exposure, kernel_names, queries
+from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
+from storage.records import CommandKind, Switch, Verdict
 
 ROOFLINE_PX = 340
 MOST_CHARACTERS = 200_000
 FACTS = [table.Column("name", "Conditions", "nowrap"), table.Column("value", "Value")]
+ADVICE_COLUMNS = [
+    table.Column("gain", "Could save", "right", "estimated share of that launch's time"),
+    table.Column("launch", "Launch", "nowrap"),
+    table.Column("text", "Advice", "wide"),
+]
+MOST_ADVICE = 12
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -38,7 +35,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     db = index.current()
     profile = queries.profile(db, run_id, candidate.candidate_id)
     if profile is None or profile.failure:
-        profile_wanted.draw(run_id, candidate, profile)
+        _without(run_id, candidate, profile)
         return
     attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
@@ -55,15 +52,15 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     with left:
         _roofline(run_id, candidate, profile, attempts)
         _stalls(run_id, candidate, seen)
-        metrics_table.draw_functions(changes)
+        metrics.draw_functions(changes)
     with right:
         _use(candidate, seen)
         _for_the_model(run_id, candidate, profile)
     if seen.number is not None and seen.changes:
-        metric_deltas.draw(seen.changes, seen.number, key=f"deltas:{candidate.candidate_id}")
+        metrics.draw_changes(seen.changes, seen.number, key=f"deltas:{candidate.candidate_id}")
     _launches(rows)
     _advice(queries.advice(db, run_id, candidate.candidate_id))
-    metrics_table.draw(changes)
+    metrics.draw_all(changes)
     _how(run_id, candidate, profile)
 
 
@@ -89,7 +86,7 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
             ),
             icon=":material/warning:",
         )
-    elif told := metric_deltas.counted(seen.changes, seen.number):
+    elif told := metrics.counted(seen.changes, seen.number):
         st.markdown(wording.plain(told))
     elif seen.number is None:
         st.caption("No profiled ancestor to compare with.")
@@ -110,7 +107,7 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
 def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
     limit = queries.limit(index.current(), run_id)
     rates = roofline.ceilings(profile.ceilings, limit)
-    points = roofline_marks.points(run_id, candidate, attempts) if len(rates) >= 2 else []
+    points = roofline.points(run_id, candidate, attempts) if len(rates) >= 2 else []
     if points:
         st.markdown("## Roofline")
         target = roofline.task_limit(rates, limit)
@@ -125,18 +122,18 @@ def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempt
 
 
 def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
-    found = stall_figure.shares(seen.here, -1)
+    found = machine_use.stall_shares(seen.here, -1)
     if not found:
         return
-    before = stall_figure.shares(seen.before, -1)
+    before = machine_use.stall_shares(seen.before, -1)
     st.markdown("## Warp stall reasons")
     first = next(iter(found))
     name = (
         f"Warp stall reasons by share: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
     )
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
-    drawn = stall_figure.figure(found, before, f"kernel {seen.number}")
-    plot.draw(drawn, name, stall_figure.height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
+    drawn = machine_use.stall_figure(found, before, f"kernel {seen.number}")
+    plot.draw(drawn, name, machine_use.stall_height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
 
 
 def _use(candidate: CandidateRow, seen: Seen) -> None:
@@ -156,18 +153,18 @@ def _use(candidate: CandidateRow, seen: Seen) -> None:
 
 
 def _launches(rows: Sequence[MetricRow]) -> None:
-    found = launches_table.rows(rows)
+    found = machine_use.launch_rows(rows)
     if found:
         st.markdown("## Launches")
-        table.draw("Launches of the profiled call", launches_table.COLUMNS, found, key="launches", is_compact=True)
+        table.draw("Launches of the profiled call", machine_use.LAUNCH_COLUMNS, found, key="launches", is_compact=True)
 
 
-def _advice(found: Sequence[queries.AdviceRow]) -> None:
+def _advice(found: Sequence[AdviceRow]) -> None:
     worth = [one for one in found if one.gain_percent]
     if worth:
         st.markdown("## Advice of the profiler")
-        rows = advice_table.rows(worth)
-        table.draw("The profiler's advice", advice_table.COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
+        rows = _advice_rows(worth)
+        table.draw("The profiler's advice", ADVICE_COLUMNS, rows, key="advice", is_compact=True, is_folding=True)
 
 
 def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
@@ -200,7 +197,7 @@ def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
 
 
 def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -> None:
-    found = kept.read(run_id, raw_blob)
+    found = texts.read(run_id, raw_blob)
     if found.is_gone:
         texts.say_gone(found, "profiler's report")
         return
@@ -209,7 +206,7 @@ def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -
     with st.container(horizontal=True):
         st.download_button("Download", text, f"{name}-profile.txt", icon=icon, on_click="ignore", key="raw_text")
         if report_blob:
-            report = _decoded(kept.source(run_id, report_blob))
+            report = _decoded(texts.source(run_id, report_blob))
             if report:
                 file = f"{name}.ncu-rep"
                 st.download_button("Nsight Compute file", report, file, icon=icon, on_click="ignore", key="report")
@@ -223,3 +220,79 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):  # a blob that is gone reads as a sentence
         return b""
+
+
+def _without(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) -> None:
+    """Say why, and offer what can be done now."""
+    db = index.current()
+    run = queries.run(db, run_id)
+    if run is None:
+        return
+    if failed:
+        st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
+    switch = queries.switches(db, run_id).collect
+    first = exposure.first_depth(run.kernel_class, run.depths, queries.asked_exposure(db, run_id))
+    st.markdown(wording.plain(why_none(candidate, switch, first, bool(failed))))
+    if candidate.verdict in (None, Verdict.PASSED):
+        _offer_profiles(run, switch)
+
+
+def why_none(candidate: CandidateRow, switch: Switch, first: int, has_failed: bool) -> str:
+    """Why this kernel has no profile; `first` is the first depth whose prompt shows one."""
+    if has_failed:
+        return "Each kernel is profiled once; this one is not tried again."
+    if candidate.verdict is None:
+        return "Not judged yet: a kernel is profiled once it is correct and timed."
+    if candidate.verdict is not Verdict.PASSED:
+        outcome = wording.VERDICT_NAME[candidate.verdict]
+        return f"Not profiled: only correct kernels are, and this one is not ({outcome})."
+    match switch:
+        case Switch.ON:
+            return "Not profiled: this kernel was made before profiling was switched on."
+        case Switch.OFF:
+            return "Not profiled: “Collect profiles” is off in this run."
+        case Switch.AUTO:
+            when = (
+                f"for the first kernel and then from depth {max(1, first - 1)} on" if first > 1 else "for every kernel"
+            )
+            return (
+                f"Not profiled. On “auto”, profiles are collected {when}; this kernel belongs to depth "
+                f"{candidate.depth}."
+            )
+
+
+def _offer_profiles(run: RunRow, switch: Switch) -> None:
+    """The button, or why there is none."""
+    if not access.may_steer():
+        st.caption(":material/lock: This server is read-only and takes no commands.")
+        return
+    state = run_state.of(run)
+    is_worked_on = not state.is_finished and run_state.has_engine(run.run_id)
+    if not is_worked_on:
+        st.caption(
+            f"No engine is running (the run is {state}), so nothing can be profiled here. To profile this kernel by "
+            "itself, download its source and run `python -m engine evaluate TASK FILE --profile`."
+        )
+        return
+    if switch is Switch.ON:
+        return
+    steer.button(
+        "Profile every correct kernel from now on", run.run_id, CommandKind.COLLECT, Switch.ON.value,
+        icon=":material/query_stats:", help="sets “Collect profiles” to on, from the next step",
+    )  # fmt: skip
+    st.caption("From the next step on. Takes some seconds per kernel and costs nothing.")
+
+
+def _advice_rows(found: Sequence[AdviceRow]) -> list[table.Row]:
+    """At most a dozen."""
+    return [table.Row(f"{i}", _advice_cells(one)) for i, one in enumerate(found[:MOST_ADVICE])]
+
+
+def _advice_cells(one: AdviceRow) -> dict[str, table.Cell]:
+    """One piece of advice as cells."""
+    gain = wording.NONE if one.gain_percent is None else f"{wording.significant(one.gain_percent, 2)} %"
+    return {
+        "gain": table.text(gain, "strong"),
+        "launch": table.text(f"{one.launch}: {kernel_names.short(one.kernel)}", title=one.kernel[:1000]),
+        "text": table.text(one.text, title=one.rule),
+    }

@@ -1,4 +1,5 @@
-"""Every model call about a kernel, in order: the exact prompt, the exact reply, what it cost; searchable."""
+"""Every model call about a kernel, in order: the exact prompt by message and its parts, the exact reply, failed tries,
+what it cost; searchable. Texts are read when a call is opened."""
 
 from __future__ import annotations
 
@@ -7,10 +8,18 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import index, texts, wording
-from pages.parts.kernel import call_view, transcript
+from pages.parts.kernel import transcript
 from pages.parts.kernel.transcript import Hit
+from pages.parts.texts import Text
+from pages.parts.widgets import bars
+from pages.parts.widgets.bars import Bar
 from storage import queries
+from storage.models import CallFailure
 from storage.queries import CandidateRow, FailedTryRow, ModelCallRow
+
+BOX = 460
+LONG = 1_500
+MOST_CHARACTERS = 60_000
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -57,7 +66,7 @@ def _call(
         st.caption(f"showing {transcript.MOST_SNIPPETS} of {len(found)} places")
     if details.open:
         with details:
-            call_view.draw(run_id, call, [one for one in failed if (one.step, one.call) == (call.step, call.call)])
+            _details(run_id, call, [one for one in failed if (one.step, one.call) == (call.step, call.call)])
 
 
 def _hits(run_id: str, call: ModelCallRow, word: str) -> list[Hit]:
@@ -73,3 +82,67 @@ def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -
     if lost:
         st.markdown("## Calls without a reply")
         st.markdown("\n".join(f"- {wording.plain(transcript.failure(one))}" for one in lost))
+
+
+def _details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
+    """Facts, then prompt and reply beside each other."""
+    st.caption(wording.plain(" · ".join(transcript.facts(call))))
+    for one in failed:
+        st.markdown(f":material/cloud_off: {wording.plain(transcript.failure(one))}")
+    _ending(call)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _prompt(run_id, call)
+    with right:
+        _reply(run_id, call)
+
+
+def _ending(call: ModelCallRow) -> None:
+    if call.finish_reason in set(CallFailure):
+        name = wording.FAILURE_NAME[CallFailure(call.finish_reason)]
+        st.warning(f"No usable reply: {name}.", icon=":material/cloud_off:")
+    elif call.finish_reason not in ("stop", "end_turn"):
+        st.warning(
+            f"The reply ended early (finish reason: {wording.plain(call.finish_reason)}).",
+            icon=":material/content_cut:",
+        )
+
+
+def _prompt(run_id: str, call: ModelCallRow) -> None:
+    stored = texts.read(run_id, call.prompt_blob)
+    if stored.is_gone:
+        texts.say_gone(stored, "prompt")
+        return
+    if shares := transcript.shares(stored.text):
+        whole = sum(shares.values()) or 1
+        found = [Bar(name, n / whole, transcript.percent(n, whole)) for name, n in shares.items()]
+        bars.draw("Share of each part of the prompt", found, "", key=f"shares:{call.seq}")
+    for number, (role, text) in enumerate(transcript.messages(stored.text)):
+        _text(f"Prompt, {role}", Text(text), f"prompt-{call.seq}-{number}")
+
+
+def _reply(run_id: str, call: ModelCallRow) -> None:
+    if call.reply_blob is None:
+        st.caption("No reply stored for this call.")
+        return
+    _text("Reply", texts.read(run_id, call.reply_blob), f"reply-{call.seq}")
+    if call.reasoning_tokens:
+        st.caption(
+            f"Includes {wording.tokens(call.reasoning_tokens)} reasoning tokens, which the endpoint counts but does "
+            "not return."
+        )
+
+
+def _text(name: str, found: Text, file: str) -> None:
+    """One text with its length; a long one scrolls in its box, a very long one is cut and can be downloaded."""
+    if found.is_gone:
+        texts.say_gone(found, name.lower())
+        return
+    text = found.text
+    st.markdown(f"**{wording.plain(name)}** :gray[{len(text):,} characters]")
+    if len(text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
+        st.download_button(
+            "Download", text, f"{file}.txt", icon=":material/download:", on_click="ignore", key=f"download:{file}"
+        )
+    st.code(text[:MOST_CHARACTERS], language=None, wrap_lines=True, height=BOX if len(text) > LONG else "content")

@@ -1,14 +1,17 @@
-"""Why a kernel is as fast as it is, as a few sentences made of facts. Pure: from rows of the index, as plain text."""
+"""Why a kernel is as fast as it is, as a few sentences made of facts: the paragraph that opens its page. Pure but for
+gathering and drawing; knows rows of the index, as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pages.parts import wording
+import streamlit as st
+
+from pages.parts import index, wording
 from pages.parts.kernel import metric_sense
 from pages.parts.kernel.metric_sense import Weighed
-from storage import relative
+from storage import queries, relative
 from storage.queries import AttemptRow, CandidateRow
 from storage.records import Origin, Verdict
 
@@ -127,3 +130,30 @@ def _seen(facts: Facts) -> str:
     if facts.candidate.is_profile_exposed:
         return "The model had seen a profile."
     return "The model had not seen a profile."
+
+
+def draw(run_id: str, candidate: CandidateRow) -> None:
+    """Sentences of facts, each of which the tabs below show."""
+    told = wording.plain(" ".join(sentences(gather(run_id, candidate))))
+    if candidate.summary:
+        summary = wording.plain(candidate.summary).strip()
+        told = told.replace(summary, f"**{summary}**", 1) if summary else told
+    st.markdown(told)
+
+
+def gather(run_id: str, candidate: CandidateRow) -> Facts:
+    """Everything that the story of a kernel is told from."""
+    db = index.current()
+    attempts = index.attempts(run_id)
+    numbers = {a.candidate_id: a for a in attempts}
+    changes = queries.metric_changes(db, run_id, candidate.candidate_id)
+    previous = next((c.previous_id for c in changes if c.previous_id), None)
+    mender = mended_by(candidate, attempts)
+    return Facts(
+        candidate,
+        numbers.get(candidate.parent_id or ""),
+        ancestor(candidate, attempts),
+        numbers[previous].number if previous in numbers else None,
+        metric_sense.weighed(changes),
+        mender.number if mender else None,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import index, texts, wording
-from pages.parts.kernel import metric_deltas, metric_sense
+from pages.parts.kernel import metric_sense, metrics
 from pages.parts.kernel.metric_sense import Judgement
 from pages.parts.run import explain
 from pages.parts.widgets import table
@@ -79,8 +79,8 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
     before = next(c.previous_id for c in found if c.previous_id)
     place = queries.neighbours(index.current(), run.run_id, before)
     st.markdown(f"### Profile :gray[against kernel {place.number}, largest effect first]" if place else "### Profile")
-    rows = [table.Row(f"{i}", metric_deltas.cells(one)) for i, one in enumerate(moved[:MOST])]
+    rows = [table.Row(f"{i}", metrics.change_cells(one)) for i, one in enumerate(moved[:MOST])]
     table.draw(
-        "Changes in the profile, largest effect first", metric_deltas.COLUMNS, rows, key="panel_metrics",
+        "Changes in the profile, largest effect first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",
         is_compact=True, is_folding=True,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import client, index, texts, wording
-from pages.parts.kernel import candidate_header, story
+from pages.parts.kernel import kernel_header, story
 from pages.parts.run import explain_step, selection
 from pages.parts.widgets import diff
 from storage import queries
@@ -57,7 +57,7 @@ def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) 
         )  # fmt: skip
     if kernel:
         with st.container(horizontal=True, gap="small"):
-            candidate_header.badges(kernel)
+            kernel_header.badges(kernel)
             if flagged := queries.standing_counts(index.current(), run.run_id, [kernel.candidate_id]):
                 _flagged(run, kernel, flagged[kernel.candidate_id].flagged)
 

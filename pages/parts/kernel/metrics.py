@@ -1,4 +1,5 @@
-"""Every figure of a profile beside that of the nearest profiled ancestor: the whole call, then launch by launch."""
+"""Every figure of a profile beside that of the nearest profiled ancestor: what changed most first, then the whole call
+and each launch."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from itertools import groupby
 import streamlit as st
 
 from pages.parts import wording
+from pages.parts.kernel import metric_sense
+from pages.parts.kernel.metric_sense import Judgement, Weighed
 from pages.parts.widgets import table
 from storage import counters, kernel_names
 from storage.queries import MetricChangeRow
@@ -24,6 +27,14 @@ FUNCTION_COLUMNS = [
 ]
 MOST_FUNCTIONS = 8
 ORDER = {counter.name: place for place, counter in enumerate(counters.COUNTERS)}
+MOST_CHANGES = 10
+CHANGE_COLUMNS = [
+    table.Column("metric", "Metric"),
+    table.Column("change", "Change", "nowrap", "better or worse for speed, by the metric's usual meaning"),
+    table.Column("values", "Before → after", "wide"),
+]
+TONES = {Judgement.BETTER: "green", Judgement.WORSE: "red", Judgement.CHANGED: "gray", Judgement.SAME: "gray"}
+ICONS = {Judgement.BETTER: "held", Judgement.WORSE: "broken"}
 
 
 def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
@@ -37,7 +48,7 @@ def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
             st.caption(f"Showing {MOST_FUNCTIONS} of {len(functions)} functions")
 
 
-def draw(changes: Sequence[MetricChangeRow]) -> None:
+def draw_all(changes: Sequence[MetricChangeRow]) -> None:
     """Every figure of the call and of its launches, folded away."""
     whole = [c for c in changes if c.launch < 0 and not c.kernel]
     launches = [c for c in changes if c.launch >= 0]
@@ -62,7 +73,7 @@ def _launches(changes: Sequence[MetricChangeRow]) -> None:
 def _rows(changes: Iterable[MetricChangeRow]) -> list[table.Row]:
     """Figures of the product's own first, then counters in their known order."""
     ordered = sorted(changes, key=lambda c: ORDER.get(c.metric, len(ORDER) if "__" in c.metric else -1))
-    return [table.Row(c.metric, cells(c)) for c in ordered]
+    return [table.Row(c.metric, _metric_cells(c)) for c in ordered]
 
 
 def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
@@ -71,7 +82,7 @@ def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     return {"function": row.kernel, "value": value}
 
 
-def cells(row: MetricChangeRow) -> dict[str, table.Cell]:
+def _metric_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One metric as cells; a counter under its plain name, its own name and meaning behind the pointer."""
     is_share = row.metric.endswith("share")
     name, about = counters.label(row.metric), counters.meaning(row.metric)
@@ -79,11 +90,11 @@ def cells(row: MetricChangeRow) -> dict[str, table.Cell]:
         "metric": table.text(name, title=f"{row.metric}: {about}" if about else name),
         "value": wording.quantity(row.value, row.unit, is_share),
         "previous": wording.NONE if row.previous is None else wording.quantity(row.previous, row.unit, is_share),
-        "change": change(row),
+        "change": _moved(row),
     }
 
 
-def change(row: MetricChangeRow) -> table.Cell:
+def _moved(row: MetricChangeRow) -> table.Cell:
     """By how much it rose or fell: shares in points, everything else in percent or as a multiple."""
     if row.previous is None:
         return wording.NONE
@@ -102,3 +113,45 @@ def change(row: MetricChangeRow) -> table.Cell:
 
 def _arrow(amount: float) -> str:
     return f"{'▲' if amount > 0 else '▼'} {wording.significant(abs(amount), 2)}"
+
+
+def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
+    """The table; the unimportant rest on request."""
+    moved = [one for one in found if one.judgement is not Judgement.SAME]
+    st.markdown(f"## Changes since kernel {number}")
+    if not moved:
+        st.caption("No change beyond what two profiles of the same kernel differ by.")
+        return
+    is_all = len(moved) > MOST_CHANGES and st.session_state.get(f"{key}:all", False)
+    shown = moved if is_all else moved[:MOST_CHANGES]
+    rows = [table.Row(f"{i}", change_cells(one)) for i, one in enumerate(shown)]
+    table.draw(
+        f"Changes of the profile since kernel {number}", CHANGE_COLUMNS, rows, key=key, is_compact=True, is_folding=True
+    )
+    same = len(found) - len(moved)
+    if len(moved) > MOST_CHANGES:
+        st.toggle(f"Show all {len(moved)} (the {len(shown)} largest effects shown)", key=f"{key}:all")
+    st.caption(f"Largest effect on speed first. {same} more metrics are unchanged.")
+
+
+def change_cells(one: Weighed) -> dict[str, table.Cell]:
+    """One change as cells."""
+    change = one.change
+    name, about = counters.label(change.metric), counters.meaning(change.metric)
+    moved = _moved(change)
+    told = moved if isinstance(moved, str) else str((moved or {}).get("text", ""))
+    values = f"{metric_sense.value(change, change.previous or 0.0)} → {metric_sense.value(change, change.value)}"
+    return {
+        "metric": table.text(name, "strong", title=f"{change.metric}: {about}" if about else ""),
+        "change": table.pill(f"{told}, {one.judgement}", TONES[one.judgement], ICONS.get(one.judgement, "")),
+        "values": values,
+    }
+
+
+def counted(found: Sequence[Weighed], number: int | None) -> str:
+    """ "Since kernel 4: 9 better, 1 worse, 2 changed, of 14 metrics."; empty without anything to compare with."""
+    if number is None or not found:
+        return ""
+    kinds = [(sum(one.judgement is kind for one in found), kind) for kind in Judgement if kind is not Judgement.SAME]
+    told = [f"{count} {kind}" for count, kind in kinds if count]
+    return f"Since kernel {number}: {', '.join(told) if told else 'no change'}, of {len(found)} metrics."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
 import streamlit as st
 
-from pages.parts import index, speed_of_light, wording
-from pages.parts.kernel import figures, why
-from pages.parts.kernel.figures import Figure
+from pages.parts import client, index, speed_of_light, wording
+from pages.parts.kernel import story
 from pages.parts.status import provenance
 from storage import queries
 from storage.proof import Standing
@@ -16,6 +18,13 @@ from storage.relative import Relative
 
 TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
+
+_figures = st.components.v2.component(
+    "tilewright_figure_row",
+    html='<dl class="row"></dl>',
+    css=client.read("figures.css"),
+    js=client.read("figures.js"),
+)
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
@@ -38,7 +47,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         )
         st.space("stretch")
         _neighbours(run, candidate)
-    why.draw(run.run_id, candidate)
+    story.draw(run.run_id, candidate)
     _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)
@@ -133,7 +142,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
-    figures.draw("Figures of this kernel", found, key="kernel_figures")
+    _draw_figures("Figures of this kernel", found, key="kernel_figures")
 
 
 def numbers(
@@ -170,3 +179,18 @@ def _over(found: Relative, baseline: BaselineRow) -> Figure:
         f"Over {baseline.name}", wording.speedup(found.speedup, found.noise), wording.plus_minus(found.noise),
         f"{interval}; {itself}",
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure; `note` stands small below it, `about` behind the pointer."""
+
+    label: str
+    value: str
+    note: str = ""
+    about: str = ""
+
+
+def _draw_figures(name: str, items: Sequence[Figure], key: str) -> None:
+    """`name` is what a reader hears of the row."""
+    _figures(data={"name": name, "items": [asdict(item) for item in items]}, key=key)
