@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.parts import change_token, index, run_state
 from pages.parts.run import (
+    activity,
     curve_chart,
-    error_groups,
     kernel_panel,
     kernels_table,
     key_figures,
@@ -15,8 +15,6 @@ from pages.parts.run import (
     run_header,
     selection,
     spending,
-    step_feed,
-    stream,
 )
 from pages.parts.status import address, now, pinned_snapshot
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
@@ -69,7 +67,7 @@ def draw_standing(run: RunRow, token: str) -> None:
     run_header.draw(run, state)
     key_figures.draw(run, state)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id))
-    stream.draw(run, state, step)
+    activity.draw_reply(run, state, step)
 
 
 def draw_course(run: RunRow) -> None:
@@ -77,7 +75,7 @@ def draw_course(run: RunRow) -> None:
     curve_chart.draw(run)
     lineage_strip.draw(run)
     kernels_table.draw(run)
-    error_groups.draw(run)
+    kernels_table.draw_errors(run)
 
 
 def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
@@ -90,7 +88,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
     spending.draw(run, state)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):
-        step_feed.draw(shown)
+        activity.draw_feed(shown)
 
 
 def open_tab(address: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index
-from pages.parts.run import explain, lanes, step_feed
-from pages.parts.run.phases import Phase, phases
+from pages.parts.run import activity, kernel_panel, lineage_strip
+from pages.parts.run.curve_marks import Phase, phases
 from pages.parts.status import alerts
 from pages.parts.status.alerts import AlertKind
 from storage import queries
@@ -116,7 +116,7 @@ def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() 
         node("5", "4", is_best=True),
         node("6", "5"),
     ]
-    placed = {n.row.candidate_id: n for n in lanes.place(rows)}
+    placed = {n.row.candidate_id: n for n in lineage_strip.place(rows)}
     assert [name for name, n in placed.items() if n.is_on_path] == ["1", "4", "5"]
     assert [name for name, n in placed.items() if n.lane == 0] == ["1", "4", "5"]
     assert placed["2"].lane == placed["3"].lane == 1
@@ -124,9 +124,9 @@ def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() 
 
 
 def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
-    placed = lanes.place([node("7", "1"), node("8", "8", is_best=True), node("9", "7")])
+    placed = lineage_strip.place([node("7", "1"), node("8", "8", is_best=True), node("9", "7")])
     assert [n.parent for n in placed] == [None, 1, 0]
-    assert lanes.place([]) == []
+    assert lineage_strip.place([]) == []
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,12 @@ def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
 )
 def test_only_the_fastest_so_far_ends_a_depth_in_green(kind: str, outcome: str, tone: str) -> None:
     item = FeedRow(1, 0.0, FeedKind(kind), 1, 1, "c002", outcome, "kernel 2 at 0.47×")
-    text = step_feed.cells(item)["text"]
+    text = activity.cells(item)["text"]
     assert isinstance(text, dict)
     assert text["tone"] == tone
 
 
 def test_a_cost_that_is_not_known_is_not_free() -> None:
-    assert explain.cost(CostRow(1, None, None, 2.0, 61.0)) == (
+    assert kernel_panel.cost(CostRow(1, None, None, 2.0, 61.0)) == (
         "1 model call · unknown tokens · unknown · written in 2.0 s · judged in 1 min 01 s"
     )

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pages.parts import index, wording
 from pages.parts.api import routes
-from pages.parts.run import curve, curve_chart, marks
-from pages.parts.run.line_names import TEXT_PX, Place, Scale, places
+from pages.parts.run import curve, curve_chart, curve_marks
+from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
 from storage.queries import BaselineRow, SteeringMark
@@ -119,13 +119,13 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
 
 
 def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:
-    shapes, notes = marks.reference_lines(80.0, None, [2.0], is_log=True)
+    shapes, notes = curve_marks.reference_lines(80.0, None, [2.0], is_log=True)
     assert len(shapes) == 1
     assert "hardware limit 80.0× ↑" in notes[-1]["text"]
 
 
 def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
-    _, notes = marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
+    _, notes = curve_marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
     assert [note["yshift"] for note in notes[1:]] == [-2, -2 - TEXT_PX]
 
 
@@ -138,7 +138,7 @@ def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_unknown() -> N
     assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (±460 %)"
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
     wide = replace(second(0.97), noise=4.6)
-    assert len(marks.reference_lines(None, None, [2.0], True, wide)[0]) == 1
+    assert len(curve_marks.reference_lines(None, None, [2.0], True, wide)[0]) == 1
 
 
 def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
@@ -150,15 +150,15 @@ def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
 )
 def test_the_second_baseline_is_a_line_with_its_name_whatever_the_points(compiled: float, values: list[float]) -> None:
     for is_log in (True, False):
-        shapes, notes = marks.reference_lines(None, None, values, is_log, second(compiled))
+        shapes, notes = curve_marks.reference_lines(None, None, values, is_log, second(compiled))
         assert [shape["y0"] for shape in shapes] == [1.0, compiled]
         assert notes[1]["text"] == f"torch.compile {wording.speedup(compiled)}"
         assert len({json.dumps(shape["line"]) for shape in shapes}) == 2
 
 
 def test_a_second_baseline_without_a_figure_is_no_line_and_its_name_is_no_markup() -> None:
-    assert len(marks.reference_lines(None, None, [2.0], True, second(None))[0]) == 1
-    notes = marks.reference_lines(None, None, [2.0], True, second(1.2, "<b>x</b>"))[1]
+    assert len(curve_marks.reference_lines(None, None, [2.0], True, second(None))[0]) == 1
+    notes = curve_marks.reference_lines(None, None, [2.0], True, second(1.2, "<b>x</b>"))[1]
     assert notes[1]["text"] == "&lt;b&gt;x&lt;/b&gt; 1.20×"
 
 
@@ -188,7 +188,7 @@ def test_a_name_stands_where_it_hides_no_point() -> None:
 
 def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everywhere() -> None:
     found = [SteeringMark(1, 0.0, 7, 3, kind, "", "", "") for kind in (CommandKind.ROLL_BACK, CommandKind.HINT)]
-    _, (note,) = marks.steering_flags(found)
+    _, (note,) = curve_marks.steering_flags(found)
     assert note["texts"] == ["⚑ roll back, hint", "⚑"]
     assert note["hovertext"] == "roll back, hint"
 

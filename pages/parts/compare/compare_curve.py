@@ -7,7 +7,7 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.compare.compare_rows import AXIS_TITLE, Axis, Compared, position
-from pages.parts.run.curve import COARSE, FINE
+from pages.parts.widgets import plot
 from storage.queries import ReachedRow, TimedRow
 
 Trace = dict[str, Any]
@@ -98,7 +98,7 @@ def layout(x_title: str, values: Sequence[float], is_log: bool, revision: str, r
     small, grid = {"size": 12}, {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
     top, low = max([1.0, *values]), min([1.0, *values])
     speed: dict[str, Any] = {"title": {"text": "best speed-up so far, over eager baseline", "font": small}, **grid}
-    ticks = FINE if top / low < 4 else COARSE
+    ticks = plot.FINE if top / low < 4 else plot.COARSE
     if is_log:
         speed |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]}
     else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pages.parts.report.report_html import Html, element, join
-from pages.parts.run.curve import COARSE, FINE, tick_step
+from pages.parts.widgets import plot
 
 WIDTH, HEIGHT = 960.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 36.0, 14.0, 46.0
@@ -87,7 +87,8 @@ def _frame(series: Sequence[Series], levels: Sequence[Level]) -> Frame:
 
 
 def _grid(frame: Frame, x_title: str, is_whole: bool) -> list[Html]:
-    ticks = [t for t in (FINE if frame.high_y / frame.low_y < 6 else COARSE) if frame.low_y <= t <= frame.high_y]
+    known = plot.FINE if frame.high_y / frame.low_y < 6 else plot.COARSE
+    ticks = [t for t in known if frame.low_y <= t <= frame.high_y]
     parts = [_text(LEFT - 8, frame.y(t) + 4, f"{t:g}×", "end", "small") for t in ticks]
     parts += [_rule("grid", LEFT, frame.y(t), WIDTH - RIGHT, frame.y(t)) for t in ticks]
     for x in _x_ticks(frame, is_whole):
@@ -99,7 +100,7 @@ def _grid(frame: Frame, x_title: str, is_whole: bool) -> list[Html]:
 
 def _x_ticks(frame: Frame, is_whole: bool) -> list[float]:
     if is_whole:
-        step = float(tick_step(int(frame.high_x)))
+        step = float(plot.tick_step(int(frame.high_x)))
     else:
         rough = (frame.high_x - frame.low_x or 1.0) / 8
         power = 10.0 ** math.floor(math.log10(rough))

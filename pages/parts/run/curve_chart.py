@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import index, wording
-from pages.parts.run import curve, phases, selection
+from pages.parts.run import curve, curve_marks, selection
 from pages.parts.widgets import plot
 from storage import folder, queries
 from storage.codec import DecodeError
@@ -44,7 +44,7 @@ def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
         unapplied=queries.unapplied(db, run.run_id),
         beam=queries.beam(db, run.run_id),
         rises=queries.rises(db, run.run_id),
-        phases=phases.phases(seen, switch, settings.expose_from_depth if settings else None, last),
+        phases=curve_marks.phases(seen, switch, settings.expose_from_depth if settings else None, last),
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=run.depths,

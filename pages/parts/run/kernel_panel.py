@@ -1,18 +1,22 @@
-"""One kernel beside the curve: what changed, how fast it became, and why."""
+"""One kernel beside the curve: what changed, how fast it became, and why: what was wrong, what was edited, what the
+profile says, what it cost."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.parts import client, index, texts, wording
-from pages.parts.kernel import kernel_header, story
-from pages.parts.run import explain_step, selection
-from pages.parts.widgets import diff
+from pages.parts.kernel import kernel_header, metric_sense, metrics, story
+from pages.parts.kernel.metric_sense import Judgement
+from pages.parts.run import selection
+from pages.parts.widgets import diff, table
 from storage import queries
-from storage.queries import AttemptRow, CandidateRow, NeighbourRow, RunRow
+from storage.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, CostRow, NeighbourRow, PatchRow, RunRow
 from storage.records import Verdict
 
 SHORT = 12  # changed lines that need no scrolling of their own
+MOST = 6  # figures of a profile
+LONG = 400  # characters of a diagnosis that need no scrolling of their own
 
 _reveal = st.components.v2.component(
     "tilewright_reveal", html='<span class="reveal"\n hidden></span>', js=client.read("reveal.js")
@@ -33,7 +37,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
         parent = queries.candidate(db, run.run_id, kernel.parent_id) if kernel.parent_id else None
         base = queries.candidate(db, run.run_id, kernel.base_id) if kernel.base_id else None
         _outcome(kernel, parent, base)
-        explain_step.draw(run, kernel)
+        _explain(run, kernel)
         _mended(run, kernel)
         _diff(run, kernel, parent)
 
@@ -120,3 +124,93 @@ def _diff(run: RunRow, kernel: CandidateRow, parent: AttemptRow | None) -> None:
         "candidate.py", label="Open kernel: source, profile, prompts, trust", icon=":material/open_in_full:",
         query_params={"run": run.run_id, "candidate": kernel.candidate_id}, width="content",
     )  # fmt: skip
+
+
+def _explain(run: RunRow, kernel: CandidateRow) -> None:
+    """Error, diagnosis, edit, profile and cost, each only where there is one."""
+    db = index.current()
+    _error(run, kernel)
+    _diagnosis(run, kernel)
+    patches = [p for p in queries.patches(db, run.run_id, kernel.candidate_id) if p.made_id == kernel.candidate_id]
+    _edit_and_cost(kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
+    _metrics(run, kernel)
+
+
+def _error(run: RunRow, kernel: CandidateRow) -> None:
+    if kernel.verdict in (None, Verdict.PASSED):
+        return
+    st.error(wording.plain(wording.cut(kernel.message, 400)) or "It failed without a message.", icon=":material/error:")
+    found = queries.correctness_errors(index.current(), run.run_id, kernel.candidate_id)
+    if found and (told := where_wrong(found[0])):
+        st.caption(wording.plain(told))
+
+
+def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
+    """What the model thought was wrong: with its parent, which led here, else with this kernel itself."""
+    found = queries.diagnoses(index.current(), run.run_id, kernel.candidate_id)
+    if not found:
+        return
+    before = [d for d in found if d.candidate_id == kernel.parent_id]
+    chosen = (before or found)[-1]
+    whose = f"of the parent, kernel {kernel.parent_number}" if before else "of this kernel"
+    st.markdown(f"### Diagnosis :gray[{whose}]")
+    text = wording.unmarked(texts.source(run.run_id, chosen.text_blob))
+    with st.container(height=150 if len(text) > LONG else "content"):
+        st.text(text)
+
+
+def _edit_and_cost(kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
+    made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from scratch"
+    lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
+    edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
+    edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""
+    refused = sum(not p.is_applied for p in patches)
+    again = f", after {refused} {'patch' if refused == 1 else 'patches'} that did not apply" if refused else ""
+    saw = " · the model saw a profile" if kernel.is_profile_exposed else ""
+    st.markdown(
+        f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at depth {kernel.depth}, "
+        f"{made}{edited}{lines}{again}{saw}"
+    )
+    st.markdown(f":material/payments: {wording.plain(cost)}")
+
+
+def _metrics(run: RunRow, kernel: CandidateRow) -> None:
+    """What changed in the profile, most first: the nearest there is to a reason."""
+    found = queries.metric_changes(index.current(), run.run_id, kernel.candidate_id)
+    if not found:
+        if kernel.verdict is Verdict.PASSED:
+            st.caption("Not profiled. *Collect profiles* under Steer profiles the kernels to come.")
+        return
+    moved = [one for one in metric_sense.weighed(found) if one.judgement is not Judgement.SAME]
+    if not moved:
+        st.caption("Profiled; no notable change since a profiled ancestor.")
+        return
+    before = next(c.previous_id for c in found if c.previous_id)
+    place = queries.neighbours(index.current(), run.run_id, before)
+    st.markdown(f"### Profile :gray[against kernel {place.number}, largest effect first]" if place else "### Profile")
+    rows = [table.Row(f"{i}", metrics.change_cells(one)) for i, one in enumerate(moved[:MOST])]
+    table.draw(
+        "Changes in the profile, largest effect first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",
+        is_compact=True, is_folding=True,
+    )  # fmt: skip
+
+
+def where_wrong(error: CorrectnessErrorRow) -> str:
+    """Where a result goes wrong first, and by how much; empty where nothing could be compared."""
+    if not error.total_count:
+        return ""
+    place = f"[{', '.join(map(str, error.first_index))}]"
+    values = f"expected {_value(error.expected)}, got {_value(error.actual)}"
+    return f"First wrong index {place}: {values}. {error.wrong_count or 0:,} of {error.total_count:,} values are wrong."
+
+
+def _value(value: float | None) -> str:
+    return wording.NONE if value is None else f"{value:.6g}"
+
+
+def cost(found: CostRow) -> str:
+    """What the kernel has cost, on one line."""
+    calls = wording.counted(found.calls, "model call")
+    spent = f"{wording.tokens(found.tokens)} tokens · {wording.cost(found.cost_usd)}"
+    took = f"written in {wording.seconds(found.writing_s)} · judged in {wording.seconds(found.judging_s)}"
+    return f"{calls} · {spent} · {took}"

@@ -1,4 +1,5 @@
-"""A run's kernels, newest first and page by page: what each is and how it was judged."""
+"""A run's kernels, newest first and page by page: what each is and how it was judged; and what they failed of, one row
+per verdict and message."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pages.parts import index, wording
 from pages.parts.run import selection
 from pages.parts.widgets import table
 from storage import queries
-from storage.queries import AttemptRow, KernelFilter, RunRow, StandingCount
+from storage.queries import AttemptRow, ErrorGroupRow, KernelFilter, RunRow, StandingCount
 from storage.records import Verdict
 
 PAGE_SIZE = 20
@@ -21,6 +22,12 @@ COLUMNS = [
     table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
     table.Column("latency", "Latency", "right minor", "median of the timed calls"),
     table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
+]
+SHOWN_ERRORS = 12
+ERROR_COLUMNS = [
+    table.Column("count", "Kernels", "right", "kernels with this error"),
+    table.Column("what", "Message", help="of the newest kernel; messages that differ only in numbers count as one"),
+    table.Column("which", "Newest kernels"),
 ]
 
 
@@ -39,7 +46,7 @@ def draw(run: RunRow) -> str | None:
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
     shown = queries.kernels(db, run.run_id, wanted, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
-    rows = [table.Row(k.candidate_id, cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
+    rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)
     opened = table.draw(
         "Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected, is_folding=True
@@ -75,7 +82,7 @@ def address(a: AttemptRow) -> str:
     return f"run?run={a.run_id}&candidate={a.candidate_id}"
 
 
-def cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
+def _cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
     badges += [table.pill("tied with the best", "green")] if a.is_tied else []
@@ -119,3 +126,34 @@ def speedup(a: AttemptRow) -> table.Cell:
         return table.text(wording.NONE, "muted")
     tone = "green" if a.low and a.low > 1 else "orange" if a.high and a.high < 1 else ""
     return table.text(wording.speedup(a.speedup, a.noise), tone, wording.plus_minus(a.noise))
+
+
+def draw_errors(run: RunRow) -> None:
+    """Draw the groups; nothing while nothing has failed."""
+    if not run.failed:
+        return
+    found = queries.error_groups(index.current(), run.run_id, SHOWN_ERRORS)
+    st.markdown(f"## Errors by message :gray[{wording.counted(run.failed, 'kernel')}]")
+    rows = [table.Row(f"{i}", _error_cells(run, group)) for i, group in enumerate(found)]
+    table.draw(
+        "Failed kernels by message, most frequent first", ERROR_COLUMNS, rows, key="error_groups", is_compact=True
+    )
+    total = queries.count_error_groups(index.current(), run.run_id) if len(found) == SHOWN_ERRORS else len(found)
+    if total > len(found):
+        st.caption(f"showing the {len(found)} largest of {total:,} groups")
+
+
+def _error_cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:
+    """One group as cells."""
+    depths = f"depth {group.first_depth}"
+    depths += f" to {group.last_depth}" if group.last_depth > group.first_depth else ""
+    badges = [
+        table.badge(f"kernel {number}", "gray", "", name, f"run?run={run.run_id}&candidate={name}")
+        for name, number in zip(group.candidate_ids, group.numbers, strict=True)
+    ]
+    more = group.count - len(badges)
+    return {
+        "count": f"{group.count:,}",
+        "what": table.text(wording.cut(group.message, 200), note=f"{wording.VERDICT_NAME[group.verdict]}, {depths}"),
+        "which": table.text("", badges=badges, note=f"and {more:,} more (filter the table above)" if more > 0 else ""),
+    }

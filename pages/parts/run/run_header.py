@@ -1,4 +1,5 @@
-"""Name and state of a run, and the way back when nobody works on it."""
+"""Name and state of a run, the way back when nobody works on it, the keys of the page, and the menu of what can be done
+with a run as a whole: report, replay, comparison, recording, link."""
 
 from __future__ import annotations
 
@@ -7,12 +8,25 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, wording
-from pages.parts.run import key_help, run_menu
+from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
-from pages.parts.steering import steer
+from pages.parts.steering import dialogs, steer
+from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
+
+PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
+READ_ONLY = "this server is read-only and starts nothing"
+KEYS = (
+    ("F", "freeze the page, or go live again"),
+    ("P", "pause or resume"),
+    ("H", "write a hint"),
+    ("J", "next kernel, while one is open"),
+    ("K", "previous kernel"),
+    ("Esc", "close the kernel"),
+    ("← →", "move along the lineage while it has focus; Enter opens"),
+)
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -34,8 +48,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.space("stretch")
         alerts.draw(run, state)
         pinned_snapshot.button(run.run_id)
-        key_help.draw()
-        run_menu.draw(run, state)
+        _key_help()
+        _menu(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
         provenance.replay_banner(run, state)
@@ -86,3 +100,78 @@ def _offer_resume(run: RunRow, state: RunState) -> str:
         return str(error)
     steer.say("Run resumed.")
     return ""
+
+
+def _menu(run: RunRow, state: RunState) -> None:
+    """The menu; what is in it is made only while it is open."""
+    menu = st.popover(
+        "Share", icon=":material/ios_share:", key=f"run_menu-{run.run_id}", on_change="rerun", width="content"
+    )
+    if not menu.open:
+        return
+    with menu:
+        _report(run)
+        original = run.replay_of or run.run_id
+        st.page_link(
+            "compare.py", label="Compare with other runs", icon=":material/stacked_line_chart:",
+            query_params={"runs": original},
+        )  # fmt: skip
+        if not run.replay_of:
+            _replay(run, state)
+            _recording(run)
+        st.caption("Link to this page")
+        st.code(_address(run), language=None, wrap_lines=True)
+
+
+def _report(run: RunRow) -> None:
+    """Trap: the file is made in a thread of its own, where nothing of the page may be used."""
+    db = index.current()
+    st.download_button(
+        "Download report", lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
+        icon=":material/description:", key="report", on_click="ignore", type="tertiary",
+        help="one HTML file with curve, kernels, diffs and checks; opens without a server or network",
+    )  # fmt: skip
+
+
+def _replay(run: RunRow, state: RunState) -> None:
+    why = "" if state.is_over else "the run has not ended yet"
+    why = why if access.may_steer() else READ_ONLY
+    pace = st.segmented_control("Replay", list(PACES), default="in two minutes", required=True, key="replay_pace")
+    st.caption(":material/info: Plays the run back from its journal. Playback only; no cost.")
+    if st.button(
+        "Start replay", icon=":material/replay:", key=f"start_replay:{run.run_id}", disabled=bool(why), help=why or None
+    ):
+        _start_replay(run, PACES[str(pace)])
+
+
+def _start_replay(run: RunRow, speed: float | None) -> None:
+    try:
+        with st.spinner("Starting the replay"):
+            folder = supervisor.start_replay(run.run_id, speed)
+    except (EngineError, OSError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return
+    st.switch_page("run.py", query_params={"run": folder.run_id})
+
+
+def _recording(run: RunRow) -> None:
+    """The replies as a file; what it reads may be long, so a read-only server does not offer it."""
+    why = "" if run.model_calls else "no model reply yet"
+    why = why if access.may_steer() else READ_ONLY
+    st.button(
+        "Save as recording", icon=":material/save:", key=f"save_recording:{run.run_id}", type="tertiary",
+        disabled=bool(why), help=why or "the model replies of this run; a run from them needs no API key",
+        on_click=dialogs.ask, args=(Dialog.RECORDING, run.run_id),
+    )  # fmt: skip
+
+
+def _address(run: RunRow) -> str:
+    here = str(st.context.url or "").partition("?")[0]
+    return f"{here}?run={run.run_id}"
+
+
+def _key_help() -> None:
+    """The list; no key does anything while a person types."""
+    with st.popover("Keys", key="keys", type="tertiary", help="keyboard shortcuts"):
+        st.markdown("\n".join(f"- `{key}` {what}" for key, what in KEYS))
+        st.caption("Off while you type.")

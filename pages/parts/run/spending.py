@@ -1,13 +1,15 @@
-"""What a run has spent of its limits, by limit and by role, and the way to go on with more."""
+"""What a run has spent of its limits, by limit and by role, the way to go on with more, and the limits that all runs of
+this machine keep to in one day."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, wording
-from pages.parts.run import day_limits, limits_form
 from pages.parts.status import damaged
 from pages.parts.steering import steer
 from storage import folder, queries
@@ -15,6 +17,8 @@ from storage.queries import AllowanceRow, RunRow, SpendingRow
 from storage.records import CommandKind, RunState
 
 WARNING_SHARE = 0.8
+NO_LIMIT = "no limit"
+DAY_FIELDS = {"calls": "Calls per day", "tokens": "Tokens per day", "cost": "US dollars per day"}
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -40,7 +44,7 @@ def draw(run: RunRow, state: RunState) -> None:
             st.caption("A replay costs nothing; these are the costs of the original run.")
         elif access.may_steer():
             _other_limits(run, state, allowed)
-            day_limits.draw()
+            _day_limits()
 
 
 def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
@@ -87,12 +91,12 @@ def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
         return
     label = "Raise limits and resume" if is_over else "Change limits"
     with st.popover(label, icon=":material/add_card:", width="stretch"):
-        text = limits_form.draw(run, allowed)
+        text = _limits_form(run, allowed)
         if st.button(label, key=f"more_budget:{run.run_id}", type="primary", disabled=not text):
-            _set(run, text, is_over)
+            _set_limits(run, text, is_over)
 
 
-def _set(run: RunRow, text: str, is_over: bool) -> None:
+def _set_limits(run: RunRow, text: str, is_over: bool) -> None:
     steer.send(run.run_id, CommandKind.SET_BUDGET, text)
     if not is_over:
         return
@@ -101,3 +105,79 @@ def _set(run: RunRow, text: str, is_over: bool) -> None:
             supervisor.resume(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
         st.error(wording.plain(str(error)), icon=":material/error:")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit in the unit it is typed in; `used` and `now` as people read them."""
+
+    name: str
+    label: str
+    used: str
+    now: str
+    smallest: float = 1
+
+
+def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
+    """The limits that can be changed, in the order of the form."""
+    calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
+    return [
+        Limit("depths", "Depths", str(run.depth or 0), str(allowed.depths)),
+        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT),
+        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT, 0.01),
+        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT),
+    ]
+
+
+def _limits_form(run: RunRow, allowed: AllowanceRow) -> str:
+    """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
+    st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
+    columns, given = st.columns(2), dict[Limit, float]()
+    for number, limit in enumerate(limits(run, allowed)):
+        with columns[number % 2]:
+            whole = limit.smallest == 1
+            value = st.number_input(
+                limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
+                placeholder=limit.now, help=f"the new limit; now {limit.now}",
+            )  # fmt: skip
+            st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))
+        if value is not None:
+            given[limit] = value
+    if given:
+        changes = ", ".join(f"{limit.label.lower()} {limit.now} → {_short(value)}" for limit, value in given.items())
+        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}.')}")
+    return " ".join(f"{limit.name}={value}" for limit, value in given.items())
+
+
+def _short(value: float) -> str:
+    return wording.count(int(value)) if value == int(value) else f"{value:g}"
+
+
+def _day_limits() -> None:
+    """A form behind a button. An empty field is no limit."""
+    with st.popover("Daily limits", icon=":material/today:", width="stretch"):
+        try:
+            now = supervisor.day_limits()
+        except EngineError as error:
+            st.error(wording.plain(str(error)), icon=":material/error:")
+            return
+        for words, used, allowed in supervisor.spent_today():
+            st.caption(wording.plain(f"{used:g} of {allowed:g} {words.removesuffix(' of a day')} used today"))
+        st.caption("For all runs together, from the next call on. Leave a field empty for no limit.")
+        with st.form("day_limits", border=False):
+            given = {
+                name: st.number_input(label, 0.0, value=now.get(name), format="%g", key=f"day_{name}")
+                for name, label in DAY_FIELDS.items()
+            }
+            if st.form_submit_button("Save daily limits", icon=":material/today:"):
+                _set_day_limits({name: value for name, value in given.items() if value is not None})
+
+
+def _set_day_limits(limits: dict[str, float]) -> None:
+    try:
+        supervisor.set_day_limits(limits)
+    except (EngineError, OSError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+    else:
+        st.caption(":material/check: Saved. Applies from the next call on.")

@@ -1,4 +1,5 @@
-"""Lines, bands and flags around the points of the speed-up curve. Pure."""
+"""Lines, bands and flags around the points of the speed-up curve: the phases of a run, the reference lines with names
+that cover neither each other nor a point, and where a person steered. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +7,12 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 from pages.parts import wording
-from pages.parts.run.line_names import TEXT_PX, Place, Scale, places
-from pages.parts.run.phases import Phase
-from storage.queries import BaselineRow, PointRow, SteeringMark
-from storage.records import CommandKind
+from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
+from storage.records import CommandKind, Switch
 from storage.relative import is_known
 
 Shape = dict[str, Any]
@@ -24,6 +24,8 @@ LANE: Shape = {
 UNDER = "@background-color/75"  # behind the best kernel's number: nothing is faster, so nothing is hidden by it
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
+TEXT_PX = 17  # a line of small text with a little air
+POINT_PX = 5  # half a kernel's mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def reference_lines(
     heights = [*shown, *(line.value for line in near)]
     scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
     names = places([line.value for line in near], scale, *ends)
-    notes = [_note(line, place) for line, place in zip(near, names, strict=True)]
+    notes = [_line_note(line, place) for line, place in zip(near, names, strict=True)]
     return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
 
 
@@ -145,7 +147,7 @@ def _line(line: Line) -> Shape:
             "layer": "below", "line": {"color": line.colour, "width": 1.4, "dash": line.dash}}  # fmt: skip
 
 
-def _note(line: Line, place: Place) -> Shape:
+def _line_note(line: Line, place: Place) -> Shape:
     return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
             "showarrow": False, "xanchor": "left" if place.is_left else "right",
             "yanchor": "bottom" if place.is_above else "top", "borderpad": 0,
@@ -162,3 +164,110 @@ def _edge_note(line: Line, top: float, number: int) -> Shape:
 def in_log_units(notes: Sequence[Shape]) -> list[Shape]:
     """Plotly takes shapes on a log axis as they are, but annotations as powers of ten."""
     return [n | {"y": math.log10(n["y"])} if n["yref"] == "y" else n for n in notes]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Depths `first` to `last`; a planned phase has not been reached, and follows from what is set now."""
+
+    first: int
+    last: int
+    is_profile_guided: bool
+    is_planned: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the phase is called on the curve."""
+        return "profile-guided phase" if self.is_profile_guided else "structural phase"
+
+
+def phases(seen: Sequence[ExposureRow], switch: Switch, expose_from: int | None, last: int) -> list[Phase]:
+    """Phases reached, from what the prompts showed; then those that the switch or the settings promise up to `last`.
+
+    A switch on auto promises only what `expose_from`, the run's own first depth with profiles, says.
+    """
+    found = [Phase(row.first, row.last, row.is_exposed) for row in seen]
+    ahead = found[-1].last + 1 if found else 0
+    if ahead <= last:
+        found += _promised(ahead, last, switch, expose_from)
+    return found
+
+
+def _promised(ahead: int, last: int, switch: Switch, expose_from: int | None) -> list[Phase]:
+    if switch is not Switch.AUTO:
+        return [Phase(ahead, last, switch is Switch.ON, is_planned=True)]
+    if expose_from is None:
+        return []
+    turn = min(max(ahead, expose_from), last + 1)
+    planned = [Phase(ahead, turn - 1, False, is_planned=True), Phase(turn, last, True, is_planned=True)]
+    return [phase for phase in planned if phase.first <= phase.last]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Roughly where a value stands on the drawn axis: the browser settles the range, from much the same values."""
+
+    low: float
+    high: float
+    height_px: float
+    is_log: bool
+
+    def px(self, value: float) -> float:
+        """Pixels above the foot of the axis."""
+        if self.is_log:
+            return self.height_px * math.log(value / self.low) / math.log(self.high / self.low)
+        return self.height_px * (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Beside which end of its line a name stands, and on which side of it."""
+
+    is_left: bool
+    is_above: bool
+
+
+Name = tuple[float, Place]  # the height of its line, and where it stands there
+
+# The first name stands at the right, the others at the left, where curves are low: the best kernel is at the right.
+FIRST = (Place(False, True), Place(False, False), Place(True, True), Place(True, False))
+OTHERS = (Place(True, True), Place(True, False), Place(False, True), Place(False, False))
+
+
+def places(
+    values: Sequence[float], scale: Scale, left: Sequence[float] = (), right: Sequence[float] = ()
+) -> list[Place]:
+    """A place for the name of each of a few lines: none covers another, as few points as can be (those at the `left`
+    and at the `right` end of the chart) lie under one and, if that can be, no line runs through one.
+
+    Of equally good choices, the one that moves the fewest names from where they would rather stand.
+    """
+    heights = [scale.px(value) for value in values]
+    ends = {is_left: [scale.px(value) for value in found] for is_left, found in ((True, left), (False, right))}
+    names = [(height, place) for height in heights for place in FIRST]
+    under = {name: sum(-POINT_PX < point - _foot(name) < TEXT_PX + POINT_PX for point in ends[name[1].is_left])
+             for name in names}  # fmt: skip
+    wishes = [FIRST if i == 0 else OTHERS for i in range(len(heights))]
+
+    def faults(chosen: Sequence[Place]) -> tuple[int, int, int, int]:
+        named = list(zip(heights, chosen, strict=True))
+        covered = sum(_meet(one, other) for one, other in combinations(named, 2))
+        crossed = sum(0 < line - _foot(name) < TEXT_PX for name in named for line in heights)
+        return (
+            covered,
+            sum(under[name] for name in named),
+            crossed,
+            sum(wish.index(place) for wish, place in zip(wishes, chosen, strict=True)),
+        )
+
+    best: tuple[Place, ...] = min(product(*wishes), key=faults)
+    return list(best)
+
+
+def _meet(one: Name, other: Name) -> bool:
+    return one[1].is_left is other[1].is_left and abs(_foot(one) - _foot(other)) < TEXT_PX
+
+
+def _foot(name: Name) -> float:
+    height, place = name
+    return height if place.is_above else height - TEXT_PX

@@ -1,13 +1,15 @@
-"""What happened, newest first, one sentence each."""
+"""What a run is doing and has done: the reply streaming in while the model writes, and what happened, newest first, one
+sentence each."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import client, index, wording
 from pages.parts.widgets import table
 from storage import queries
-from storage.queries import FeedRow, RunRow
+from storage.queries import FeedRow, RunRow, StepRow
+from storage.records import RunState, StepKind
 
 SHORT = 16
 LONG = 400
@@ -16,9 +18,18 @@ TONE = {
     "passed": "green", "best": "green", "compile_error": "orange", "incorrect": "red", "runtime_error": "red",
     "timeout": "violet", "given_up": "orange", "patch_failed": "orange", "refused": "orange", "failed": "red",
 }  # fmt: skip
+WRITING = (StepKind.SYNTHESISE, StepKind.OPTIMISE, StepKind.DIAGNOSE, StepKind.REPAIR)
+
+_stream = st.components.v2.component(
+    "tilewright_stream",
+    html='<div class="stream"><span class="title"></span>\n<pre tabindex="0" aria-label="Reply being written"></pre>'
+    '<button aria-expanded="false">whole reply</button></div>',
+    css=client.read("stream.css"),
+    js=client.read("stream.js"),
+)
 
 
-def draw(run: RunRow) -> None:
+def draw_feed(run: RunRow) -> None:
     """The feed; older items on demand."""
     is_open = st.session_state.get("older_events", False)
     found = queries.feed(index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1)
@@ -37,3 +48,17 @@ def cells(item: FeedRow) -> dict[str, table.Cell]:
     """One event as cells."""
     tone = TONE.get(item.outcome or "", "strong" if item.kind == "command" else "")
     return {"at": table.text(wording.clock(item.at), "muted"), "text": table.text(item.text, tone)}
+
+
+def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
+    """A line that follows the reply and unfolds; gone once the run is over."""
+    if state.is_over:
+        return
+    is_writing = state is RunState.RUNNING and step is not None and step.kind in WRITING
+    texts = {
+        "run": run.run_id,
+        "step": step.step if step and is_writing else 0,
+        "is_writing": is_writing,
+        "idle": "The model is not writing now. Past replies: see each kernel.",
+    }
+    _stream(data=texts, key="stream")
