@@ -1,21 +1,21 @@
-"""Several runs side by side: one chart over depth, time, tokens or money, one table, and two kernels head to head."""
+"""Several runs side by side: one chart over depth, time, tokens or money, one table, and two kernels head to head.
+Which runs they are stands in the address as `?runs=a,b,c`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from pages.parts import change_token, index
-from pages.parts.compare import (
-    compare_chart,
-    compare_choice,
-    compare_kernels,
-    compare_report,
-    compare_rows,
-    compare_table,
-    compare_warnings,
-)
+from pages.parts import change_token, index, wording
+from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
+from pages.parts.compare.compared_runs import AT_MOST, Compared
+from pages.parts.report.report_comparison import comparison_report
 from pages.parts.status import now
 from storage import queries
+from storage.queries import RunChoice
+
+KEY = "compared_runs"
 
 
 @st.fragment
@@ -23,14 +23,14 @@ def live(run_ids: list[str]) -> None:
     """Everything below the choice; drawn again when one of these runs has news."""
     token = change_token.of(run_ids, is_overview=False, has_measurements=True)
     now.watch(run_ids, is_overview=False, token=token, has_measurements=True)
-    runs = compare_rows.gather(index.current(), run_ids)
+    runs = compared_runs.gather(index.current(), run_ids)
     if not runs:
         return
-    for sentence in compare_warnings.warnings(runs):
+    for sentence in compared_runs.warnings(runs):
         st.warning(sentence, icon=":material/warning:")
     clicked = compare_chart.draw(runs)
     opened = compare_table.draw(runs)
-    compare_report.offer(runs)
+    offer_report(runs)
     compare_chart.draw_exposure(runs)
     compare_chart.draw_tasks(runs)
     compare_kernels.draw(runs)
@@ -41,5 +41,54 @@ def live(run_ids: list[str]) -> None:
         st.switch_page("run.py", query_params={"run": opened})
 
 
+def choose(choices: Sequence[RunChoice]) -> list[str]:
+    """The choice; says so when there is nothing to choose, and which runs of the address are not here."""
+    known = {choice.run_id: choice for choice in choices}
+    wanted = [name for name in st.query_params.get("runs", "").split(",") if name]
+    if KEY not in st.session_state:
+        st.session_state[KEY] = [name for name in dict.fromkeys(wanted) if name in known][:AT_MOST]
+    if not known:
+        st.info("No runs yet, so nothing to compare.", icon=":material/monitoring:")
+        return []
+    chosen = st.multiselect(
+        "Runs to compare", list(known), key=KEY,
+        format_func=lambda name: label(known[name]) if name in known else name,
+        max_selections=AT_MOST, select_all=False, placeholder="Search by task, model or run name",
+    )  # fmt: skip
+    for name in [name for name in wanted if name not in known][:3]:
+        st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
+    if chosen != wanted:
+        _keep(chosen)
+    if not chosen:
+        st.info(f"Choose 2 to {AT_MOST} runs.", icon=":material/stacked_line_chart:")
+    elif len(chosen) == 1:
+        st.caption("Choose another run to compare with.")
+    return list(chosen)
+
+
+def label(choice: RunChoice) -> str:
+    """One line by which a run can be searched."""
+    title = choice.task_name.replace("_", " ")
+    return (
+        f"{title} · {choice.model} · {choice.toolchain} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
+    )
+
+
+def _keep(chosen: Sequence[str]) -> None:
+    if chosen:
+        st.query_params["runs"] = ",".join(chosen)
+    elif "runs" in st.query_params:
+        del st.query_params["runs"]
+
+
+def offer_report(runs: Sequence[Compared]) -> None:
+    """A button that makes and downloads the file."""
+    st.download_button(
+        "Download report", lambda: comparison_report(runs), file_name="comparison.html", mime="text/html",
+        icon=":material/description:", key="comparison_report", on_click="ignore",
+        help="this comparison as one HTML file that opens without a server",
+    )  # fmt: skip
+
+
 st.title("Compare", anchor=False)
-live(compare_choice.draw(queries.comparable_runs(index.current())))
+live(choose(queries.comparable_runs(index.current())))

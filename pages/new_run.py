@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine import supervisor
-from engine.errors import EngineError
-from engine.tasks import TaskFile
+from engine import supervisor, tasks
+from engine.errors import EngineError, TaskError
+from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
-from pages.parts.new_run import budget_form, model_form, task_form
 from pages.parts.steering import approval
-from storage.records import RunSettings
+from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
+from storage.records import Budget, RunSettings
 
 SWITCHES = {"auto": "auto, by kernel class", "from": "from depth …", "off": "never"}
 POLICIES = {
@@ -18,6 +18,13 @@ POLICIES = {
     "latest": "always the latest correct kernel",
     "best": "always the best kernel",
 }
+_MODEL_HELP = (
+    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
+    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
+)
+OWN_FILE = "your own file"
+EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
+EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 
 
 def form() -> None:
@@ -27,7 +34,7 @@ def form() -> None:
         with left:
             toolchain = _toolchain()
         model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
-    chosen = task_form.draw(toolchain)
+    chosen = _task(toolchain)
     if chosen is None:
         return
     task, sizes = chosen
@@ -36,10 +43,10 @@ def form() -> None:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
-        budget = budget_form.draw(model, task.name, toolchain)
+        budget = _budget(model, task.name, toolchain)
     fields = _method(budget.depths, model)
     if model not in supervisor.FREE_MODELS:
-        fields["model_options"] = model_form.draw(model)
+        fields["model_options"] = _model_options(model)
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
         fields["ask_first"] = approval.rule_form("new")
     if st.button(
@@ -47,12 +54,6 @@ def form() -> None:
         help=why_not or None,
     ):  # fmt: skip
         _start(task, toolchain, model, sizes, fields | {"budget": budget})
-
-
-_MODEL_HELP = (
-    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
-    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
-)
 
 
 def _toolchain() -> str:
@@ -68,6 +69,81 @@ def _toolchain() -> str:
         )
         st.stop()
     return str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+
+
+def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
+    """The task chosen and the sizes that differ from its own, or None while there is no usable task."""
+    with st.container(border=True):
+        st.markdown("## Task")
+        try:
+            task = _task_file()
+        except TaskError as error:
+            st.error(wording.plain(str(error)), icon=":material/error:")
+            return None
+        if task is None:
+            st.caption("Enter the path of a KernelBench-style file: class Model, get_inputs() and get_init_inputs().")
+            return None
+        sizes = _sizes(task, toolchain)
+        with st.expander("Reference module", icon=":material/code:"):
+            st.code(task.text, language="python")
+    return task, sizes
+
+
+def _task_file() -> TaskFile | None:
+    shipped = {f"{task.title} · {_class(task)}": task for task in sorted(tasks.shipped(), key=_class)}
+    first = next((i for i, task in enumerate(shipped.values()) if task.name == supervisor.DEMO_TASK), 0)
+    name = st.selectbox("What to optimise", [*shipped, OWN_FILE], index=first, key="task", width=520)
+    if name != OWN_FILE:
+        return shipped[name]
+    path = st.text_input("Path of the file on this machine", key="task_path", placeholder="/path/to/task.py", width=520)
+    return tasks.find(path.strip() if path.strip().endswith(".py") else f"{path.strip()}/") if path.strip() else None
+
+
+def _class(task: TaskFile) -> str:
+    return wording.CLASS_NAME[task.kernel_class] if task.kernel_class else "kernel class chosen by the model"
+
+
+def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
+    start = task.task(toolchain).sizes
+    if not start:
+        return {}
+    st.caption("Problem sizes (defaults for this device)")
+    columns = st.columns(max(4, len(start)))
+    found: dict[str, Size] = {}
+    for column, (name, value) in zip(columns, start.items(), strict=False):
+        key = f"size:{task.path}:{toolchain}:{name}"
+        if isinstance(value, int):
+            found[name] = int(column.number_input(name, value=value, step=1, key=key))
+        else:
+            found[name] = float(column.number_input(name, value=value, format="%g", key=key))
+    return {name: value for name, value in found.items() if value != start[name]}
+
+
+def _budget(model: str, task_name: str, toolchain: str) -> Budget:
+    """Depths always, the rest optional."""
+    recorded = supervisor.recorded_depths(task_name, toolchain) if model == "recorded" else None
+    first = st.columns(3)
+    depths = first[0].number_input(
+        "Depths", 1, 200, recorded or Budget().depths, key=f"depths:{recorded}", help="completed optimisation steps"
+    )
+    calls = first[1].number_input("Maximum model calls", 1, value=None, key="max_calls", placeholder="no limit")
+    tokens = first[2].number_input(
+        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
+    )
+    second = st.columns(3)
+    cost = second[0].number_input("Maximum cost (US dollars)", 0.01, value=None, key="max_cost", placeholder="no limit")
+    minutes = second[1].number_input(
+        "Maximum engine time (minutes)", 1, value=None, key="max_minutes", placeholder="no limit"
+    )
+    target = second[2].number_input("Stop at speed-up", 0.1, value=None, key="target", placeholder="no target")
+    return Budget(
+        depths=int(depths),
+        model_calls=None if calls is None else int(calls),
+        tokens=None if tokens is None else int(tokens),
+        cost_usd=cost,
+        wall_s=None if minutes is None else 60.0 * minutes,
+        target_speedup=target,
+    )
 
 
 def _method(depths: int, model: str) -> dict[str, object]:
@@ -101,6 +177,32 @@ def _method(depths: int, model: str) -> dict[str, object]:
         "max_regenerations": int(fresh),
         "expose_from_depth": depths + 1 if expose == "off" else first,
     }
+
+
+def _model_options(model: str) -> Options:
+    """The options asked for; a line that makes no sense is said to be so, and no run can be started with it."""
+    if note := supervisor.price_note(model):
+        st.caption(f":material/payments: {wording.plain(note)}")
+    with st.expander("Model options: reasoning effort, edit format, roles", icon=":material/psychology:"):
+        left, middle, right = st.columns(3)
+        effort = left.selectbox("Reasoning effort", EFFORTS, key="effort")
+        patch_form = middle.selectbox("Edit format", [str(one) for one in PatchForm], key="patch_form")
+        warmth = right.number_input(
+            "Temperature", 0.0, 2.0, value=None, step=0.1, key="temperature", placeholder="not set"
+        )
+        lines = st.text_area(
+            "Further options, one per line", key="model_options", height=110, placeholder=EXAMPLE,
+            help=f"[ROLE.]NAME=VALUE. Roles: {', '.join(ModelRole)}. Names: {', '.join(NAMES)}. Do not write a key "
+            "here: key_variable names the environment variable that holds it.",
+        )  # fmt: skip
+    chosen = [] if effort == EFFORTS[0] else [f"reasoning_effort={effort}"]
+    chosen += [] if warmth is None else [f"temperature={warmth}"]
+    chosen += [] if patch_form == PatchForm.TEXT else [f"patches={patch_form}"]
+    try:
+        return read_options("\n".join([*chosen, lines]))
+    except ValueError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.stop()
 
 
 def _start(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from pages.parts import access, change_token, index, run_state
-from pages.parts.overview import row_actions, runs_filter, runs_table
+from pages.parts.overview import runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage import folder, queries
@@ -52,7 +52,7 @@ def live() -> None:
         f"{used:g} of {allowed:g} {name.removesuffix(' of a day')}" for name, used, allowed in supervisor.spent_today()
     ):
         st.caption(f":material/today: Used today by all runs: {today}")
-    if opened and not row_actions.take(opened, shown):
+    if opened and not runs_table.take_action(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
     steer.give_word_back()
 

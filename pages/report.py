@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pages.parts.compare import compare_rows
+from pages.parts.compare import compared_runs
 from pages.parts.report.report_comparison import comparison_report
 from pages.parts.report.report_run import run_report
 from storage.database import Database, index_file, open_database
@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     names = list(dict.fromkeys(options.runs))
     try:
-        if len(names) > compare_rows.AT_MOST:
-            raise ValueError(f"at most {compare_rows.AT_MOST} runs can be compared")
+        if len(names) > compared_runs.AT_MOST:
+            raise ValueError(f"at most {compared_runs.AT_MOST} runs can be compared")
         text = report_of([find_run(name) for name in names])
         if options.output:
             Path(options.output).write_text(text, encoding="utf-8", errors="replace")
@@ -46,7 +46,7 @@ def report_of(folders: Sequence[RunFolder]) -> str:
     with temporary_index(folders) as db:
         if len(folders) == 1:
             return run_report(db, folders[0].run_id)
-        return comparison_report(compare_rows.gather(db, [folder.run_id for folder in folders]))
+        return comparison_report(compared_runs.gather(db, [folder.run_id for folder in folders]))
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts.compare import compare_curve, compare_exposure, compare_tasks, compare_warnings
-from pages.parts.compare.compare_exposure import Exposure, exposure_of, geometric_mean
-from pages.parts.compare.compare_rows import Axis, Compared, gather
+from pages.parts.compare import compare_curve, compare_exposure, compared_runs
+from pages.parts.compare.compare_exposure import Exposure, exposure_of
+from pages.parts.compare.compared_runs import Axis, Compared, gather, geometric_mean
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import RunFolder
@@ -91,24 +91,24 @@ def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) ->
 
 def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) -> None:
     runs = some_runs(home)
-    told = compare_warnings.warnings(runs)
+    told = compared_runs.warnings(runs)
     assert [text.partition("**")[2].partition("**")[0] for text in told] == ["Different tasks."]
     assert "A, B, C: square matmul; D: softmax" in told[0]
-    assert compare_warnings.warnings(runs[:2]) == []
+    assert compared_runs.warnings(runs[:2]) == []
     other = replace(
         runs[1], conditions=replace(runs[1].conditions, device="another", precision="tf32", sizes='{"N":1}')
     )
-    assert len(compare_warnings.warnings([runs[0], other])) == 3
+    assert len(compared_runs.warnings([runs[0], other])) == 3
 
 
 def test_every_task_counts_once_and_one_without_a_kernel_is_told(home: Path) -> None:
     runs = some_runs(home)
     without = replace(runs[3], run=replace(runs[3].run, best_speedup=None))
-    over = compare_tasks.over_tasks([*runs[:3], without])
+    over = compared_runs.over_tasks([*runs[:3], without])
     assert (len(over.tasks), over.solved) == (2, 1)
     assert over.mean == pytest.approx(max(run.run.best_speedup or 0 for run in runs[:3]))
     assert dict(over.fast)[1.0] == 1
-    assert "1 without a correct kernel not counted" in compare_tasks.sentences(over)[0][2]
+    assert "1 without a correct kernel not counted" in compared_runs.task_figures(over)[0][2]
 
 
 def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:

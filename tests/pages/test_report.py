@@ -12,9 +12,8 @@ import pytest
 from pages import report
 from pages.parts import wording
 from pages.parts.report import report_depths
-from pages.parts.report.report_html import element, escape
+from pages.parts.report.report_html import DIFF_LINES, difference, element, escape
 from pages.parts.report.report_run import run_report
-from pages.parts.report.report_source import DIFF_LINES, difference
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import find_run

@@ -10,7 +10,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from pages.parts import change_token, index
-from pages.parts.api import api
+from pages.parts.api import machine_routes
 from storage import folder, queries
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
@@ -77,5 +77,5 @@ ROUTES = [
     Route("/api/pulse", get_change_token),
     Route("/api/stream", get_stream),
     Route("/assets/plotly.min.js", get_plotly),
-    *api.ROUTES,
+    *machine_routes.ROUTES,
 ]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import wording
-from pages.parts.compare import compare_curve, compare_exposure, compare_tasks
-from pages.parts.compare.compare_rows import AXIS_TITLE, Axis, Compared
+from pages.parts.compare import compare_curve, compare_exposure, compared_runs
+from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared
 from pages.parts.widgets import plot
 
 
@@ -71,12 +71,12 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
 
 def draw_tasks(runs: Sequence[Compared]) -> None:
     """Figures over all tasks, where there are several."""
-    over = compare_tasks.over_tasks(runs)
+    over = compared_runs.over_tasks(runs)
     if len(over.tasks) < 2:
         return
     st.markdown("## Over all tasks")
     with st.container(horizontal=True):
-        for title, value, note in compare_tasks.sentences(over):
+        for title, value, note in compared_runs.task_figures(over):
             with st.container(border=True, width=250):
                 st.metric(title, value)
                 st.caption(note)

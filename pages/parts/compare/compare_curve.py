@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pages.parts import wording
-from pages.parts.compare.compare_rows import AXIS_TITLE, Axis, Compared, position
+from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared, position
 from pages.parts.widgets import plot
 from storage.queries import ReachedRow, TimedRow
 

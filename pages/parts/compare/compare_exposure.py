@@ -5,7 +5,6 @@ Several runs of a group make one curve, their geometric mean, with a band from t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +12,7 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.compare import compare_curve
-from pages.parts.compare.compare_rows import AXIS_TITLE, Axis, Compared
+from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared, geometric_mean
 
 EARLY_UNTIL = 2
 
@@ -78,11 +77,6 @@ def groups(runs: Sequence[Compared]) -> list[Group]:
             begun = sorted({r.conditions.exposed_at for r in members if r.conditions.exposed_at is not None})
             found.append(Group(exposure, tuple(run.letter for run in members), tuple(begun), spots))
     return found
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Of at least one positive value."""
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def _spots(members: Sequence[Compared]) -> tuple[Spot, ...]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.parts import index, texts, wording
 from pages.parts.compare import remeasure_panel
-from pages.parts.compare.compare_rows import Compared
+from pages.parts.compare.compared_runs import Compared
 from pages.parts.widgets import diff
 from storage import queries
 from storage.queries import TimedRow

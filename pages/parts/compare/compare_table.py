@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pages.parts import wording
-from pages.parts.compare.compare_rows import Compared
+from pages.parts.compare.compared_runs import Compared
 from pages.parts.widgets import table
 from storage import relative
 from storage.queries import ConditionsRow

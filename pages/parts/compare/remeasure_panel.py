@@ -1,4 +1,5 @@
-"""Two kernels timed again on this machine: the button, and what came of it while it works and afterwards."""
+"""Two kernels timed again on this machine: the button, what came of it while it works and afterwards, and what it found
+beside what the runs had said."""
 
 from __future__ import annotations
 
@@ -7,11 +8,10 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
-from pages.parts.compare import remeasure_words
 from pages.parts.widgets import table
 from storage import remeasurements
 from storage.queries import TimedRow
-from storage.remeasurements import Remeasurement
+from storage.remeasurements import KernelName, Ratio, Remeasurement, RemeasureState
 
 SHOWN = 10
 COLUMNS = [
@@ -20,6 +20,24 @@ COLUMNS = [
     table.Column("second", "Second", "right", "speed-up over eager, and the median latency of its session"),
     table.Column("ratio", "First over second", "right"),
 ]
+TONE: dict[RemeasureState, wording.Tone] = {
+    RemeasureState.STARTING: "blue",
+    RemeasureState.BUILDING: "blue",
+    RemeasureState.WAITING: "orange",
+    RemeasureState.MEASURING: "blue",
+    RemeasureState.DONE: "green",
+    RemeasureState.FAILED: "red",
+    RemeasureState.LOST: "violet",
+}
+ICON = {
+    RemeasureState.STARTING: ":material/progress_activity:",
+    RemeasureState.BUILDING: ":material/build:",
+    RemeasureState.WAITING: ":material/schedule:",
+    RemeasureState.MEASURING: ":material/timer:",
+    RemeasureState.DONE: ":material/check:",
+    RemeasureState.FAILED: ":material/close:",
+    RemeasureState.LOST: ":material/warning:",
+}
 
 
 def draw(first: TimedRow, second: TimedRow, same_task: bool) -> None:
@@ -39,13 +57,13 @@ def _result(found: Remeasurement) -> None:
     request, state = found.request, found.progress.state
     with st.container(border=True, key=f"remeasured-{request.remeasure_id}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.badge(str(state), icon=remeasure_words.ICON[state], color=remeasure_words.TONE[state])
+            st.badge(str(state), icon=ICON[state], color=TONE[state])
             st.caption(
                 f"kernel {request.first.number} against kernel {request.second.number} · asked by "
                 f"{wording.plain(request.asked_by)} · {wording.moment(request.asked_at)}",
                 width="content",
             )
-        st.markdown(wording.plain(remeasure_words.sentence(found)))
+        st.markdown(wording.plain(sentence(found)))
         if not state.is_finished:
             st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
             if access.may_steer() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
@@ -84,3 +102,42 @@ def _start(first: TimedRow, second: TimedRow) -> None:
             supervisor.remeasure((first.run_id, first.candidate_id), (second.run_id, second.candidate_id))
     except (EngineError, FileNotFoundError) as error:
         st.error(wording.plain(str(error)), icon=":material/error:")
+
+
+def sentence(found: Remeasurement) -> str:
+    """What is known, in one sentence or two."""
+    request, progress = found.request, found.progress
+    ratio = progress.ratio
+    match progress.state:
+        case RemeasureState.DONE if ratio:
+            return verdict(request.first, request.second, ratio)
+        case RemeasureState.FAILED:
+            return f"Measurement failed: {wording.cut(progress.message, 400)}"
+        case RemeasureState.LOST:
+            return "The measurement was interrupted. " + _so_far(found)
+        case RemeasureState.WAITING:
+            return f"Waiting for another timing to finish ({progress.message}). {_so_far(found)}"
+        case _:
+            return f"{progress.message[:1].upper()}{progress.message[1:]}. {_so_far(found)}"
+
+
+def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
+    """Which is faster and by how much, beside what the runs had said."""
+    said = wording.speedup(first.speedup / second.speedup)
+    name, other = f"kernel {first.number}", f"kernel {second.number}"
+    band = f"{wording.speedup(ratio.value)} ({wording.interval(ratio.low, ratio.high)})"
+    if not ratio.is_sound:
+        rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
+        value = wording.speedup(ratio.value)
+        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to rule out noise"
+        return f"{doubt}; in their runs it was {said}."
+    if not ratio.is_difference:
+        return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {said}."
+    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {said}."
+
+
+def _so_far(found: Remeasurement) -> str:
+    done, ratio = len(found.progress.rounds), found.progress.ratio
+    if ratio is None:
+        return f"0 of {found.request.rounds} rounds completed."
+    return f"{done} of {found.request.rounds} rounds completed, {wording.speedup(ratio.value)} so far."

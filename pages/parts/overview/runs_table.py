@@ -1,4 +1,5 @@
-"""The overview's table: what each run is, how far it is, how fast it got, what went wrong. Pure but for drawing."""
+"""The overview's table: what each run is, how far it is, how fast it got, what went wrong; and what can be done to it
+right from its row: pause, go on, stop."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import wording
-from pages.parts.overview import row_actions
+from pages.parts import access, wording
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
+from pages.parts.steering import dialogs, steer
+from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage.queries import RunRow, StateCount
-from storage.records import RunState
+from storage.records import CommandKind, RunState
 
 COLUMNS = [
     table.Column("run", "Task"),
@@ -26,6 +28,8 @@ COLUMNS = [
     table.Column("age", "Last event", "right"),
 ]
 TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
+SIGN = "do:"
+HELD = (RunState.PAUSED, RunState.WAITING)
 
 
 def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], found: Mapping[str, Sequence[Alert]]) -> str | None:
@@ -57,7 +61,7 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
         "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
-            run.state_reason, _why(run, state), row_actions.cells(run, state),
+            run.state_reason, _why(run, state), _actions(run, state),
         ),
         "depth": table.bar(
             f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run),
@@ -114,3 +118,34 @@ def _why(run: RunRow, state: RunState) -> str:
             "end of the journal missing" if found.is_cut else f"crashed{'; can be resumed' if found.can_resume else ''}"
         )
     return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""
+
+
+def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
+    """Buttons for a run that an engine works on, where people may steer."""
+    if state.is_over or not access.may_steer():
+        return []
+    hold = CommandKind.RESUME if state in HELD else CommandKind.PAUSE
+    return [
+        _button("Resume" if hold is CommandKind.RESUME else "Pause", hold, run),
+        _button("Stop", CommandKind.STOP, run),
+    ]
+
+
+def _button(label: str, kind: CommandKind, run: RunRow) -> table.Cell:
+    icon = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}[kind]
+    return table.button(label, icon, f"{SIGN}{kind}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
+
+
+def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
+    """Do what a button of a row asked for; False when it was no such button."""
+    if not opened.startswith(SIGN):
+        return False
+    kind, _, run_id = opened.removeprefix(SIGN).partition(":")
+    run = next((one for one in shown if one.run_id == run_id), None)
+    if run and kind == CommandKind.STOP:
+        dialogs.ask(Dialog.STOP, run.run_id)
+        st.rerun()
+    elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
+        steer.send(run.run_id, CommandKind(kind))
+        st.rerun(scope="fragment")  # the word back stands at the top of the page
+    return True

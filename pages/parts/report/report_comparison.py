@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from pages.parts import wording
-from pages.parts.compare import compare_exposure, compare_table, compare_tasks, compare_warnings
-from pages.parts.compare.compare_rows import AXIS_TITLE, COLOURS, Axis, Compared, position
+from pages.parts.compare import compare_exposure, compare_table, compared_runs
+from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compared, position
 from pages.parts.report import report_figure
 from pages.parts.report.report_figure import Level, Series, Spot
 from pages.parts.report.report_html import Html, document, element, section, table
@@ -23,7 +23,7 @@ def comparison_report(runs: Sequence[Compared]) -> str:
     tasks = ", ".join(dict.fromkeys(run.run.title for run in runs))
     return document(
         f"{len(runs)} runs compared: {tasks}",
-        *(element("p", without_marks(text), class_="warn") for text in compare_warnings.warnings(runs)),
+        *(element("p", without_marks(text), class_="warn") for text in compared_runs.warnings(runs)),
         section("The runs", _table(runs)),
         *(_curves(runs, axis) for axis in Axis),
         *_exposure(runs),
@@ -92,8 +92,10 @@ def _exposure(runs: Sequence[Compared]) -> list[Html]:
 
 
 def _tasks(runs: Sequence[Compared]) -> list[Html]:
-    over = compare_tasks.over_tasks(runs)
+    over = compared_runs.over_tasks(runs)
     if len(over.tasks) < 2:
         return []
-    items = [element("li", n, element("b", v), element("small", note)) for n, v, note in compare_tasks.sentences(over)]
+    items = [
+        element("li", n, element("b", v), element("small", note)) for n, v, note in compared_runs.task_figures(over)
+    ]
     return [section("Over all tasks", element("ul", *items, class_="figures"))]

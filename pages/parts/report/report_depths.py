@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pages.parts import texts, wording
-from pages.parts.report import report_source
+from pages.parts.report import report_html
 from pages.parts.report.report_html import Html, element, folded, section, table
 from storage import counters, queries
 from storage.database import Database
@@ -89,9 +89,9 @@ def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) ->
     if base is None or base.candidate_id == result.candidate_id:
         return []
     old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, result.source_blob)
-    added, removed = report_source.changed(old, new)
+    added, removed = report_html.changed(old, new)
     title = f"Difference to kernel {base.number}: {added} lines added, {removed} removed"
-    return [folded(title, report_source.difference(old, new))]
+    return [folded(title, report_html.difference(old, new))]
 
 
 def _metrics(db: Database, run: RunRow, result: AttemptRow) -> list[Html]:

@@ -1,14 +1,20 @@
-"""HTML of a report, escaped unless it was built here: one file without a script, told to ask for nothing."""
+"""HTML of a report, escaped unless it was built here: one file without a script, told to ask for nothing. Sources and
+their differences in it are coloured, and cut where they are too long."""
 
 from __future__ import annotations
 
+import difflib
 import html
 import time
 from collections.abc import Iterable, Sequence
 
 from pages.parts import client, wording
+from pages.parts.widgets import code
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+DIFF_LINES = 600
+SOURCE_LINES = 4_000
+LOOKS = {"+": "add", "-": "del", "@": "hunk"}
 
 
 class Html(str):
@@ -88,3 +94,30 @@ def document(title: str, *children: Part) -> str:
     foot = element("footer", f"Written by Tilewright on {wording.moment(time.time())}.")
     body = element("body", element("main", element("h1", title), *children, foot))
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>{body}</html>\n'
+
+
+def difference(old: str, new: str) -> Html:
+    """What changed, with three lines around each change; says how much was left out."""
+    lines = list(difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=3))[2:]
+    if not lines:
+        return element("p", "The sources are identical.", class_="quiet")
+    shown = [element("span", line or " ", class_=LOOKS.get(line[:1], "")) for line in lines[:DIFF_LINES]]
+    return join([element("pre", *shown, class_="diff", tabindex="0"), _left_out(lines, DIFF_LINES)])
+
+
+def changed(old: str, new: str) -> tuple[int, int]:
+    """Lines added and removed."""
+    lines = list(difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=0))[2:]
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def source(text: str) -> Html:
+    """A whole kernel, coloured."""
+    lines = code.lines(text)
+    shown = "\n".join(code.as_html(line) for line in lines[:SOURCE_LINES])
+    return join([element("pre", Html(shown), tabindex="0"), _left_out(lines, SOURCE_LINES)])
+
+
+def _left_out(lines: Sequence[object], limit: int) -> Html:
+    more = len(lines) - limit
+    return element("p", f"{more:,} more lines are not shown.", class_="quiet") if more > 0 else Html("")

@@ -1,19 +1,22 @@
-"""The report of one run: what was done where and when, how fast it got, and every depth with what changed in it."""
+"""The report of one run: what was done where and when, how fast it got, its curve, and every depth with what changed in
+it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from pages.parts import run_state, speed_of_light, texts, wording
 from pages.parts.kernel import trust
-from pages.parts.report import report_curve, report_depths, report_source
-from pages.parts.report.report_html import Html, document, element, facts, folded, section, table
+from pages.parts.report import report_depths, report_figure, report_html
+from pages.parts.report.report_figure import Level, Series, Spot
+from pages.parts.report.report_html import Html, document, element, facts, folded, join, section, table
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
 from storage.choices import readable
 from storage.database import Database
-from storage.queries import AttemptRow, CommandRow, RunRow
+from storage.queries import AttemptRow, CommandRow, DepthRow, RunRow
 from storage.records import RunSettings
+from storage.relative import is_known
 
 HOW_TO_READ = (
     "A speed-up is the median, over pairs of calls taken in turn, of the baseline's latency over the kernel's; the "
@@ -29,6 +32,7 @@ HOW_TO_READ = (
     "The hardware limit is the theoretical minimum: the time to move the task's bytes, or to do its operations, at the "
     "rates measured on the device. Its line is drawn against eager's latency at the first timing of the run.",
 )
+RINGS = 1_500
 
 
 def run_report(db: Database, run_id: str) -> str:
@@ -50,7 +54,7 @@ def run_report(db: Database, run_id: str) -> str:
     return document(
         title,
         *_head(db, run),
-        section("Speed-up by depth", report_curve.draw(db, run, attempts, told)),
+        section("Speed-up by depth", _curve(db, run, attempts, told)),
         _best(db, run, attempts),
         *report_depths.sections(db, run, attempts),
         _steering(queries.commands(db, run_id)),
@@ -122,7 +126,7 @@ def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
         *([element("p", f"Tied with it within the noise: {tied}.")] if tied else []),
         element("p", element("b", found.sentence), f" {found.rest}"),
         folded("All checks", table("Checks of the best kernel", ("Group", "Check", "Result", "Detail"), rows)),
-        folded("Source", report_source.source(texts.source(run.run_id, best.source_blob)), is_open=True),
+        folded("Source", report_html.source(texts.source(run.run_id, best.source_blob)), is_open=True),
     )
 
 
@@ -155,7 +159,7 @@ def _settings(run_id: str) -> Html:
     return section(
         "Settings",
         facts(list(_rows(settings))),
-        folded("The reference module", report_source.source(settings.task_source)),
+        folded("The reference module", report_html.source(settings.task_source)),
     )
 
 
@@ -179,3 +183,50 @@ def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
+
+
+def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], told: Collection[int]) -> Html:
+    """The curve; marks lead to their depth where that is `told` in the report."""
+    timed = [a for a in attempts if a.speedup is not None]
+    if not timed:
+        return element("p", "No correct kernel timed yet.", class_="quiet")
+    shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
+    rings = [_ring(a, told) for a in shown]
+    words = (
+        f"Speed-up by depth: {wording.counted(len(timed), 'correct kernel')}, best {wording.speedup(run.best_speedup)}"
+    )
+    name = "best so far (rings: every correct kernel)"
+    if len(shown) < len(timed):
+        name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
+    series = Series(name, "green", "solid", _rises(queries.depths(db, run.run_id), told), rings)
+    drawn = report_figure.draw(words, "depth (completed optimisation steps)", [series], _levels(db, run))
+    return join([drawn, element("p", "Point at a mark for its figures; click it for its depth.", class_="quiet")])
+
+
+def _rises(depths: Sequence[DepthRow], told: Collection[int]) -> list[Spot]:
+    """Where the best so far rose, and where it ends: between them nothing is to be seen."""
+    found: list[Spot] = []
+    known = [d for d in depths if d.best_speedup is not None]
+    for at, d in enumerate(known):
+        if d.best_speedup is not None and (at in (0, len(known) - 1) or d.best_speedup != known[at - 1].best_speedup):
+            text = f"depth {d.depth}: best so far {wording.speedup(d.best_speedup)}"
+            found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, told)))
+    return found
+
+
+def _ring(a: AttemptRow, told: Collection[int]) -> Spot:
+    measured = f"{wording.speedup(a.speedup, a.noise)} {wording.plus_minus(a.noise)}"
+    text = f"kernel {a.number}, depth {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
+    return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, told))
+
+
+def _href(depth: int, told: Collection[int]) -> str:
+    return f"#depth-{depth}" if depth in told else ""
+
+
+def _levels(db: Database, run: RunRow) -> list[Level]:
+    found = [("hardware limit", queries.limit_speedup(db, run.run_id))]
+    if (second := queries.baseline(db, run.run_id)) and second.noise is not None and is_known(second.noise):
+        found.append((second.name, second.speedup))
+    levels = [Level(value, f"{name} {wording.speedup(value)}") for name, value in found if value]
+    return [Level(1.0, "eager PyTorch 1×"), *levels]

@@ -1,0 +1,209 @@
+"""The runs that are compared, each with a letter, a colour, a dash and a symbol of its own; what stands in the way of
+comparing them; one figure over several tasks: the geometric mean of the best speed-ups, and the share of tasks above a
+bar. Pure but for gathering."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pages.parts import run_state, wording
+from pages.parts.status import damaged
+from storage import damage, queries
+from storage.database import Database
+from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow
+from storage.records import RunState
+
+AT_MOST = 12
+COLOURS = ("blue", "orange", "green", "violet", "yellow", "red", "gray")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
+BARS = (1.0, 1.5, 2.0)
+
+
+class Axis(StrEnum):
+    """What the curves are drawn over."""
+
+    DEPTH = "depth"
+    TIME = "time"
+    TOKENS = "tokens"
+    MONEY = "money"
+
+
+AXIS_TITLE = {
+    Axis.DEPTH: "depth (completed optimisation steps)",
+    Axis.TIME: "engine time at work, minutes",
+    Axis.TOKENS: "tokens in and out, thousands",
+    Axis.MONEY: "cost of the model calls, US dollars",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One run with everything that is drawn of it; `place` counts the chosen runs from 0.
+
+    `damage` says what is wrong with its files, empty for a whole run.
+    """
+
+    place: int
+    run: RunRow
+    state: RunState
+    conditions: ConditionsRow
+    reached: Sequence[ReachedRow]
+    timed: Sequence[TimedRow]
+    damage: str = ""
+
+    @property
+    def letter(self) -> str:
+        """Names the run on the chart and in the table."""
+        return chr(ord("A") + self.place)
+
+    @property
+    def colour(self) -> str:
+        """A theme colour; never the only thing that tells two runs apart."""
+        return f"@{COLOURS[self.place % len(COLOURS)]}-color"
+
+    @property
+    def dash(self) -> str:
+        """Of its line."""
+        return DASHES[self.place % len(DASHES)]
+
+    @property
+    def symbol(self) -> str:
+        """Of its kernels."""
+        return SYMBOLS[self.place % len(SYMBOLS)]
+
+    @property
+    def name(self) -> str:
+        """One line that tells the run from others of its task."""
+        return f"{self.letter} · {self.run.title} · {self.run.model} · {wording.moment(self.run.created_at)[:16]}"
+
+
+def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
+    """Where a kernel stands on an axis, in the axis's unit; None where that is unknown."""
+    match axis:
+        case Axis.DEPTH:
+            return float(row.depth)
+        case Axis.TIME:
+            return row.engine_s / 60
+        case Axis.TOKENS:
+            return None if row.tokens is None else row.tokens / 1000
+        case Axis.MONEY:
+            return row.cost_usd
+
+
+def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
+    """The runs in the order chosen; those that are not in the index are left out."""
+    conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
+    reached = queries.reached(db, run_ids)
+    timed = queries.timed_kernels(db, run_ids)
+    known = [run for name in run_ids if name in conditions and (run := queries.run(db, name))]
+    return [
+        Compared(
+            place,
+            run,
+            run_state.of(run),
+            conditions[run.run_id],
+            [row for row in reached if row.run_id == run.run_id],
+            [row for row in timed if row.run_id == run.run_id],
+            damage.title(damaged.of(run.run_id, db)),
+        )
+        for place, run in enumerate(known)
+    ]
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of at least one positive value."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def warnings(runs: Sequence[Compared]) -> list[str]:
+    """One sentence per difference that makes speed-ups hard to compare; empty when nothing does."""
+    found = []
+    if spoilt := [run for run in runs if run.damage]:
+        found.append("**Damaged runs.** What is missing is left out here. " + _who(spoilt, lambda run: run.damage))
+    if len({run.run.task_name for run in runs}) > 1:
+        found.append(
+            "**Different tasks.** Each speed-up is over the baseline of its own task, so curves of different tasks do "
+            "not compare. " + _who(runs, lambda run: run.run.title)
+        )
+    for task in dict.fromkeys(run.run.task_name for run in runs):
+        same = [run for run in runs if run.run.task_name == task]
+        if len({run.conditions.sizes for run in same}) > 1:
+            found.append("**Different sizes of the same task.** " + _who(same, lambda run: _sizes(run)))
+    devices = [run for run in runs if run.conditions.device]
+    if len({run.conditions.device for run in devices}) > 1:
+        found.append(
+            "**Different devices.** Speed-ups on different devices do not compare directly. "
+            + _who(devices, lambda run: run.conditions.device)
+        )
+    if len({run.conditions.precision for run in runs}) > 1:
+        found.append(
+            "**Different precision classes.** Lower precision alone can make a kernel faster. "
+            + _who(runs, lambda run: run.conditions.precision or "unknown")
+        )
+    return found
+
+
+def _sizes(run: Compared) -> str:
+    return run.conditions.sizes.strip("{}").replace('"', "") or "unknown"
+
+
+def _who(runs: Sequence[Compared], tell: Callable[[Compared], str]) -> str:
+    """Which letters have what: "A, C: softmax; B: swish"."""
+    groups: dict[str, list[str]] = {}
+    for run in runs:
+        groups.setdefault(tell(run), []).append(run.letter)
+    return "; ".join(f"{', '.join(letters)}: {what}" for what, letters in groups.items())
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBest:
+    """The best kernel of the chosen runs of one task; None when none of them has a correct one."""
+
+    task: str
+    letters: tuple[str, ...]
+    best: float | None
+    best_letter: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverTasks:
+    """All tasks together. `mean` is over the tasks that have a correct kernel; `fast` counts tasks above each bar."""
+
+    tasks: tuple[TaskBest, ...]
+    mean: float | None
+    fast: tuple[tuple[float, int], ...]
+
+    @property
+    def solved(self) -> int:
+        """Tasks with a correct kernel."""
+        return sum(task.best is not None for task in self.tasks)
+
+
+def over_tasks(runs: Sequence[Compared]) -> OverTasks:
+    """The summary; every task counts once, by its best run."""
+    tasks = []
+    for name in dict.fromkeys(run.run.task_name for run in runs):
+        same = [run for run in runs if run.run.task_name == name]
+        first = max(same, key=lambda run: run.run.best_speedup or 0.0)
+        best = first.run.best_speedup
+        tasks.append(TaskBest(first.run.title, tuple(r.letter for r in same), best, first.letter if best else ""))
+    bests = [task.best for task in tasks if task.best is not None]
+    fast = tuple((bar, sum(best > bar for best in bests)) for bar in BARS)
+    return OverTasks(tuple(tasks), geometric_mean(bests) if bests else None, fast)
+
+
+def task_figures(over: OverTasks) -> list[tuple[str, str, str]]:
+    """(name, value, note) of each figure."""
+    left = len(over.tasks) - over.solved
+    missing = f"; {left} without a correct kernel not counted" if left else ""
+    figures = [
+        ("Geometric mean", wording.speedup(over.mean), f"best kernels of {over.solved} tasks{missing}"),
+    ]
+    for bar, count in over.fast:
+        share = wording.share(count, len(over.tasks))
+        figures.append((f"fast_p at {bar:g}×", share, f"tasks with a correct kernel faster than {bar:g}×"))
+    return figures

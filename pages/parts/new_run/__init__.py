@@ -1,1 +1,0 @@
-"""The fields of the page that starts a run."""
