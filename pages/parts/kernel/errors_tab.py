@@ -22,7 +22,10 @@ MOST_LINKS = 8
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?%?", re.IGNORECASE)
 
 _heat = st.components.v2.component(
-    "tilewright_heat", html=client.read("heat.html"), css=client.read("heat.css"), js=client.read("heat.js")
+    "tilewright_heat",
+    html=client.read("kernel/heat.html"),
+    css=client.read("kernel/heat.css"),
+    js=client.read("kernel/heat.js"),
 )
 
 

@@ -17,7 +17,7 @@ KEYS_CAPTION = (
 
 _PAGE = "candidate"  # of the address
 
-_keys = st.components.v2.component("tilewright_keys", html="<span hidden></span>", js=client.read("keys.js"))
+_keys = st.components.v2.component("tilewright_keys", html="<span hidden></span>", js=client.read("kernel/keys.js"))
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:

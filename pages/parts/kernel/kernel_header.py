@@ -22,8 +22,8 @@ ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 _figures = st.components.v2.component(
     "tilewright_figure_row",
     html='<dl class="row"></dl>',
-    css=client.read("figures.css"),
-    js=client.read("figures.js"),
+    css=client.read("kernel/figures.css"),
+    js=client.read("kernel/figures.js"),
 )
 
 

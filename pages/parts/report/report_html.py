@@ -88,7 +88,7 @@ def document(title: str, *children: Part) -> str:
             Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
             Html('<meta name="color-scheme" content="light dark">'),
             element("title", title),
-            Html(f"<style>{client.read('report.css')}</style>"),
+            Html(f"<style>{client.read('report/report.css')}</style>"),
         ]
     )
     foot = element("footer", f"Written by Tilewright on {wording.moment(time.time())}.")

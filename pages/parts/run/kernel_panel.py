@@ -19,7 +19,7 @@ MOST = 6  # figures of a profile
 LONG = 400  # characters of a diagnosis that need no scrolling of their own
 
 _reveal = st.components.v2.component(
-    "tilewright_reveal", html='<span class="reveal"\n hidden></span>', js=client.read("reveal.js")
+    "tilewright_reveal", html='<span class="reveal"\n hidden></span>', js=client.read("run/reveal.js")
 )
 
 

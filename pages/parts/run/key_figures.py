@@ -23,8 +23,8 @@ ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time
 _figures = st.components.v2.component(
     "tilewright_key_figures",
     html='<dl class="figures"\n aria-label="Key figures"></dl>',
-    css=client.read("key_figures.css"),
-    js=client.read("key_figures.js"),
+    css=client.read("run/key_figures.css"),
+    js=client.read("run/key_figures.js"),
 )
 
 

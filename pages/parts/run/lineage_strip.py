@@ -21,8 +21,8 @@ _strip = st.components.v2.component(
     "tilewright_lineage",
     html='<div class="lineage">\n<div class="head"><span class="what"></span><span class="key"></span></div>'
     '<div class="scroll" role="group"></div></div>',
-    css=client.read("lineage.css"),
-    js=client.read("press.js") + client.read("lineage.js"),
+    css=client.read("run/lineage.css"),
+    js=client.read("widgets/press.js") + client.read("run/lineage.js"),
 )
 
 

@@ -25,8 +25,8 @@ _now = st.components.v2.component(
     <label>refresh <select class="pace" aria-label="Refresh every">
     <option value="500">0.5 s</option><option value="2000">2 s</option><option value="10000">10 s</option>
     </select></label></span></div>""",
-    css=client.read("now.css"),
-    js=client.read("now.js"),
+    css=client.read("status/now.css"),
+    js=client.read("status/now.js"),
 )
 
 

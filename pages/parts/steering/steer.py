@@ -20,8 +20,8 @@ NEWS_S = 20.0
 _word = st.components.v2.component(
     "tilewright_word",
     html='<div role="status"><div class="word" hidden></div></div>',
-    css=client.read("word.css"),
-    js=client.read("word.js"),
+    css=client.read("steering/word.css"),
+    js=client.read("steering/word.js"),
 )
 
 

@@ -25,8 +25,8 @@ RULE_WORDS = {CommandKind.BAN: "must not use", CommandKind.REQUIRE: "must use"}
 _switch = st.components.v2.component(
     "tilewright_switch",
     html='<span class="label" aria-hidden="true"></span>\n<div class="switch" role="group"></div>',
-    css=client.read("switch.css"),
-    js=client.read("switch.js"),
+    css=client.read("steering/switch.css"),
+    js=client.read("steering/switch.js"),
 )
 
 

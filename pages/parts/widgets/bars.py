@@ -12,8 +12,8 @@ from pages.parts import client
 _bars = st.components.v2.component(
     "tilewright_bars",
     html='<p class="title"></p><ul></ul><p class="legend"></p>',
-    css=client.read("bars.css"),
-    js=client.read("bars.js"),
+    css=client.read("widgets/bars.css"),
+    js=client.read("widgets/bars.js"),
 )
 
 

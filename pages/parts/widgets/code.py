@@ -26,8 +26,8 @@ _CLASSES = {"k", "kt", "kd", "kc", "kn", "c", "s", "m", "nf", "nc", "nb", "cp", 
 _source = st.components.v2.component(
     "tilewright_source",
     html='<pre tabindex="0"></pre>',
-    css=client.read("code.css") + client.read("source.css"),
-    js=client.read("source.js"),
+    css=client.read("widgets/code.css") + client.read("widgets/source.css"),
+    js=client.read("widgets/source.js"),
 )
 
 

@@ -28,9 +28,9 @@ Pair = tuple[str, int, int]
 
 _diff = st.components.v2.component(
     "tilewright_diff",
-    html=client.read("diff.html"),
-    css=client.read("code.css") + client.read("diff.css"),
-    js=client.read("diff.js"),
+    html=client.read("widgets/diff.html"),
+    css=client.read("widgets/code.css") + client.read("widgets/diff.css"),
+    js=client.read("widgets/diff.js"),
 )
 
 

@@ -15,7 +15,7 @@ FINE = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.
 _plot = st.components.v2.component(
     "tilewright_plot",
     html='<div><span class="probe" hidden></span>\n<div class="figure" role="figure"></div></div>',
-    js=client.read("press.js") + client.read("plot.js"),
+    js=client.read("widgets/press.js") + client.read("widgets/plot.js"),
     isolate_styles=False,  # Trap: Plotly puts its styles into the document and finds none inside a shadow root.
 )
 

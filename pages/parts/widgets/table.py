@@ -16,8 +16,8 @@ _table = st.components.v2.component(
     "tilewright_table",
     html='<div class="scroll">\n<table role="table"><caption></caption><thead role="rowgroup"></thead>'
     '<tbody role="rowgroup"></tbody></table></div>',
-    css=client.read("table.css"),
-    js=client.read("press.js") + client.read("table.js"),
+    css=client.read("widgets/table.css"),
+    js=client.read("widgets/press.js") + client.read("widgets/table.js"),
 )
 
 
