@@ -59,6 +59,70 @@ def test_pages_import_storage_and_the_light_part_of_the_engine() -> None:
     assert offences("pages", lambda name: within(name, "pages", "storage") or name in LIGHT_ENGINE) == []
 
 
+# What screens are made of, folder by folder: each imports what is named here, and its own files. "" is `pages/parts`.
+SCREENS: dict[str, tuple[str, ...]] = {
+    "client": (),
+    "": (),
+    "widgets": ("client",),
+    "status": ("", "client", "widgets"),
+    "steering": ("", "client", "widgets", "status"),
+    "kernel": ("", "client", "widgets", "status", "steering"),
+    "compare": ("", "widgets", "status"),
+    "report": ("", "client", "widgets", "status", "kernel", "compare"),
+    "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
+    "overview": ("", "widgets", "status", "steering"),
+    "system": ("", "widgets"),
+    "api": ("", "status"),
+}
+
+
+def folder_of(module: str) -> str:
+    """The folder of `pages/parts` that a module lies in, empty for a file beside the folders."""
+    name = module.removeprefix("pages.parts").removeprefix(".").partition(".")[0]
+    return name if (ROOT / "pages/parts" / name).is_dir() else ""
+
+
+def modules(folder: str) -> dict[str, set[str]]:
+    """What each module under a folder imports of that folder."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        found[name] = {other for other in imports(path) if within(other, folder)}
+    return found
+
+
+def test_what_screens_are_made_of_is_imported_one_way_folder_by_folder() -> None:
+    assert set(SCREENS) == {"", *(path.parent.name for path in (ROOT / "pages/parts").glob("*/__init__.py"))}
+    order = list(SCREENS)
+    assert all(order.index(other) < order.index(name) for name, others in SCREENS.items() for other in others)
+    bad = [
+        f"{name} imports {other}"
+        for name, others in modules("pages").items()
+        for other in sorted(others)
+        if within(name, "pages.parts")
+        and not (within(other, "pages.parts") and folder_of(other) in (folder_of(name), *SCREENS[folder_of(name)]))
+    ]
+    assert bad == []
+
+
+def test_screens_do_not_import_each_other() -> None:
+    found = modules("pages")
+    screens = {name for name in found if name.count(".") == 1 and name != "pages.parts"}
+    assert {name: found[name] & screens for name in screens if found[name] & screens} == {}
+
+
+def test_no_module_of_the_pages_imports_itself_by_way_of_others() -> None:
+    left = modules("pages")
+    while free := [name for name, others in left.items() if not others & set(left)]:
+        left = {name: others for name, others in left.items() if name not in free}
+    assert sorted(left) == []
+
+
+def test_no_two_modules_of_the_pages_have_one_name() -> None:
+    names = [path.stem for path in (ROOT / "pages").rglob("*.py") if path.stem != "__init__"]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_models_toolchains_and_patches_do_not_know_each_other() -> None:
     others = {"llm": ("toolchains", "evaluation", "profiling", "steps"), "patching": ("llm", "toolchains", "steps")}
     others |= dict.fromkeys(("toolchains", "evaluation", "profiling"), ("llm", "steps", "strategies", "patching"))

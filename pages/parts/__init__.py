@@ -1,8 +1,15 @@
-"""What pages are made of, in folders named by screen. A module draws one thing or turns rows into what is drawn;
-none holds SQL. Beside the folders lie the open index and what every screen reads from it, words and figures for people,
-who may look, and what runs in the browser.
+"""What screens are made of, in folders named by screen. A module draws one thing or turns rows into what is drawn; none
+holds SQL. A folder imports only those above it in this list; `tests/test_layers.py` says which.
 
-    widgets/, status/, steering/         what every screen is drawn with, says of a run, and does to it
-    overview/, run/, kernel/, compare/   the screens
-    system/, report/, api/               this machine, a file to pass on, routes
+    wording.py, speed_of_light.py             numbers, times and states as people read them; the hardware's limit
+    index.py, run_state.py, change_token.py   the open index; whether an engine works on a run; what a page would show
+    texts.py, access.py                       long texts by their hash; who may look and whether anybody may steer
+    client/    what runs in the browser
+    widgets/   what every screen is drawn with; knows no run
+    status/    what is said of a run wherever it is shown
+    steering/  what a person does to a run
+    kernel/, compare/                         one kernel; several runs side by side
+    report/    a run or a comparison as one file
+    run/, overview/, system/                  one run; all runs; this machine
+    api/       routes
 """

@@ -1,1 +1,6 @@
-"""What is said of a run wherever it is shown: alerts, damage, where it comes from, what its engine does now."""
+"""What is said of a run wherever it is shown.
+
+now.py, pinned_snapshot.py   what its engine does this second, and the watcher of a page; a page held still
+alerts.py, damaged.py        what needs a person; what its folder has lost
+provenance.py, address.py    a fork or a replay of which run; the browser's address, also one that leads nowhere
+"""

@@ -1,1 +1,1 @@
-"""What the page about this machine is made of."""
+"""What the page about this machine is made of: findings_table.py."""

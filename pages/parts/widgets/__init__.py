@@ -1,1 +1,5 @@
-"""What every screen is drawn with. Knows no run."""
+"""What every screen is drawn with. Knows no run.
+
+table.py, bars.py, plot.py   rows that open something; small bars; a Plotly figure
+code.py, diff.py             coloured sources; two of them beside each other
+"""
