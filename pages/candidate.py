@@ -67,10 +67,10 @@ def live() -> None:
         damaged.banner(run_id)
     kernel_header.draw(run, candidate)
     kernel_actions.draw(run, candidate)
-    wanted_tab = st.query_params.get("tab", "")
+    asked_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
-    if wanted_tab in TABS and st.session_state.get("tab") != wanted_tab:
-        st.session_state["tab"] = wanted_tab
+    if asked_tab in TABS and st.session_state.get("tab") != asked_tab:
+        st.session_state["tab"] = asked_tab
     tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
     shown = candidate_id
     for tab, (name, fill) in zip(tabs, TABS.items(), strict=True):

@@ -44,9 +44,9 @@ def live(run_ids: list[str]) -> None:
 def choose(choices: Sequence[RunChoice]) -> list[str]:
     """The choice; says so when there is nothing to choose, and which runs of the address are not here."""
     known = {choice.run_id: choice for choice in choices}
-    wanted = [name for name in st.query_params.get("runs", "").split(",") if name]
+    asked = [name for name in st.query_params.get("runs", "").split(",") if name]
     if KEY not in st.session_state:
-        st.session_state[KEY] = [name for name in dict.fromkeys(wanted) if name in known][:AT_MOST]
+        st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in known][:AT_MOST]
     if not known:
         st.info("No runs yet, so nothing to compare.", icon=":material/monitoring:")
         return []
@@ -55,9 +55,9 @@ def choose(choices: Sequence[RunChoice]) -> list[str]:
         format_func=lambda name: label(known[name]) if name in known else name,
         max_selections=AT_MOST, select_all=False, placeholder="Search by task, model or run name",
     )  # fmt: skip
-    for name in [name for name in wanted if name not in known][:3]:
+    for name in [name for name in asked if name not in known][:3]:
         st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
-    if chosen != wanted:
+    if chosen != asked:
         _keep(chosen)
     if not chosen:
         st.info(f"Choose 2 to {AT_MOST} runs.", icon=":material/stacked_line_chart:")

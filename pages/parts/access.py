@@ -35,7 +35,7 @@ OURS = ("/api/", "/metrics")
 FOR_PAGES = ("/api/pulse", "/api/stream")
 
 
-def is_login_wanted() -> bool:
+def is_login_configured() -> bool:
     """True when secrets.toml has a section [auth]."""
     return bool(get_secrets_auth_section())
 
@@ -54,7 +54,7 @@ def is_welcome(user: Mapping[str, Any]) -> bool:
 
 def person() -> str:
     """Who looks at this page, for the audit trail: the login's address or name; empty without a login."""
-    if not is_login_wanted():
+    if not is_login_configured():
         return ""
     user = st.user.to_dict()
     return str(user.get("email") or user.get("name") or user.get("sub") or "") if is_welcome(user) else ""
@@ -81,7 +81,7 @@ def may_read(request: Request) -> bool:
     given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
     if token and hmac.compare_digest(given, token.encode()):
         return True
-    if is_login_wanted():
+    if is_login_configured():
         return is_welcome(user_of(request.cookies))
     # Pages cannot know the token, and what these two tell is on the page already.
     return not token or path in FOR_PAGES
@@ -111,7 +111,7 @@ def may_steer() -> bool:
 
 def pass_or_stop() -> None:
     """Go on for those who may look; end the page with a way to log in for everybody else."""
-    if not is_login_wanted():
+    if not is_login_configured():
         return
     user = st.user.to_dict()
     if is_welcome(user):
@@ -143,7 +143,7 @@ def _log_in() -> None:
 
 def draw_foot() -> None:
     """Who looks, and the way out; nothing where no login is configured."""
-    if is_login_wanted():
+    if is_login_configured():
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
             st.caption(f":material/person: {wording.plain(person())}", width="content")
             st.button("Log out", icon=":material/logout:", on_click=st.logout, type="tertiary", key="log_out")

@@ -27,12 +27,12 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     if memory_rate:
         is_cache = limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate
         where = " (cache bandwidth: the data fits into a cache)" if is_cache else " (device memory bandwidth)"
-    told = (
+    text = (
         f"Theoretical minimum {wording.latency(limit.limit_ms)}: the task moves at least "
         f"{wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"
         + (f" and does {wording.quantity(float(limit.min_flop), 'FLOP')}" if limit.min_flop else "")
         + "."
     )
     if share(limit, latency_ms) is None:
-        return told
-    return f"{told} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
+        return text
+    return f"{text} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."

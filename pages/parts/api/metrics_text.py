@@ -18,9 +18,9 @@ def text() -> str:
     return "".join([*_runs(), *_index(), *_spending()])
 
 
-def metric(name: str, kind: str, about: str, samples: Iterable[Sample]) -> str:
-    """One metric with its lines; `kind` is gauge or counter."""
-    head = f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
+def metric(name: str, metric_type: str, about: str, samples: Iterable[Sample]) -> str:
+    """One metric with its lines; `metric_type` is gauge or counter."""
+    head = f"# HELP {name} {about}\n# TYPE {name} {metric_type}\n"
     return head + "".join(f"{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
 
 

@@ -66,9 +66,9 @@ def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Tra
 
 def _kernels(run: Compared, axis: Axis) -> Trace:
     found = [(x, row) for row in run.timed if (x := position(row, axis)) is not None]
-    kind = "scattergl" if len(found) > POINTS else "scatter"
+    trace_type = "scattergl" if len(found) > POINTS else "scatter"
     return {
-        "type": kind, "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
+        "type": trace_type, "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
         "showlegend": False, "x": [x for x, _ in found], "y": [row.speedup for _, row in found],
         "marker": {"symbol": f"{run.symbol}-open", "size": 8, "color": run.colour, "line": {"width": 1.4}},
         "customdata": [f"{row.run_id}#{row.candidate_id}" for _, row in found],

@@ -41,20 +41,20 @@ def near(candidate: CandidateRow, attempts: Sequence[AttemptRow], asked: str) ->
     for."""
     if len(attempts) <= MOST_CHOICES:
         return {a.candidate_id: a for a in attempts}
-    wanted = {candidate.parent_id, candidate.base_id, asked}
+    related = {candidate.parent_id, candidate.base_id, asked}
     return {
         a.candidate_id: a
         for a in attempts
-        if abs(a.number - candidate.number) <= MOST_CHOICES // 2 or a.is_best or a.candidate_id in wanted
+        if abs(a.number - candidate.number) <= MOST_CHOICES // 2 or a.is_best or a.candidate_id in related
     }
 
 
 def shortcuts(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> dict[str, str]:
     """The kernels worth a button of their own: parent, base and best, each once."""
     best = next((a.candidate_id for a in others.values() if a.is_best), "")
-    wanted = {"parent": candidate.parent_id or "", "base": candidate.base_id or "", "best": best}
+    related = {"parent": candidate.parent_id or "", "base": candidate.base_id or "", "best": best}
     found: dict[str, str] = {}
-    for name, other in wanted.items():
+    for name, other in related.items():
         if other in others and other not in found.values():
             found[name] = other
     return found

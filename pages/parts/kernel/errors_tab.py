@@ -109,7 +109,7 @@ def heat_words(heat: Heat) -> str:
         return "No block of the output has errors."
     if len(wrong) == total:
         return f"All {total} blocks of the output have errors."
-    told = f"{len(wrong)} of {total} blocks of the output have errors"
+    summary = f"{len(wrong)} of {total} blocks of the output have errors"
     whole_columns = [j for j in range(columns) if rows > 1 and all((i, j) in wrong for i in range(rows))]
     whole_rows = [i for i in range(rows) if columns > 1 and all((i, j) in wrong for j in range(columns))]
     rest = {(i, j) for i, j in wrong if i not in whole_rows and j not in whole_columns}
@@ -119,7 +119,11 @@ def heat_words(heat: Heat) -> str:
         _other_blocks(rest, rows == columns),
     ]
     named = [part for part in parts if part]
-    return f"{told}: {', '.join(named)}." if named and (whole_rows or whole_columns or len(named) > 1) else f"{told}."
+    return (
+        f"{summary}: {', '.join(named)}."
+        if named and (whole_rows or whole_columns or len(named) > 1)
+        else f"{summary}."
+    )
 
 
 def _blocks(what: str, found: Sequence[int], total: int) -> str:
@@ -165,8 +169,8 @@ def _not_repaired(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
 
 def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
     st.markdown("## Other kernels with this error")
-    if told := alike_words(candidate, found):
-        st.markdown(told)
+    if sentence := alike_words(candidate, found):
+        st.markdown(sentence)
         others = [one for one in found if one.candidate_id != candidate.candidate_id]
         with st.container(horizontal=True, gap="small"):
             for one in others[:MOST_LINKS]:
@@ -191,8 +195,8 @@ def alike(a: AttemptRow, attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
     """Every kernel of the run that failed in the way of `a`, it included, oldest first; none for one that did not."""
     if a.verdict in (None, Verdict.PASSED) or not a.message:
         return []
-    wanted = error_of(a)
-    return [one for one in attempts if one.message and error_of(one) == wanted]
+    error = error_of(a)
+    return [one for one in attempts if one.message and error_of(one) == error]
 
 
 def alike_words(a: AttemptRow, found: Sequence[AttemptRow]) -> str:

@@ -55,22 +55,22 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
 
 def _imported(run: RunRow, candidate: CandidateRow) -> None:
     """What another system says about it, marked as such."""
-    told = queries.imported(index.current(), run.run_id, candidate.candidate_id)
-    if told is None:
+    imported = queries.imported(index.current(), run.run_id, candidate.candidate_id)
+    if imported is None:
         return
-    parts = [f"status {told.status}" if told.status else "", _elsewhere(told)]
+    parts = [f"status {imported.status}" if imported.status else "", _elsewhere(imported)]
     taken = "Taken over" if run.forked_run else "Imported"
     st.caption(
-        f":material/move_to_inbox: {taken} from {wording.plain(told.file)}. Recorded there, not measured here: "
+        f":material/move_to_inbox: {taken} from {wording.plain(imported.file)}. Recorded there, not measured here: "
         + (wording.plain(", ".join(part for part in parts if part)) or "nothing")
     )
 
 
-def _elsewhere(told: ImportRow) -> str:
-    if told.latency_ms is None:
+def _elsewhere(imported: ImportRow) -> str:
+    if imported.latency_ms is None:
         return ""
-    against = f" against {wording.latency(told.baseline_latency_ms)}" if told.baseline_latency_ms else ""
-    return f"{wording.latency(told.latency_ms)}{against}"
+    against = f" against {wording.latency(imported.baseline_latency_ms)}" if imported.baseline_latency_ms else ""
+    return f"{wording.latency(imported.latency_ms)}{against}"
 
 
 def badges(candidate: CandidateRow) -> None:

@@ -59,17 +59,20 @@ def longest(rows: Sequence[MetricRow]) -> dict[str, float]:
     return max(launches.values(), key=lambda values: values.get(counters.TIME, 0.0), default={})
 
 
-def rates(here: Values, before: Values) -> list[Bar]:
+def rates(values: Values, before: Values) -> list[Bar]:
     """Shares of what the machine can do at best: memory, arithmetic, processors."""
     found = [
-        Bar(label, here[name], wording.quantity(here[name], "1", is_share=True), before.get(name))
+        Bar(label, values[name], wording.quantity(values[name], "1", is_share=True), before.get(name))
         for name, label in SHARES
-        if name in here
+        if name in values
     ]
-    used, there, earlier = _busy(here), here.get("processors available", here.get("threads available")), _busy(before)
-    if used is not None and there:
-        text = f"{wording.significant(used, 2)} of {wording.count(int(there))}"
-        found.append(Bar("processors busy", used / there, text, earlier / there if earlier is not None else None))
+    used, earlier = _busy(values), _busy(before)
+    available = values.get("processors available", values.get("threads available"))
+    if used is not None and available:
+        text = f"{wording.significant(used, 2)} of {wording.count(int(available))}"
+        found.append(
+            Bar("processors busy", used / available, text, earlier / available if earlier is not None else None)
+        )
     return found
 
 
@@ -78,22 +81,22 @@ def _busy(values: Values) -> float | None:
     return values.get("processors busy", values.get("threads used"))
 
 
-def occupancy(here: Values, before: Values) -> list[Bar]:
+def occupancy(values: Values, before: Values) -> list[Bar]:
     """Theoretical and achieved occupancy of one launch."""
     names = ((counters.THEORETICAL, "theoretical"), (counters.ACHIEVED, "achieved"))
     return [
-        Bar(label, here[name] / 100, wording.quantity(here[name], "%"), _part(before.get(name)))
+        Bar(label, values[name] / 100, wording.quantity(values[name], "%"), _part(before.get(name)))
         for name, label in names
-        if name in here
+        if name in values
     ]
 
 
-def blocks(here: Values, before: Values) -> list[Bar]:
+def blocks(values: Values, before: Values) -> list[Bar]:
     """Blocks that fit on a multiprocessor by each resource; the smallest limits. Empty where not told."""
-    found = {what: here[f"{counters.OCCUPANCY_LIMIT}{what}"] for what in BLOCKS if _limit(what) in here}
+    found = {what: values[f"{counters.OCCUPANCY_LIMIT}{what}"] for what in BLOCKS if _limit(what) in values}
     if not found:
         return []
-    most, limits = max(found.values()) or 1.0, limiter(here).replace(" memory", "_mem").split(" and ")
+    most, limits = max(found.values()) or 1.0, limiter(values).replace(" memory", "_mem").split(" and ")
     return [
         Bar(
             BLOCKS[what], count / most, f"{wording.count(int(count))} {'← limits' if what in limits else ''}".strip(),
@@ -214,13 +217,13 @@ def stall_figure(
 
 
 def _stall_bars(name: str, found: Mapping[str, float], names: Sequence[str], colour: str) -> dict[str, Any]:
-    told = [f"waiting for {counters.STALLS.get(reason, reason)}" for reason in names]
+    meanings = [f"waiting for {counters.STALLS.get(reason, reason)}" for reason in names]
     return {
         "type": "bar", "orientation": "h", "name": name, "x": [100 * found.get(reason, 0.0) for reason in names],
         "y": [reason.replace("_", " ") for reason in names], "marker": {"color": colour},
         "text": [f"{wording.significant(100 * found.get(reason, 0.0), 2)} %" for reason in names],
         "textposition": "outside", "cliponaxis": False,
-        "hovertext": told, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
+        "hovertext": meanings, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
     }  # fmt: skip
 
 

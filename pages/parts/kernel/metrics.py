@@ -139,11 +139,11 @@ def change_cells(one: Weighed) -> dict[str, table.Cell]:
     change = one.change
     name, about = counters.label(change.metric), counters.meaning(change.metric)
     moved = _moved(change)
-    told = moved if isinstance(moved, str) else str((moved or {}).get("text", ""))
+    amount = moved if isinstance(moved, str) else str((moved or {}).get("text", ""))
     values = f"{metric_sense.value(change, change.previous or 0.0)} → {metric_sense.value(change, change.value)}"
     return {
         "metric": table.text(name, "strong", title=f"{change.metric}: {about}" if about else ""),
-        "change": table.pill(f"{told}, {one.judgement}", TONES[one.judgement], ICONS.get(one.judgement, "")),
+        "change": table.pill(f"{amount}, {one.judgement}", TONES[one.judgement], ICONS.get(one.judgement, "")),
         "values": values,
     }
 
@@ -152,6 +152,10 @@ def counted(found: Sequence[Weighed], number: int | None) -> str:
     """ "Since kernel 4: 9 better, 1 worse, 2 changed, of 14 metrics."; empty without anything to compare with."""
     if number is None or not found:
         return ""
-    kinds = [(sum(one.judgement is kind for one in found), kind) for kind in Judgement if kind is not Judgement.SAME]
-    told = [f"{count} {kind}" for count, kind in kinds if count]
-    return f"Since kernel {number}: {', '.join(told) if told else 'no change'}, of {len(found)} metrics."
+    by_judgement = [
+        (sum(one.judgement is judgement for one in found), judgement)
+        for judgement in Judgement
+        if judgement is not Judgement.SAME
+    ]
+    counts = [f"{count} {judgement}" for count, judgement in by_judgement if count]
+    return f"Since kernel {number}: {', '.join(counts) if counts else 'no change'}, of {len(found)} metrics."

@@ -68,7 +68,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 class Seen:
     """A profile's figures beside those of the nearest profiled ancestor, kernel `number`; without one None, empty."""
 
-    here: Sequence[MetricRow]
+    current: Sequence[MetricRow]
     before: Sequence[MetricRow]
     number: int | None
     changes: Sequence[Weighed]
@@ -86,8 +86,8 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
             ),
             icon=":material/warning:",
         )
-    elif told := metrics.counted(seen.changes, seen.number):
-        st.markdown(wording.plain(told))
+    elif sentence := metrics.counted(seen.changes, seen.number):
+        st.markdown(wording.plain(sentence))
     elif seen.number is None:
         st.caption("No profiled ancestor to compare with.")
     if profile.evidence.get("caches"):
@@ -97,8 +97,8 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
         )
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")
-        told = f"Profiled without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
-        st.info(wording.plain(told), icon=":material/visibility_off:")
+        sentence = f"Profiled without hardware counters: {because}{f'; {remedy}' if remedy else ''}."
+        st.info(wording.plain(sentence), icon=":material/visibility_off:")
     if profile.missing:
         names = dict.fromkeys(counters.label(name) for name in profile.missing)
         st.caption(f"Not available here: {wording.plain(', '.join(names))}")
@@ -117,12 +117,12 @@ def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempt
     else:
         st.caption("No roofline: operations or memory traffic were not counted.")
     if limit is not None and limit.limit_ms > 0:
-        told = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
-        st.caption(wording.plain(told))
+        sentence = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
+        st.caption(wording.plain(sentence))
 
 
 def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
-    found = machine_use.stall_shares(seen.here, -1)
+    found = machine_use.stall_shares(seen.current, -1)
     if not found:
         return
     before = machine_use.stall_shares(seen.before, -1)
@@ -139,17 +139,17 @@ def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
 def _use(candidate: CandidateRow, seen: Seen) -> None:
     """Shares of the machine's rates, occupancy, and what limits it, each beside the ancestor's mark."""
     legend = f"Marker: kernel {seen.number}." if seen.before else ""
-    here, before = machine_use.whole(seen.here), machine_use.whole(seen.before)
-    launch, old_launch = machine_use.longest(seen.here), machine_use.longest(seen.before)
+    call, old_call = machine_use.whole(seen.current), machine_use.whole(seen.before)
+    launch, old_launch = machine_use.longest(seen.current), machine_use.longest(seen.before)
     groups = (
-        ("Share of the machine's peak", machine_use.rates(here, before)),
+        ("Share of the machine's peak", machine_use.rates(call, old_call)),
         ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
         ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
     )
     shown = [(title, found) for title, found in groups if found]
     for number, (title, found) in enumerate(shown, 1):
-        told = legend if number == len(shown) else ""
-        bars.draw(title, found, told, key=f"bars:{number}:{candidate.candidate_id}")
+        note = legend if number == len(shown) else ""
+        bars.draw(title, found, note, key=f"bars:{number}:{candidate.candidate_id}")
 
 
 def _launches(rows: Sequence[MetricRow]) -> None:
@@ -174,12 +174,12 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     st.markdown("## As shown to the model")
     if shown:
         prompts = wording.counted(len(shown), "prompt")
-        told = f"Shown to {wording.plain(shown[-1].model)} in {prompts}, exactly as below."
+        sentence = f"Shown to {wording.plain(shown[-1].model)} in {prompts}, exactly as below."
     elif profile.disturbance:
-        told = "Not shown to a model, because the profile was disturbed. It would read:"
+        sentence = "Not shown to a model, because the profile was disturbed. It would read:"
     else:
-        told = "Not shown to a model yet. It would be shown exactly as below."
-    st.caption(told)
+        sentence = "Not shown to a model yet. It would be shown exactly as below."
+    st.caption(sentence)
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
 
 

@@ -54,8 +54,8 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
             f"**Patch: {RUNG_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
             f":gray[{wording.moment(found.at)}]"
         )
-        if told := " · ".join(part for part in (found.form, found.reason) if part):
-            st.caption(wording.plain(told))
+        if note := " · ".join(part for part in (found.form, found.reason) if part):
+            st.caption(wording.plain(note))
         if found.edits_blob:
             details = st.expander("Edits as sent by the model", key=f"edits:{found.seq}", on_change="rerun")
             if details.open:

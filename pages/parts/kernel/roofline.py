@@ -85,12 +85,12 @@ def name(points: Sequence[Point]) -> str:
 
 def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
     """Trap: on a log axis Plotly wants the place of an annotation as a logarithm."""
-    before, here = by_role.get("parent"), by_role.get("this")
-    if before is None or here is None:
+    parent, kernel = by_role.get("parent"), by_role.get("this")
+    if parent is None or kernel is None:
         return []
     return [{
-        "x": math.log10(here.intensity), "y": math.log10(here.rate), "xref": "x", "yref": "y", "axref": "x",
-        "ayref": "y", "ax": math.log10(before.intensity), "ay": math.log10(before.rate), "text": "",
+        "x": math.log10(kernel.intensity), "y": math.log10(kernel.rate), "xref": "x", "yref": "y", "axref": "x",
+        "ayref": "y", "ax": math.log10(parent.intensity), "ay": math.log10(parent.rate), "text": "",
         "showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": "@text-color", "standoff": 9,
         "startstandoff": 7,
     }]  # fmt: skip
@@ -125,11 +125,11 @@ def _line(label: str, x: list[float], y: list[float], colour: str) -> dict[str, 
 
 
 def _mark(one: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
-    told = f"{one.name}: {wording.quantity(one.rate, 'FLOP/s')} at {wording.significant(one.intensity)} FLOP/B"
+    hover = f"{one.name}: {wording.quantity(one.rate, 'FLOP/s')} at {wording.significant(one.intensity)} FLOP/B"
     return {
         "type": "scatter", "mode": "markers", "name": html.escape(one.name), "x": [one.intensity], "y": [one.rate],
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2, "color": colour}},
-        "hovertemplate": f"{html.escape(told)}<extra></extra>",
+        "hovertemplate": f"{html.escape(hover)}<extra></extra>",
     }  # fmt: skip
 
 
@@ -156,8 +156,8 @@ def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow])
     found: list[Point] = []
     for name, roles in relations(candidate, queries.profiled_ancestor(db, run_id, candidate.candidate_id), attempts):
         also = ", ".join(role for role in roles if role != "this")
-        told = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
-        place = point(told, machine_use.whole(queries.metrics(db, run_id, name)), roles[0])
+        label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
+        place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), roles[0])
         if place:
             found.append(place)
         elif roles[0] == "this":
@@ -170,9 +170,9 @@ def relations(
 ) -> list[tuple[str, list[str]]]:
     """Each kernel once with all that it is to this one. The arrow starts at the ancestor, so it is never left out."""
     best = next((a.candidate_id for a in attempts if a.is_best), None)
-    wanted = (("this", candidate.candidate_id), ("parent", ancestor), ("base", candidate.base_id), ("best", best))
+    related = (("this", candidate.candidate_id), ("parent", ancestor), ("base", candidate.base_id), ("best", best))
     found: dict[str, list[str]] = {}
-    for role, name in wanted:
+    for role, name in related:
         if name:
             found.setdefault(name, []).append(role)
     return list(found.items())

@@ -90,9 +90,9 @@ def _result(facts: Facts) -> str:
     if one.verdict is None:
         return "Not judged yet."
     if one.verdict is not Verdict.PASSED:
-        told = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
+        reason = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
         end = f" Repaired in kernel {facts.mended_by}." if facts.mended_by else ""
-        return f"Failed, {wording.VERDICT_NAME[one.verdict]}: {told}.{end}"
+        return f"Failed, {wording.VERDICT_NAME[one.verdict]}: {reason}.{end}"
     if one.speedup is None:
         return "Correct, not timed yet."
     over_eager = f"{wording.speedup(one.speedup, one.noise)} over eager ({wording.plus_minus(one.noise)})"
@@ -118,10 +118,10 @@ def _moved(facts: Facts) -> str:
         return "Not profiled."
     if facts.profiled is None:
         return "Profiled; no profiled ancestor to compare with."
-    told = metric_sense.telling(facts.changes)
-    if not told:
+    reasons = metric_sense.telling(facts.changes)
+    if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
-    return f"Profile since kernel {facts.profiled}: {', '.join(metric_sense.phrase(one) for one in told)}."
+    return f"Profile since kernel {facts.profiled}: {', '.join(metric_sense.phrase(one) for one in reasons)}."
 
 
 def _seen(facts: Facts) -> str:
@@ -134,11 +134,11 @@ def _seen(facts: Facts) -> str:
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """Sentences of facts, each of which the tabs below show."""
-    told = wording.plain(" ".join(sentences(gather(run_id, candidate))))
+    text = wording.plain(" ".join(sentences(gather(run_id, candidate))))
     if candidate.summary:
         summary = wording.plain(candidate.summary).strip()
-        told = told.replace(summary, f"**{summary}**", 1) if summary else told
-    st.markdown(told)
+        text = text.replace(summary, f"**{summary}**", 1) if summary else text
+    st.markdown(text)
 
 
 def gather(run_id: str, candidate: CandidateRow) -> Facts:

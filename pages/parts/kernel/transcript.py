@@ -35,16 +35,16 @@ def messages(text: str) -> list[tuple[str, str]]:
 
 def hits(word: str, parts: Sequence[tuple[str, str]]) -> list[Hit]:
     """Every place of a word, capitals or not, in (where, text) pairs."""
-    wanted = word.strip().lower()
-    return [hit for where, text in parts for hit in _in(wanted, where, text)] if wanted else []
+    needle = word.strip().lower()
+    return [hit for where, text in parts for hit in _in(needle, where, text)] if needle else []
 
 
-def _in(wanted: str, where: str, text: str) -> list[Hit]:
+def _in(needle: str, where: str, text: str) -> list[Hit]:
     lower, found, at = text.lower(), [], 0
     if len(lower) != len(text):  # a letter whose small form is longer would shift every place
         lower = text
-    while (at := lower.find(wanted, at)) >= 0:
-        end = at + len(wanted)
+    while (at := lower.find(needle, at)) >= 0:
+        end = at + len(needle)
         before, after = text[max(0, at - SNIPPET) : at], text[end : end + SNIPPET]
         found.append(Hit(where, before, text[at:end], after))
         at = end

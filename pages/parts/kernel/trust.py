@@ -30,24 +30,24 @@ def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) ->
     """What stands behind a verdict, all checks together."""
     if not proofs:
         return _unrecorded(verdict)
-    told = counted(proofs)
+    counts = counted(proofs)
     broken = _checks(proofs, Standing.BROKEN)
     match verdict:
         case None:
-            return Trust("blue", f"Not judged yet: {told} so far.")
+            return Trust("blue", f"Not judged yet: {counts} so far.")
         case Verdict.PASSED if broken:
-            return Trust("red", f"Correct, although {broken} failed.", f"{told}.")
+            return Trust("red", f"Correct, although {broken} failed.", f"{counts}.")
         case Verdict.PASSED:
             word = "Correct" if is_timed else "Correct, not timed yet"
             flagged = _checks(proofs, Standing.FLAGGED)
             return Trust(
-                "orange" if flagged else "green", f"{word}: {told}.", f"Flagged: {flagged}." if flagged else ""
+                "orange" if flagged else "green", f"{word}: {counts}.", f"Flagged: {flagged}." if flagged else ""
             )
         case Verdict.COMPILE_ERROR:
-            return Trust("red", "Does not compile: neither checked nor timed.", f"{told}.")
+            return Trust("red", "Does not compile: neither checked nor timed.", f"{counts}.")
         case _:
             why = f": {broken} failed" if broken else ""
-            return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{told}.")
+            return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{counts}.")
 
 
 def _checks(proofs: Sequence[Proof], standing: Standing) -> str:

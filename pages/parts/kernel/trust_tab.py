@@ -60,20 +60,20 @@ def _overall(found: trust.Trust) -> None:
 def _group(
     group: Group, run_id: str, candidate: CandidateRow, evaluation: EvaluationRow | None, proofs: Sequence[StagedProof]
 ) -> None:
-    mine = [row for row in proofs if row.group is group]
+    checks = [row for row in proofs if row.group is group]
     facts = trust.OF_GROUP[group](evaluation) if evaluation else []
     baseline = queries.baseline(index.current(), run_id) if group is Group.TIMING and facts else None
     facts += trust.second(evaluation, baseline) if evaluation else []
     heading, name = wording.GROUP_NAME[group], candidate.candidate_id
-    st.markdown(f"## {heading} :gray[{wording.plain(counted(mine)) if mine else ''}]")
+    st.markdown(f"## {heading} :gray[{wording.plain(counted(checks)) if checks else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
-    if mine:
-        rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(mine)]
+    if checks:
+        rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(checks)]
         table.draw(f"Checks: {heading}", COLUMNS, rows, key=f"proofs:{group}:{name}", is_compact=True, is_folding=True)
     elif not facts or proofs:
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
-        _draw_errors(run_id, candidate, measured(mine, evaluation))
+        _draw_errors(run_id, candidate, measured(checks, evaluation))
     if group is Group.TIMING:
         _draw_samples(run_id, candidate)
     if facts:

@@ -66,10 +66,10 @@ def nothing_fits(everything: int) -> None:
     """There are runs, but none of them was asked for."""
     with st.container(border=True, horizontal_alignment="center"):
         st.header(":material/filter_alt_off: No matching runs", text_alignment="center")
-        told = (
+        sentence = (
             f"None of the {everything:,} runs matches all filters."
             if everything > 1
             else "The only run does not match."
         )
-        st.markdown(told, text_alignment="center")
+        st.markdown(sentence, text_alignment="center")
         st.button("Show all runs", icon=":material/filter_alt_off:", on_click=clear, key="clear_filter")

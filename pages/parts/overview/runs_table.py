@@ -27,7 +27,7 @@ COLUMNS = [
     table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
     table.Column("age", "Last event", "right"),
 ]
-TOLD = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
+HEADLINE_STATES = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 SIGN = "do:"
 HELD = (RunState.PAUSED, RunState.WAITING)
 
@@ -49,14 +49,14 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
         f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
-        for state in TOLD
+        for state in HEADLINE_STATES
         if found.get(state)
     ]
     st.markdown("  ".join(parts))
 
 
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
-    badges = damaged.cells(run.run_id) + _kind(run) + alerts.badge(found)
+    badges = damaged.cells(run.run_id) + _labels(run) + alerts.badge(found)
     return {
         "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
@@ -76,11 +76,11 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
     }  # fmt: skip
 
 
-def _kind(run: RunRow) -> list[table.Cell]:
+def _labels(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
-    kinds = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
-    kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
-    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)
+    labels = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
+    labels["recorded replies"] = run.has_recorded_replies and not run.is_demo
+    return [table.pill(name, "gray") for name, is_so in labels.items() if is_so] + provenance.fork_cells(run)
 
 
 def _progress(run: RunRow) -> float:
@@ -131,21 +131,21 @@ def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
     ]
 
 
-def _button(label: str, kind: CommandKind, run: RunRow) -> table.Cell:
-    icon = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}[kind]
-    return table.button(label, icon, f"{SIGN}{kind}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
+def _button(label: str, command: CommandKind, run: RunRow) -> table.Cell:
+    icon = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}[command]
+    return table.button(label, icon, f"{SIGN}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
 
 
 def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
     """Do what a button of a row asked for; False when it was no such button."""
     if not opened.startswith(SIGN):
         return False
-    kind, _, run_id = opened.removeprefix(SIGN).partition(":")
+    command, _, run_id = opened.removeprefix(SIGN).partition(":")
     run = next((one for one in shown if one.run_id == run_id), None)
-    if run and kind == CommandKind.STOP:
+    if run and command == CommandKind.STOP:
         dialogs.ask(Dialog.STOP, run.run_id)
         st.rerun()
-    elif run and kind in (CommandKind.PAUSE, CommandKind.RESUME):
-        steer.send(run.run_id, CommandKind(kind))
+    elif run and command in (CommandKind.PAUSE, CommandKind.RESUME):
+        steer.send(run.run_id, CommandKind(command))
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True

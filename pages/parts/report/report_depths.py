@@ -22,11 +22,11 @@ TOLD_CHARACTERS = 6_000
 def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Iterator[Html]:
     """One section per depth that is told, after a word on those that are not."""
     depths = queries.depths(db, run.run_id)
-    told = chosen(depths)
-    if len(told) < len(depths):
+    shown = chosen(depths)
+    if len(shown) < len(depths):
         yield element(
             "p",
-            f"This report shows {len(told):,} of {len(depths):,} depths: the first, the last, those that made a new "
+            f"This report shows {len(shown):,} of {len(depths):,} depths: the first, the last, those that made a new "
             "best kernel, and the newest of the others. The run folder has all of them.",
             class_="warn",
         )
@@ -38,9 +38,9 @@ def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Itera
         by_depth.setdefault(a.depth, []).append(a)
         if a.parent_id:
             cures.setdefault(a.parent_id, a)
-    for depth in told:
-        mine = by_depth.get(depth.depth, [])
-        yield _section(db, run, depth, mine, by_id, cures, [s for s in unapplied if s.depth == depth.depth])
+    for depth in shown:
+        of_depth = by_depth.get(depth.depth, [])
+        yield _section(db, run, depth, of_depth, by_id, cures, [s for s in unapplied if s.depth == depth.depth])
 
 
 def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
@@ -52,7 +52,7 @@ def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
 
 
 def _section(
-    db: Database, run: RunRow, depth: DepthRow, mine: Sequence[AttemptRow], by_id: Mapping[str, AttemptRow],
+    db: Database, run: RunRow, depth: DepthRow, attempts: Sequence[AttemptRow], by_id: Mapping[str, AttemptRow],
     cures: Mapping[str, AttemptRow], unapplied: Sequence[StepRow],
 ) -> Html:  # fmt: skip
     result = by_id.get(depth.candidate_id or "")
@@ -64,8 +64,8 @@ def _section(
     if result is not None:
         parts += _change(run, result, by_id)
         parts += _metrics(db, run, result)
-    parts += [_failure(db, run, a, cures.get(a.candidate_id)) for a in _failed(mine)[:FAILURES]]
-    hidden = len(_failed(mine)) - FAILURES
+    parts += [_failure(db, run, a, cures.get(a.candidate_id)) for a in _failed(attempts)[:FAILURES]]
+    hidden = len(_failed(attempts)) - FAILURES
     if hidden > 0:
         parts.append(element("p", f"{hidden} more failed kernels of this depth are not shown.", class_="quiet"))
     parts += [element("p", f"Not applied: {step.text}", class_="quiet") for step in unapplied[:FAILURES]]
@@ -122,8 +122,8 @@ def _metric(change: MetricChangeRow) -> tuple[str, str, str, str]:
     return counters.label(change.metric), wording.quantity(change.value, change.unit, is_share), before, moved
 
 
-def _failed(mine: Sequence[AttemptRow]) -> list[AttemptRow]:
-    return [a for a in mine if a.verdict not in (None, Verdict.PASSED)]
+def _failed(attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
+    return [a for a in attempts if a.verdict not in (None, Verdict.PASSED)]
 
 
 def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> Html:
@@ -135,10 +135,10 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None)
         parts.append(element("pre", wording_cut(text), class_="told", tabindex="0"))
     for diagnosis in queries.diagnoses(db, run.run_id, a.candidate_id):
         if diagnosis.candidate_id == a.candidate_id:
-            told = texts.source(run.run_id, diagnosis.text_blob)
+            cause = texts.source(run.run_id, diagnosis.text_blob)
             parts += [
                 element("p", element("b", "Diagnosis")),
-                element("pre", wording_cut(told), class_="told", tabindex="0"),
+                element("pre", wording_cut(cause), class_="told", tabindex="0"),
             ]
     if child is None:
         parts.append(element("p", "Not repaired.", class_="quiet"))

@@ -54,8 +54,8 @@ def join(parts: Iterable[Part]) -> Html:
 def table(name: str, headings: Sequence[str], rows: Iterable[Sequence[Part]], right: Sequence[int] = ()) -> Html:
     """A table that can be scrolled sideways; columns numbered in `right` hold figures."""
 
-    def cells(kind: str, row: Sequence[Part]) -> Html:
-        return join(element(kind, cell, class_="right" if i in right else "") for i, cell in enumerate(row))
+    def cells(tag: str, row: Sequence[Part]) -> Html:
+        return join(element(tag, cell, class_="right" if i in right else "") for i, cell in enumerate(row))
 
     head = element("thead", element("tr", cells("th", headings)))
     body = element("tbody", *(element("tr", cells("td", row)) for row in rows))

@@ -45,7 +45,7 @@ def run_report(db: Database, run_id: str) -> str:
     if run is None:
         raise LookupError(f"there is no run {run_id} in the index")
     attempts = queries.attempts(db, run_id)
-    told = {depth.depth for depth in report_depths.chosen(queries.depths(db, run_id))}
+    shown_depths = {depth.depth for depth in report_depths.chosen(queries.depths(db, run_id))}
     title = (
         f"{run.title.capitalize()}: {wording.speedup(run.best_speedup)} over eager PyTorch"
         if run.best_speedup
@@ -54,7 +54,7 @@ def run_report(db: Database, run_id: str) -> str:
     return document(
         title,
         *_head(db, run),
-        section("Speed-up by depth", _curve(db, run, attempts, told)),
+        section("Speed-up by depth", _curve(db, run, attempts, shown_depths)),
         _best(db, run, attempts),
         *report_depths.sections(db, run, attempts),
         _steering(queries.commands(db, run_id)),
@@ -185,43 +185,43 @@ def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
 
 
-def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], told: Collection[int]) -> Html:
-    """The curve; marks lead to their depth where that is `told` in the report."""
+def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_depths: Collection[int]) -> Html:
+    """The curve; marks lead to their depth where that is one of `shown_depths`."""
     timed = [a for a in attempts if a.speedup is not None]
     if not timed:
         return element("p", "No correct kernel timed yet.", class_="quiet")
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
-    rings = [_ring(a, told) for a in shown]
+    rings = [_ring(a, shown_depths) for a in shown]
     words = (
         f"Speed-up by depth: {wording.counted(len(timed), 'correct kernel')}, best {wording.speedup(run.best_speedup)}"
     )
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
-    series = Series(name, "green", "solid", _rises(queries.depths(db, run.run_id), told), rings)
+    series = Series(name, "green", "solid", _rises(queries.depths(db, run.run_id), shown_depths), rings)
     drawn = report_figure.draw(words, "depth (completed optimisation steps)", [series], _levels(db, run))
     return join([drawn, element("p", "Point at a mark for its figures; click it for its depth.", class_="quiet")])
 
 
-def _rises(depths: Sequence[DepthRow], told: Collection[int]) -> list[Spot]:
+def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int]) -> list[Spot]:
     """Where the best so far rose, and where it ends: between them nothing is to be seen."""
     found: list[Spot] = []
     known = [d for d in depths if d.best_speedup is not None]
     for at, d in enumerate(known):
         if d.best_speedup is not None and (at in (0, len(known) - 1) or d.best_speedup != known[at - 1].best_speedup):
             text = f"depth {d.depth}: best so far {wording.speedup(d.best_speedup)}"
-            found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, told)))
+            found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
     return found
 
 
-def _ring(a: AttemptRow, told: Collection[int]) -> Spot:
+def _ring(a: AttemptRow, shown_depths: Collection[int]) -> Spot:
     measured = f"{wording.speedup(a.speedup, a.noise)} {wording.plus_minus(a.noise)}"
     text = f"kernel {a.number}, depth {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
-    return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, told))
+    return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, shown_depths))
 
 
-def _href(depth: int, told: Collection[int]) -> str:
-    return f"#depth-{depth}" if depth in told else ""
+def _href(depth: int, shown_depths: Collection[int]) -> str:
+    return f"#depth-{depth}" if depth in shown_depths else ""
 
 
 def _levels(db: Database, run: RunRow) -> list[Level]:

@@ -141,8 +141,8 @@ def _error(run: RunRow, kernel: CandidateRow) -> None:
         return
     st.error(wording.plain(wording.cut(kernel.message, 400)) or "It failed without a message.", icon=":material/error:")
     found = queries.correctness_errors(index.current(), run.run_id, kernel.candidate_id)
-    if found and (told := where_wrong(found[0])):
-        st.caption(wording.plain(told))
+    if found and (where := where_wrong(found[0])):
+        st.caption(wording.plain(where))
 
 
 def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:

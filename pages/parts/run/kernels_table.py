@@ -37,14 +37,14 @@ def draw(run: RunRow) -> str | None:
     if not run.attempts:
         st.caption("No kernels yet. The first one is listed as soon as the model has written it.")
         return None
-    wanted = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
+    chosen = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
     db = index.current()
-    total = queries.count_kernels(db, run.run_id, wanted)
+    total = queries.count_kernels(db, run.run_id, chosen)
     if not total:
         st.caption(f"None of the {run.attempts:,} kernels matches the filter.")
         return None
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
-    shown = queries.kernels(db, run.run_id, wanted, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    shown = queries.kernels(db, run.run_id, chosen, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
     rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)

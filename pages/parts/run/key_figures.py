@@ -84,15 +84,15 @@ def headroom(run: RunRow) -> dict[str, Any]:
     label = "Hardware limit"
     if limit is None:
         return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
-    told = speed_of_light.sentence(limit, run.best_latency_ms)
+    sentence = speed_of_light.sentence(limit, run.best_latency_ms)
     if share is None:
         note = f"theoretical minimum {wording.latency(limit.limit_ms)}"
-        return {"label": label, "value": wording.NONE, "note": note, "share": None, "title": told}
+        return {"label": label, "value": wording.NONE, "note": note, "share": None, "title": sentence}
     left = f"{wording.significant(1 / share, 2)}× headroom" if share < 0.995 else "no headroom"
     if share > ABOVE:
         left = "faster than the measured limit"
     value = f"{speed_of_light.percent(limit, run.best_latency_ms)} of the limit"
-    return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": told}
+    return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": sentence}
 
 
 def _second(run: RunRow) -> str:

@@ -83,8 +83,8 @@ def _divergence(run: RunRow) -> None:
     found = queries.divergences(index.current(), run.run_id)
     if found:
         count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
-        told = f"This run has left its recording. {wording.plain(found[-1].reason)}{count}"
-        st.badge("left its recording", icon=":material/alt_route:", color="blue", help=told)
+        help_text = f"This run has left its recording. {wording.plain(found[-1].reason)}{count}"
+        st.badge("left its recording", icon=":material/alt_route:", color="blue", help=help_text)
 
 
 def _offer_resume(run: RunRow, state: RunState) -> str:
@@ -166,8 +166,8 @@ def _recording(run: RunRow) -> None:
 
 
 def _address(run: RunRow) -> str:
-    here = str(st.context.url or "").partition("?")[0]
-    return f"{here}?run={run.run_id}"
+    page = str(st.context.url or "").partition("?")[0]
+    return f"{page}?run={run.run_id}"
 
 
 def _key_help() -> None:

@@ -31,8 +31,8 @@ def unknown_run(run_id: str, token: str) -> None:
     settings = damage.examine(RunFolder(folder.runs_folder() / run_id), 0).settings if _is_on_disk(run_id) else ""
     if settings:
         found = damage.Damage(settings=settings)
-        told = f"run.json cannot be read: {settings}. {damage.advice(found)}"
-        st.error(f"**{damage.title(found)}.** {wording.plain(told)}", icon=":material/broken_image:")
+        sentence = f"run.json cannot be read: {settings}. {damage.advice(found)}"
+        st.error(f"**{damage.title(found)}.** {wording.plain(sentence)}", icon=":material/broken_image:")
     elif not run_id:
         st.info("Choose a run from the list.", icon=":material/monitoring:")
     elif _is_on_disk(run_id):

@@ -61,8 +61,8 @@ def cells(run_id: str) -> list[table.Cell]:
     found = of(run_id)
     if not found.is_damaged:
         return []
-    told = "\n".join((f"{damage.title(found)}.", *damage.sentences(found)))
-    return [table.pill("damaged", "red", "failed", told)]
+    title = "\n".join((f"{damage.title(found)}.", *damage.sentences(found)))
+    return [table.pill("damaged", "red", "failed", title)]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -85,8 +85,8 @@ def _mount(
 
 def usual(seconds: float) -> list[str]:
     """How long such a step takes: what is said in time, and what is said once it has taken much longer."""
-    told = "under 1 s" if seconds < 1 else wording.seconds(seconds)
-    return [f"usually {told}", f"longer than usual ({told})"]
+    span = "under 1 s" if seconds < 1 else wording.seconds(seconds)
+    return [f"usually {span}", f"longer than usual ({span})"]
 
 
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:

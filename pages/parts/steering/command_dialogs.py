@@ -49,9 +49,9 @@ def choose_model(run: RunRow, orders: OrdersRow) -> None:
         return
     st.info(_model_preview(model, step), icon=":material/visibility:")
     label = f"Redo step {step.step}" if step else "Change the model"
-    kind = CommandKind.RETRY if step else CommandKind.SET_MODEL
+    command = CommandKind.RETRY if step else CommandKind.SET_MODEL
     if dialogs.buttons("model", label, ":material/smart_toy:"):
-        steer.send(run.run_id, kind, text)
+        steer.send(run.run_id, command, text)
         dialogs.leave()
 
 
@@ -87,7 +87,7 @@ def _problem(text: str) -> str:
 
 
 @st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
-def choose_base(run: RunRow, wanted: str = "") -> None:
+def choose_base(run: RunRow, candidate_id: str = "") -> None:
     """Choose it, see what follows, confirm."""
     found = dialogs.hold("targets", lambda: kernel_choice.targets(run))
     if not found:
@@ -95,12 +95,12 @@ def choose_base(run: RunRow, wanted: str = "") -> None:
             "No kernel to start from yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
         )
         return
-    chosen = kernel_choice.draw("Kernel to start from", found, "base_from", wanted)
+    chosen = kernel_choice.draw("Kernel to start from", found, "base_from", candidate_id)
     how = st.segmented_control("Applies to", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
     st.info(_base_preview(chosen, how == ALWAYS), icon=":material/visibility:")
-    verb, kind = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
+    verb, command = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
     if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
-        steer.send(run.run_id, kind, chosen.candidate_id)
+        steer.send(run.run_id, command, chosen.candidate_id)
         dialogs.leave()
 
 

@@ -44,15 +44,15 @@ class Opened:
 
     dialog: Dialog
     run_id: str
-    wanted: str
+    candidate_id: str
     is_confirmed: bool = False
     is_over: bool | None = None
     held: dict[str, Any] = field(default_factory=dict)
 
 
-def ask(dialog: Dialog, run_id: str, wanted: str = "") -> None:
+def ask(dialog: Dialog, run_id: str, candidate_id: str = "") -> None:
     """Have it open from the next drawing on; for the callback of a button."""
-    st.session_state[_KEY] = Opened(dialog, run_id, wanted)
+    st.session_state[_KEY] = Opened(dialog, run_id, candidate_id)
     st.session_state[_NEWS] = True
 
 

@@ -43,19 +43,19 @@ PROFILES = {
 
 
 @st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
-def go_back_or_fork(run: RunRow, state: RunState, wanted: str = "") -> None:
+def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
     over = state.is_over
-    found = dialogs.hold("targets", lambda: _targets(run, over, wanted))
+    found = dialogs.hold("targets", lambda: _targets(run, over, candidate_id))
     if not found:
         st.info(
             "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
         )
         return
     ways = [AS_NEW_RUN] if over else [IN_THIS_RUN, AS_NEW_RUN]
-    chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", wanted)
-    if wanted and wanted not in {one.candidate_id for one in found}:
-        st.caption(f"A depth cannot start from {kernel_choice.number(run, wanted)}: it is not correct and timed.")
+    chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", candidate_id)
+    if candidate_id and candidate_id not in {one.candidate_id for one in found}:
+        st.caption(f"A depth cannot start from {kernel_choice.number(run, candidate_id)}: it is not correct and timed.")
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
     name = st.segmented_control(
         "Profiles for the model", list(PROFILES), default="unchanged", key="try_profiles", required=True,
@@ -78,10 +78,10 @@ def go_back_or_fork(run: RunRow, state: RunState, wanted: str = "") -> None:
     _fork(run, chosen, hint.strip(), fields)
 
 
-def _targets(run: RunRow, over: bool, wanted: str) -> list[AttemptRow]:
+def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
     """Kernels of finished depths. Every one where no engine works, or where there is none yet but one is wanted."""
     found = [] if over else kernel_choice.targets(run)
-    if found or not (over or wanted):
+    if found or not (over or candidate_id):
         return found
     return queries.attempts(index.current(), run.run_id)[::-1]
 

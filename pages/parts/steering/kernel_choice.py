@@ -37,10 +37,10 @@ def label(a: AttemptRow) -> str:
     return f"kernel {a.number} · depth {a.depth}{speed}{best} · {a.summary[:60]}"
 
 
-def draw(question: str, found: list[AttemptRow], key: str, wanted: str = "") -> AttemptRow:
-    """A list to choose from; `wanted` is chosen first where it is in it."""
+def draw(question: str, found: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
+    """A list to choose from; the kernel of that id is chosen first where it is in it."""
     names = [a.candidate_id for a in found]
-    at = names.index(wanted) if wanted in names else 0
+    at = names.index(candidate_id) if candidate_id in names else 0
     return st.selectbox(question, found, index=at, format_func=label, key=key)
 
 

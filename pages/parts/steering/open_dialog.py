@@ -44,9 +44,9 @@ def draw() -> None:
         case Dialog.END:
             command_dialogs.force_stop(run)
         case Dialog.TRY_AGAIN:
-            fork_dialog.go_back_or_fork(run, run_state.of(run), asked.wanted)
+            fork_dialog.go_back_or_fork(run, run_state.of(run), asked.candidate_id)
         case Dialog.BASE:
-            command_dialogs.choose_base(run, asked.wanted)
+            command_dialogs.choose_base(run, asked.candidate_id)
         case Dialog.MODEL:
             command_dialogs.choose_model(run, queries.orders(index.current(), run.run_id))
         case Dialog.CLASS:

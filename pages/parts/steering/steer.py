@@ -25,30 +25,30 @@ _word = st.components.v2.component(
 )
 
 
-def button(label: str, run_id: str, kind: CommandKind, argument: str = "", **look: Any) -> None:
+def button(label: str, run_id: str, command: CommandKind, argument: str = "", **look: Any) -> None:
     """A button for one command. Its key names the whole command: a click can only mean what stood on the button.
 
     Trap: a command must never hang on a widget that has a value (`on_change`). When such a widget goes away, as with
     another run or at a run's end, its value comes once more with the next message of the browser and counts as changed.
     Trap: under one key for several runs, a click on the page that is being left would act on the run that comes.
     """
-    key = f"{kind}:{run_id}:{argument}"
-    st.button(label, key=key, on_click=send, args=(run_id, kind, argument), **look)
+    key = f"{command}:{run_id}:{argument}"
+    st.button(label, key=key, on_click=send, args=(run_id, command, argument), **look)
 
 
-def send(run_id: str, kind: CommandKind, argument: str = "") -> None:
+def send(run_id: str, command: CommandKind, argument: str = "") -> None:
     """Write one command; what becomes of it is shown in the command list."""
-    ask(run_id, kind, argument)
+    ask(run_id, command, argument)
 
 
-def ask(run_id: str, kind: CommandKind, argument: str = "") -> bool:
+def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     """The same; False when it was not taken."""
     try:
-        commands.send(folder.find_run(run_id).commands_file, kind, argument, access.person())
+        commands.send(folder.find_run(run_id).commands_file, command, argument, access.person())
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    say(SENT[kind].format(_readable(run_id, argument)[:60]))
+    say(SENT[command].format(_readable(run_id, argument)[:60]))
     return True
 
 

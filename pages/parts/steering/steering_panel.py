@@ -77,8 +77,8 @@ def _buttons(run: RunRow, state: RunState) -> None:
         _opens(run, Dialog.STOP, "Stop", ":material/stop:")
 
 
-def _button(run: RunRow, label: str, kind: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
-    steer.button(label, run.run_id, kind, icon=icon, type=look, width="stretch", shortcut="p")
+def _button(run: RunRow, label: str, command: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
+    steer.button(label, run.run_id, command, icon=icon, type=look, width="stretch", shortcut="p")
 
 
 def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None = None, key: str | None = None) -> None:
@@ -91,8 +91,8 @@ def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None 
 
 def _go_on(run: RunRow) -> None:
     """What can be done with the kernels of a run whether or not an engine works on it."""
-    told = "continue from an earlier kernel, in this run or in a new one"
-    _opens(run, Dialog.TRY_AGAIN, "Go back or fork", ":material/undo:", told)
+    help_text = "continue from an earlier kernel, in this run or in a new one"
+    _opens(run, Dialog.TRY_AGAIN, "Go back or fork", ":material/undo:", help_text)
     if st.button("Edit a kernel by hand", icon=":material/edit:", key=f"edit_by_hand:{run.run_id}", width="stretch"):
         st.switch_page("edit.py", query_params={"run": run.run_id})
 
@@ -113,14 +113,14 @@ def _switches(run: RunRow) -> None:
         (CommandKind.COLLECT, "Collect profiles", found.collect, "profile correct kernels, for you to see"),
         (CommandKind.EXPOSE, "Show profiles to the model", found.expose, "put the profile into optimisation prompts"),
     )
-    for kind, label, value, help_text in rows:
-        key = f"{kind}:{run.run_id}"
+    for command, label, value, help_text in rows:
+        key = f"{command}:{run.run_id}"
         _switch(
             data={"label": label, "options": list(Switch), "value": value, "help": help_text}, key=key,
-            on_clicked_change=partial(_send_switch, run.run_id, kind, key),
+            on_clicked_change=partial(_send_switch, run.run_id, command, key),
         )  # fmt: skip
-    if told := _auto(run, found):
-        st.caption(told)
+    if sentence := _auto(run, found):
+        st.caption(sentence)
 
 
 def _auto(run: RunRow, found: SwitchesRow) -> str:
@@ -145,8 +145,8 @@ def _hint(run: RunRow) -> None:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
 
 
-def _send_switch(run_id: str, kind: CommandKind, key: str) -> None:
-    steer.send(run_id, kind, str(st.session_state[key].clicked))
+def _send_switch(run_id: str, command: CommandKind, key: str) -> None:
+    steer.send(run_id, command, str(st.session_state[key].clicked))
 
 
 def auto_words(first: int, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:

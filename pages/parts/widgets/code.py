@@ -35,12 +35,12 @@ _source = st.components.v2.component(
 def lines(text: str) -> tuple[Line, ...]:
     """Tokens of each line as (class, text)."""
     found: list[list[Token]] = [[]]
-    for kind, value in _tokens(text):
+    for css_class, value in _tokens(text):
         for i, piece in enumerate(value.split("\n")):
             if i:
                 found.append([])
             if piece:
-                found[-1].append((kind, piece))
+                found[-1].append((css_class, piece))
     return tuple(tuple(line) for line in found)
 
 
@@ -52,7 +52,8 @@ def cpp_starts(text: str) -> list[int]:
 def as_html(line: Line) -> str:
     """One line as escaped HTML."""
     return "".join(
-        f'<span class="{kind}">{html.escape(text)}</span>' if kind else html.escape(text) for kind, text in line
+        f'<span class="{css_class}">{html.escape(text)}</span>' if css_class else html.escape(text)
+        for css_class, text in line
     )
 
 
@@ -71,9 +72,9 @@ def _tokens(text: str) -> Iterator[Token]:
     yield from _lex(PythonLexer, text[end:])
 
 
-def _lex(kind: type[Lexer], text: str) -> Iterator[Token]:
+def _lex(lexer_class: type[Lexer], text: str) -> Iterator[Token]:
     # stripnl and ensurenl would add or drop lines and shift every number beside the text.
-    lexer = kind(stripnl=False, ensurenl=False)
+    lexer = lexer_class(stripnl=False, ensurenl=False)
     for token, value in lexer.get_tokens(text) if text else ():
         yield _class(STANDARD_TYPES.get(token, "")), value
 

@@ -78,7 +78,7 @@ def left_out(old: str, new: str) -> str:
 
 @functools.lru_cache(maxsize=16)
 def rows(old: str, new: str) -> list[dict[str, Any]]:
-    """Pieces for the browser: `[kind, old line, new line, old side, new side]` per row, sides as escaped HTML.
+    """Pieces for the browser: `[change, old line, new line, old side, new side]` per row, sides as escaped HTML.
 
     Of an unchanged row there is one side: it is drawn on both.
     """
@@ -88,12 +88,12 @@ def rows(old: str, new: str) -> list[dict[str, Any]]:
 
 
 def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...]) -> list[Any]:
-    kind, i, j = pair
-    if kind == "=":
+    change, i, j = pair
+    if change == "=":
         return ["=", i, j, code.as_html(right[j]), ""]
     old_line, new_line = left[i] if i >= 0 else (), right[j] if j >= 0 else ()
-    old_spans, new_spans = _changed_spans(old_line, new_line) if kind == "~" else ([], [])
-    return [kind, i, j, _marked(old_line, old_spans), _marked(new_line, new_spans)]
+    old_spans, new_spans = _changed_spans(old_line, new_line) if change == "~" else ([], [])
+    return [change, i, j, _marked(old_line, old_spans), _marked(new_line, new_spans)]
 
 
 def _changed_spans(old: Line, new: Line) -> tuple[list[Span], list[Span]]:
@@ -122,10 +122,10 @@ def _marked(line: Line, spans: list[Span]) -> str:
         return code.as_html(line)
     edges = sorted({edge for span in spans for edge in span})
     out, at = [], 0
-    for kind, text in line:
+    for css_class, text in line:
         cuts = [0, *(e - at for e in edges if 0 < e - at < len(text)), len(text)]
         for first, last in itertools.pairwise(cuts):
-            piece = code.as_html(((kind, text[first:last]),))
+            piece = code.as_html(((css_class, text[first:last]),))
             is_changed = any(s <= at + first < e for s, e in spans)
             out.append(f"<mark>{piece}</mark>" if is_changed else piece)
         at += len(text)
@@ -142,7 +142,7 @@ class Piece:
 
 @functools.lru_cache(maxsize=32)
 def pairs(old: str, new: str) -> tuple[Pair, ...]:
-    """(kind, old line, new line); kind is =, ~ (changed), - or +; -1 where a side has no line."""
+    """(change, old line, new line); change is =, ~ (changed), - or +; -1 where a side has no line."""
     a, b = old.split("\n"), new.split("\n")
     found: list[Pair] = []
     for a0, a1, b0, b1, is_same in _blocks(a, b):
@@ -179,7 +179,7 @@ def unified(old: str, new: str, names: tuple[str, str]) -> str:
     a, b = old.split("\n"), new.split("\n")
     lines = [f"--- {names[0]}", f"+++ {names[1]}"]
     for piece in pieces(pairs(old, new)):
-        if not piece.is_folded and any(kind != "=" for kind, _, _ in piece.pairs):
+        if not piece.is_folded and any(change != "=" for change, _, _ in piece.pairs):
             lines += _hunk(piece.pairs, a, b)
     return "\n".join(lines) + "\n"
 
@@ -210,9 +210,9 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int, int,
 
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """Lines unique on both sides that stand in the same order: the longest rising sequence of their places."""
-    here, there = Counter(a), Counter(b)
-    place = {line: j for j, line in enumerate(b) if there[line] == 1}
-    common = [(i, place[line]) for i, line in enumerate(a) if here[line] == 1 and line in place]
+    in_a, in_b = Counter(a), Counter(b)
+    place = {line: j for j, line in enumerate(b) if in_b[line] == 1}
+    common = [(i, place[line]) for i, line in enumerate(a) if in_a[line] == 1 and line in place]
     ends: list[int] = []
     chain: list[tuple[int, int | None]] = []
     last: list[int] = []
