@@ -105,6 +105,16 @@ def test_what_screens_are_made_of_is_imported_one_way_folder_by_folder() -> None
     assert bad == []
 
 
+def test_no_page_holds_sql_or_starts_a_process() -> None:
+    bad = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / "pages").rglob("*.py"))
+        for name in sorted(imports(path))
+        if within(name, "duckdb", "sqlite3", "subprocess", "multiprocessing")
+    ]
+    assert bad == []
+
+
 def test_screens_do_not_import_each_other() -> None:
     found = modules("pages")
     screens = {name for name in found if name.count(".") == 1 and name != "pages.parts"}
