@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
 from engine.cli.arguments import size
-from engine.history import History
+from engine.record import Record
 from storage import events, journal
 from storage.folder import RunFolder
 from storage.records import Budget, Verdict
@@ -43,28 +43,26 @@ def first_point(folder: RunFolder) -> float:
 def report(folder: RunFolder, took: float, first: float) -> None:
     """One demo's figures."""
     entries = list(journal.read(folder.journal_file))
-    history = History.of(folder.read_settings(), entries)
-    verdicts = Counter(a.verdict for a in history.attempts.values())
+    record = Record.of(folder.read_settings(), entries)
+    verdicts = Counter(a.verdict for a in record.candidates.values())
     failed_patches = [e.event for e in entries if isinstance(e.event, events.PatchTried) and not e.event.is_applied]
     curve, slower = list[str](), 0
-    for done in history.depths:
-        timed = history.attempts[done.candidate_id].timed if done.candidate_id else None
+    for done in record.depths:
+        timed = record.candidates[done.candidate_id].timed if done.candidate_id else None
         if timed and done.outcome == "accepted":
-            base = history.attempts[done.base_id].timed if done.base_id else None
+            base = record.candidates[done.base_id].timed if done.base_id else None
             slower += bool(base and timed.speedup < 0.95 * base.speedup)
             curve.append(f"{timed.speedup:.3g}")
-    exposed = [d.depth for d in history.depths if d.is_profile_exposed]
-    best = history.best.timed if history.best else None
-    print(f"  {history.settings.sizes}, {took:.0f} s in all, first curve point after {first:.0f} s")
+    exposed = [d.depth for d in record.depths if d.is_profile_exposed]
+    best = record.best.timed if record.best else None
+    print(f"  {record.settings.sizes}, {took:.0f} s in all, first curve point after {first:.0f} s")
     if best:
         low, high = best.speedup_interval
-        print(
-            f"  best {history.best_id}: {best.speedup:.3g}x eager ({low:.3g} to {high:.3g}), {best.latency_ms:.3g} ms"
-        )
+        print(f"  best {record.best_id}: {best.speedup:.3g}x eager ({low:.3g} to {high:.3g}), {best.latency_ms:.3g} ms")
     print(f"  curve: {' '.join(curve)}; steps more than 5 % slower than their base: {slower}")
     print(
         f"  compile failures {verdicts[Verdict.COMPILE_ERROR]}, wrong values {verdicts[Verdict.INCORRECT]}, "
-        f"patches not applied {len(failed_patches)}, all attempts {len(history.attempts)}, "
+        f"patches not applied {len(failed_patches)}, all attempts {len(record.candidates)}, "
         f"profile shown to the model at depths {exposed or 'none'}"
     )
 

@@ -1,17 +1,16 @@
 """The engine: one process per run that writes, judges and improves kernels. Knows no screen and no database.
 
 loop.py                 the loop; read this first
-moves.py                what a strategy may ask of the loop
+actions.py              what a strategy may ask of the loop
 strategies/, steps/     what comes next; carrying it out
-bench.py                what every step works with
-history.py, attempt.py, usage.py, limits.py  state, kernels and spending, folded from the journal
+context.py              what every step works with
+record.py, usage.py, limits.py  what has happened and was spent, folded from the journal
 calling.py, retrying.py, daily.py, tokens.py    one model call, from the budget to the journal
 prompting.py, prompt_parts.py                   prompt files and how they fit a model's window
 llm/, patching/         the models; from a raw reply to a new source
-steering.py, orders.py, verbs.py  commands from people: when they take effect, what holds, what each does
-desk.py, leave.py, attendance.py                calls a person answers, steps a person approves
+human/                  commands from people, calls they answer, steps they approve
 toolchains/, evaluation/, profiling/            build, judge and time, profile
-tasks.py, run_settings.py, offers.py            tasks, settings of a new run, what this machine offers
+tasks.py, run_settings.py, capabilities.py      tasks, settings of a new run, what this machine can do
 supervisor.py           starts, finds and stops engine processes
 forking.py, importing/, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 doctor.py, doctor_device.py                     what this machine has and lacks

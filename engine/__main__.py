@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from engine import loop, supervisor, tasks
-from engine.bench import Bench
 from engine.cli import arguments, compiling, export, judgement, person, sharing, verbs
 from engine.cli.live import LiveView
 from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
+from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
-from engine.history import History
+from engine.human.inbox import Inbox
 from engine.importing.forked import take_over_kernel
 from engine.importing.importing import import_kernels
 from engine.importing.kernels import read_kernels
@@ -32,7 +32,7 @@ from engine.llm.opening import Models, OnDivergence
 from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
-from engine.steering import Inbox
+from engine.record import Record
 from engine.strategies import Strategy
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -118,25 +118,25 @@ def work(folder: RunFolder, console: Console) -> int:
     lock = liveness.hold(folder)
     settings, journal = folder.read_settings(), _whole_journal(folder)
     _leave_name(folder)
-    history = History.of(settings, journal.entries)
+    record = Record.of(settings, journal.entries)
     if settings.replay_of is not None:
         _on_interrupt_ask_to_stop(folder)
-        return sharing.tell_again(folder, journal, history, console)
+        return sharing.tell_again(folder, journal, record, console)
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
+        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
     toolchain = _toolchain(settings.toolchain, folder.scratch)
     models = Models(settings, _replay, _connect)
-    bench = Bench(folder, journal, history, task, models.own(), toolchain, Blobs(folder.blobs))
-    models.on_divergence, bench.other_model = bench.tell_divergence, models.open
-    inbox = Inbox(bench)
-    bench.interrupt, bench.interruptible = inbox.interrupt, inbox.interruptible
+    context = RunContext(folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs))
+    models.on_divergence, context.other_model = context.tell_divergence, models.open
+    inbox = Inbox(context)
+    context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     _on_interrupt_ask_to_stop(folder)
     try:
-        with LiveView(console, history) as view:
-            bench.listeners.append(view)
-            ended = _journaled(bench, _strategy(settings), inbox, began)
+        with LiveView(console, record) as view:
+            context.listeners.append(view)
+            ended = _journaled(context, _strategy(settings), inbox, began)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)
@@ -153,19 +153,19 @@ def _whole_journal(folder: RunFolder) -> Journal:
         raise
 
 
-def _journaled(bench: Bench, strategy: Strategy, inbox: Inbox, began: float) -> ev.RunEnded:
+def _journaled(context: RunContext, strategy: Strategy, inbox: Inbox, began: float) -> ev.RunEnded:
     """Run the loop between its first and final event; our own failure is journaled before it is raised."""
-    if not bench.journal.entries:
-        bench.emit(ev.RunStarted(bench.folder.run_id, bench.task.name))
-    is_resumed = bench.history.steps_finished > 0 or bench.history.in_flight is not None
-    bench.emit(ev.EngineStarted(os.getpid(), is_resumed, bench.journal.lost_events))
+    if not context.journal.entries:
+        context.emit(ev.RunStarted(context.folder.run_id, context.task.name))
+    is_resumed = context.record.steps_finished > 0 or context.record.in_flight is not None
+    context.emit(ev.EngineStarted(os.getpid(), is_resumed, context.journal.lost_events))
     inbox.refuse_old_stops(began)
     try:
-        take_over_kernel(bench)
-        return loop.run(bench, strategy, inbox)
+        take_over_kernel(context)
+        return loop.run(context, strategy, inbox)
     except Exception as error:  # the one broad catch: whatever broke must be in the journal before the process ends
-        blob = bench.blobs.put(traceback.format_exc())
-        bench.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", bench.history.best_id, blob))
+        blob = context.blobs.put(traceback.format_exc())
+        context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.record.best_id, blob))
         raise
 
 
@@ -179,16 +179,16 @@ def import_result(options: Namespace) -> int:
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
     lock, journal = liveness.hold(folder), Journal(folder.journal_file)
-    history = History.of(settings, [])
+    record = Record.of(settings, [])
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
+        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     toolchain = _toolchain(settings.toolchain, folder.scratch)  # it starts nothing before it is used
-    bench = Bench(folder, journal, history, task, ManualModel(), toolchain, Blobs(folder.blobs))
+    context = RunContext(folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs))
     try:
-        bench.emit(ev.RunStarted(folder.run_id, task.name))
-        bench.emit(ev.EngineStarted(os.getpid(), False))
-        ended = import_kernels(bench, kernels, is_judged=options.evaluate)
+        context.emit(ev.RunStarted(folder.run_id, task.name))
+        context.emit(ev.EngineStarted(os.getpid(), False))
+        ended = import_kernels(context, kernels, is_judged=options.evaluate)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.errors import EngineError
-from engine.history import Attempt, History
+from engine.record import Candidate, Record
 from storage import journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
@@ -23,15 +23,15 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
         EngineError: there is no such kernel.
     """
     settings, created = folder.read_settings(), time.time()
-    history = History.of(settings, list(journal.read(folder.journal_file)))
-    attempt = history.attempts.get(candidate_id)
-    if attempt is None:
+    record = Record.of(settings, list(journal.read(folder.journal_file)))
+    candidate = record.candidates.get(candidate_id)
+    if candidate is None:
         raise EngineError(f"run {folder.run_id} has no kernel {candidate_id}")
-    number = history.number(candidate_id)
+    number = record.number(candidate_id)
     known: dict[str, Any] = {
-        "kernel_class": history.kernel_class,
-        "class_is_proposed": not history.is_class_known,
-        "budget": history.budget,
+        "kernel_class": record.kernel_class,
+        "class_is_proposed": not record.is_class_known,
+        "budget": record.budget,
     }
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     new: dict[str, Any] = {
@@ -39,7 +39,7 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
         "created_at": created,
         "is_demo": False,
         "replay_of": None,
-        "forked_from": _fork(folder.run_id, attempt, number),
+        "forked_from": _fork(folder.run_id, candidate, number),
     }
     return replace(settings, **(known | changes | new))
 
@@ -56,13 +56,13 @@ def lay_out(settings: RunSettings, source: RunFolder) -> RunFolder:
     return folder
 
 
-def _fork(run_id: str, attempt: Attempt, number: int) -> Fork:
-    timed = attempt.timed
+def _fork(run_id: str, candidate: Candidate, number: int) -> Fork:
+    timed = candidate.timed
     return Fork(
         run_id=run_id,
-        candidate_id=attempt.candidate_id,
+        candidate_id=candidate.candidate_id,
         number=number,
-        source_blob=attempt.created.source_blob,
+        source_blob=candidate.created.source_blob,
         latency_ms=timed.latency_ms if timed else None,
         baseline_latency_ms=timed.baseline_latency_ms if timed else None,
     )

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.errors import EngineError
-from engine.history import Attempt, History
 from engine.llm.recording import Line, write_recording
+from engine.record import Candidate, Record
 from storage import events as ev
 from storage import journal
 from storage.blobs import Blobs
@@ -36,32 +36,32 @@ def recording_of(folder: RunFolder) -> str:
         EngineError: the run has had no reply yet, or a text of it is missing.
     """
     settings, blobs = folder.read_settings(), Blobs(folder.blobs)
-    history, lines = History.of(settings, []), dict[tuple[int, int], Line]()
+    record, lines = Record.of(settings, []), dict[tuple[int, int], Line]()
     for entry in journal.read(folder.journal_file):
         if isinstance(entry.event, ev.ModelCalled):
             # A reply that was cut off is asked for again: the one that was used stands.
-            lines[entry.event.step, entry.event.call] = _line(entry.event, history, blobs)
-        history.apply(entry.event)
+            lines[entry.event.step, entry.event.call] = _line(entry.event, record, blobs)
+        record.apply(entry.event)
     if not lines:
         raise EngineError(f"run {folder.run_id} has no model reply yet, so there is nothing to record")
-    return without_secrets(write_recording(_header(settings, history), list(lines.values())))
+    return without_secrets(write_recording(_header(settings, record), list(lines.values())))
 
 
-def _line(call: ev.ModelCalled, history: History, blobs: Blobs) -> Line:
-    attempt = history.attempts.get(call.candidate_id or "")
+def _line(call: ev.ModelCalled, record: Record, blobs: Blobs) -> Line:
+    candidate = record.candidates.get(call.candidate_id or "")
     try:
         reply = blobs.get(call.reply_blob)
     except FileNotFoundError as error:
         raise EngineError(f"the reply of step {call.step} is missing from the run folder") from error
-    source = attempt.created.source_blob if attempt else None
-    return Line(call.role, source, reply, call.depth, call.finish_reason, _verdict(attempt))
+    source = candidate.created.source_blob if candidate else None
+    return Line(call.role, source, reply, call.depth, call.finish_reason, _verdict(candidate))
 
 
-def _verdict(attempt: Attempt | None) -> str:
-    return str(attempt.verdict) if attempt and attempt.verdict else ""
+def _verdict(candidate: Candidate | None) -> str:
+    return str(candidate.verdict) if candidate and candidate.verdict else ""
 
 
-def _header(settings: RunSettings, history: History) -> Mapping[str, Any]:
+def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
     return {
         "task": settings.task_name,
         "toolchain": settings.toolchain,
@@ -74,7 +74,7 @@ def _header(settings: RunSettings, history: History) -> Mapping[str, Any]:
             "max_repairs": settings.max_repairs,
             "max_regenerations": settings.max_regenerations,
             "expose_from_depth": settings.expose_from_depth,
-            "depths": max(len(history.depths) - 1, 0) or settings.budget.depths,
+            "depths": max(len(record.depths) - 1, 0) or settings.budget.depths,
         },
     }
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
 from engine.evaluation import lease
-from engine.history import Attempt, History
+from engine.record import Candidate, Record
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import journal, remeasurements
@@ -53,19 +53,19 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
 
 def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:
     folder = find_run(run_id)
-    history = _history(folder)
-    named = {name: history.number(name) for name in history.attempts}
-    found = next((history.attempts[name] for name, i in named.items() if kernel in (name, str(i))), None)
+    record = _record(folder)
+    named = {name: record.number(name) for name in record.candidates}
+    found = next((record.candidates[name] for name, i in named.items() if kernel in (name, str(i))), None)
     if found is None:
         raise EngineError(f"run {run_id} has no kernel {kernel}")
     number = named[found.candidate_id]
     if found.verdict is not Verdict.PASSED or found.timed is None:
         raise EngineError(f"kernel {number} of run {run_id} has no correct timing: choose a correct, timed kernel")
-    return history.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)
+    return record.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)
 
 
-def _history(folder: RunFolder) -> History:
-    return History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+def _record(folder: RunFolder) -> Record:
+    return Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
 
 
 def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
@@ -76,9 +76,9 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
     """
     try:
         folders = [find_run(kernel.run_id) for kernel in (request.first, request.second)]
-        history = _history(folders[0])
-        settings = history.settings
-        known = (settings.task_name, settings.task_source, settings.sizes, history.kernel_class)
+        record = _record(folders[0])
+        settings = record.settings
+        known = (settings.task_name, settings.task_source, settings.sizes, record.kernel_class)
         task = Task(*known, policy=settings.policy)
         return task, (_source(folders[0], request.first), _source(folders[1], request.second))
     except FileNotFoundError as error:
@@ -86,7 +86,7 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
 
 
 def _source(folder: RunFolder, kernel: KernelName) -> str:
-    found: Attempt = _history(folder).attempts[kernel.candidate_id]
+    found: Candidate = _record(folder).candidates[kernel.candidate_id]
     return Blobs(folder.blobs).get(found.created.source_blob)
 
 

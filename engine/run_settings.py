@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from engine import tasks
+from engine.capabilities import available_models
 from engine.errors import ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import read_recording, shipped_recording
-from engine.offers import available_models
 from storage.attendance import MANUAL
 from storage.records import Budget, KernelClass, RunSettings, Switch
 

@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from engine import fitting, forking, recording_runs, remeasuring, replaying
+from engine.capabilities import FREE_MODELS as FREE_MODELS
+from engine.capabilities import Finding as Finding
+from engine.capabilities import available_models as available_models
+from engine.capabilities import available_toolchains as available_toolchains
+from engine.capabilities import day_limits as day_limits
+from engine.capabilities import examine as examine
+from engine.capabilities import price_note as price_note
+from engine.capabilities import see_that_money_can_be_kept as see_that_money_can_be_kept
+from engine.capabilities import set_day_limits as set_day_limits
+from engine.capabilities import spent_today as spent_today
 from engine.errors import EngineError
-from engine.offers import FREE_MODELS as FREE_MODELS
-from engine.offers import Finding as Finding
-from engine.offers import available_models as available_models
-from engine.offers import available_toolchains as available_toolchains
-from engine.offers import day_limits as day_limits
-from engine.offers import examine as examine
-from engine.offers import price_note as price_note
-from engine.offers import see_that_money_can_be_kept as see_that_money_can_be_kept
-from engine.offers import set_day_limits as set_day_limits
-from engine.offers import spent_today as spent_today
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import RECORDED_DEPTHS as RECORDED_DEPTHS
 from engine.run_settings import demo_settings as demo_settings

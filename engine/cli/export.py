@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.cli.report import kernel_of, load
 from engine.errors import EngineError
-from engine.history import Attempt, History
+from engine.record import Candidate, Record
 from engine.toolchains.host import flags
 from engine.toolchains.host.light import SHIM
 from storage.blobs import Blobs
@@ -36,17 +36,17 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
-    history = load(folder)
-    attempt = kernel_of(folder, history, candidate_id) if candidate_id else history.best
-    if attempt is None:
+    record = load(folder)
+    candidate = kernel_of(folder, record, candidate_id) if candidate_id else record.best
+    if candidate is None:
         raise EngineError(f"run {folder.run_id} has no correct kernel yet")
-    source = Blobs(folder.blobs).get(attempt.created.source_blob)
-    number = history.number(attempt.candidate_id)
+    source = Blobs(folder.blobs).get(candidate.created.source_blob)
+    number = record.number(candidate.candidate_id)
     try:
-        text = standing_alone(source, history.settings.toolchain)
+        text = standing_alone(source, record.settings.toolchain)
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
-    return f"{_heading(folder.run_id, history, attempt, number)}\n\n\n{text}"
+    return f"{_heading(folder.run_id, record, candidate, number)}\n\n\n{text}"
 
 
 def standing_alone(source: str, toolchain: str) -> str:
@@ -68,11 +68,11 @@ def without_support(text: str) -> str:
     return _WRAPPED.sub(r"\1", kernel) if mark else text
 
 
-def _heading(run_id: str, history: History, attempt: Attempt, number: int) -> str:
-    told = f"# Kernel {number} of Tilewright run {run_id}, task {history.settings.task_name}"
-    if attempt.timed and history.limit:
-        told += f": {attempt.timed.speedup:.3g}x eager PyTorch on {history.limit.device}"
-    return f"{told}.\n{NEEDS[history.settings.toolchain]}"
+def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> str:
+    told = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
+    if candidate.timed and record.limit:
+        told += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
+    return f"{told}.\n{NEEDS[record.settings.toolchain]}"
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from engine.history import Attempt, History
+from engine.record import Candidate, Record
 from storage import events as ev
 from storage.journal import Entry
 from storage.records import DepthOutcome, Verdict
@@ -22,9 +22,9 @@ SHOWN_ROWS = 14
 class LiveView:
     """A journal listener. On a terminal: a table that redraws itself; otherwise one line per notable event."""
 
-    def __init__(self, console: Console, history: History) -> None:
+    def __init__(self, console: Console, record: Record) -> None:
         self._console = console
-        self._history = history
+        self._record = record
         self._started = time.monotonic()
         self._live = (
             Live(get_renderable=self._render, console=console, refresh_per_second=4) if console.is_terminal else None
@@ -48,39 +48,39 @@ class LiveView:
             self._console.print(line, highlight=False, soft_wrap=True)
 
     def _render(self) -> RenderableType:
-        history, budget = self._history, self._history.budget
-        done = min(max(history.depth - 1, 0), budget.depths)
+        record, budget = self._record, self._record.budget
+        done = min(max(record.depth - 1, 0), budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
             ProgressBar(total=max(budget.depths, 1), completed=done, width=40), f"depth {done} of {budget.depths}"
         )
         return Group(
-            _now(history, time.monotonic() - self._started), bar, attempts_table(list(history.attempts.values()))
+            _now(record, time.monotonic() - self._started), bar, attempts_table(list(record.candidates.values()))
         )
 
 
-def _now(history: History, seconds: float) -> Text:
-    step, best = history.in_flight, history.best
-    doing = f"{step.kind} {named(step.candidate_id)} at depth {step.depth}" if step else str(history.state)
+def _now(record: Record, seconds: float) -> Text:
+    step, best = record.in_flight, record.best
+    doing = f"{step.kind} {named(step.candidate_id)} at depth {step.depth}" if step else str(record.state)
     gain = f", best {best.timed.speedup:.3g}x ({named(best.candidate_id)})" if best and best.timed else ""
-    return Text(f"{history.settings.task_name}: {doing}{gain}, {history.usage.model_calls} calls, {seconds:.0f} s")
+    return Text(f"{record.settings.task_name}: {doing}{gain}, {record.usage.model_calls} calls, {seconds:.0f} s")
 
 
-def attempts_table(attempts: list[Attempt]) -> Table:
+def attempts_table(attempts: list[Candidate]) -> Table:
     """Attempts as rows, the latest last."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("kernel", "depth", "from", "verdict", "speed-up", "latency", "what changed"):
         table.add_column(heading, no_wrap=heading != "what changed", min_width=len(heading))
     if len(attempts) > SHOWN_ROWS:
         table.add_row("…", "", "", "", "", "", f"{len(attempts) - SHOWN_ROWS} earlier kernels")
-    for attempt in attempts[-SHOWN_ROWS:]:
-        table.add_row(*_row(attempt))
+    for candidate in attempts[-SHOWN_ROWS:]:
+        table.add_row(*_row(candidate))
     return table
 
 
-def _row(attempt: Attempt) -> tuple[str, ...]:
-    timed, made = attempt.timed, attempt.created
-    verdict = attempt.verdict or "…"
+def _row(candidate: Candidate) -> tuple[str, ...]:
+    timed, made = candidate.timed, candidate.created
+    verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
     gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""

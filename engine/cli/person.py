@@ -43,7 +43,7 @@ def answer_call(options: Namespace) -> int:
 
 
 def submit_kernel(options: Namespace) -> int:
-    """Hand in a kernel as the run's next attempt."""
+    """Hand in a kernel as the run's next candidate."""
     folder = find_run(options.run_id)
     history = report.load(folder)
     parent = report.kernel_of(folder, history, options.parent).candidate_id if options.parent else history.best_id

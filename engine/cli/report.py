@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.cli.judgement import printable
 from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
-from engine.history import Attempt, History
+from engine.record import Candidate, Record
 from storage import codec, damage, journal, liveness, relative
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
@@ -22,8 +22,8 @@ from storage.records import RunState
 from storage.relative import Relative
 
 
-def load(folder: RunFolder) -> History:
-    """A run's history, with `lost` as its state when its engine is gone without a final event.
+def load(folder: RunFolder) -> Record:
+    """A run's record, with `lost` as its state when its engine is gone without a final event.
 
     Raises:
         EngineError: run.json cannot be read.
@@ -31,14 +31,14 @@ def load(folder: RunFolder) -> History:
     return _folded(folder, list(journal.read(folder.journal_file)))
 
 
-def _folded(folder: RunFolder, entries: list[Entry]) -> History:
+def _folded(folder: RunFolder, entries: list[Entry]) -> Record:
     try:
-        history = History.of(folder.read_settings(), entries)
+        record = Record.of(folder.read_settings(), entries)
     except codec.DecodeError as error:
         raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
-    if not history.state.is_finished and not liveness.is_held(folder):
-        history.state = RunState.LOST
-    return history
+    if not record.state.is_finished and not liveness.is_held(folder):
+        record.state = RunState.LOST
+    return record
 
 
 def summary(folder: RunFolder) -> dict[str, Any]:
@@ -47,38 +47,38 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     found = damage.examine(folder, read=read)
     if found.settings:
         return {"run": folder.run_id, "state": "unreadable", "damage": damage.sentences(found)}
-    history = _folded(folder, read[0])
-    best = history.best
+    record = _folded(folder, read[0])
+    best = record.best
     return {
         "run": folder.run_id,
-        "task": history.settings.task_name,
-        "state": str(history.state),
-        "reason": history.ended.reason if history.ended else "",
-        "class": str(history.kernel_class),
-        "toolchain": history.settings.toolchain,
-        "model": history.settings.model,
-        "depth": max(history.depth - 1, 0),
-        "depths": history.budget.depths,
+        "task": record.settings.task_name,
+        "state": str(record.state),
+        "reason": record.ended.reason if record.ended else "",
+        "class": str(record.kernel_class),
+        "toolchain": record.settings.toolchain,
+        "model": record.settings.model,
+        "depth": max(record.depth - 1, 0),
+        "depths": record.budget.depths,
         "best": best.candidate_id if best else None,
         "speedup": best.timed.speedup if best and best.timed else None,
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
-        "second_baseline": _second(history),
-        "model_calls": history.usage.model_calls,
-        "tokens": history.usage.tokens,
-        "cost_usd": history.usage.cost_usd,
-        "engine_s": history.usage.engine_s,
+        "second_baseline": _second(record),
+        "model_calls": record.usage.model_calls,
+        "tokens": record.usage.tokens,
+        "cost_usd": record.usage.cost_usd,
+        "engine_s": record.usage.engine_s,
         "damage": damage.sentences(found) if found.is_damaged else [],
     }
 
 
-def _second(history: History) -> dict[str, Any] | None:
+def _second(record: Record) -> dict[str, Any] | None:
     """The further baseline against eager, and the best kernel over it; None before it was measured."""
-    if history.baseline is None:
+    if record.baseline is None:
         return None
-    timed, found = history.baseline.result, over_second(history)
+    timed, found = record.baseline.result, over_second(record)
     return {
-        "name": history.baseline.name,
-        "failure": history.baseline.failure,
+        "name": record.baseline.name,
+        "failure": record.baseline.failure,
         "speedup": timed.speedup if timed else None,
         "speedup_interval": list(timed.speedup_interval) if timed else None,
         "latency_ms": timed.latency_ms if timed else None,
@@ -87,9 +87,9 @@ def _second(history: History) -> dict[str, Any] | None:
     }
 
 
-def over_second(history: History) -> Relative | None:
+def over_second(record: Record) -> Relative | None:
     """The best kernel over the further baseline; None where either is not known."""
-    best, second = history.best, history.baseline.result if history.baseline else None
+    best, second = record.best, record.baseline.result if record.baseline else None
     if best is None or best.timed is None or second is None:
         return None
     return relative.over(best.timed.speedup, best.timed.noise, second.speedup, second.noise)
@@ -97,7 +97,7 @@ def over_second(history: History) -> Relative | None:
 
 def details(folder: RunFolder) -> dict[str, Any]:
     """One run with its attempts as plain values."""
-    history = load(folder)
+    record = load(folder)
     rows = [
         {
             "candidate": a.candidate_id,
@@ -113,26 +113,26 @@ def details(folder: RunFolder) -> dict[str, Any]:
             "flagged": _checks(a, Standing.FLAGGED),
             "broken": _checks(a, Standing.BROKEN),
         }
-        for a in history.attempts.values()
+        for a in record.candidates.values()
     ]
-    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(history.depths)}
+    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(record.depths)}
 
 
-def kernel_of(folder: RunFolder, history: History, text: str) -> Attempt:
+def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:
     """A kernel by its number or its id.
 
     Raises:
         EngineError: the run has no such kernel.
     """
     name = f"c{int(text):03d}" if text.isdecimal() else text
-    if name not in history.attempts:
-        raise EngineError(f"run {folder.run_id} has no kernel {text}; it has {len(history.attempts)}: see `show`")
-    return history.attempts[name]
+    if name not in record.candidates:
+        raise EngineError(f"run {folder.run_id} has no kernel {text}; it has {len(record.candidates)}: see `show`")
+    return record.candidates[name]
 
 
-def proofs_of(attempt: Attempt) -> list[StagedProof]:
+def proofs_of(candidate: Candidate) -> list[StagedProof]:
     """Every check made of a kernel, one per check, by group, the worst first."""
-    stages = {"compile": attempt.compiled, "check": attempt.checked, "time": attempt.timed}
+    stages = {"compile": candidate.compiled, "check": candidate.checked, "time": candidate.timed}
     made = {stage: result.proofs for stage, result in stages.items() if result is not None}
     return standing(
         StagedProof(p.group, p.check, p.standing, p.detail, p.value, p.limit, stages=(stage,))
@@ -141,8 +141,8 @@ def proofs_of(attempt: Attempt) -> list[StagedProof]:
     )
 
 
-def _checks(attempt: Attempt, wanted: Standing) -> list[str]:
-    return [f"{p.check}: {p.detail}" for p in proofs_of(attempt) if p.standing is wanted]
+def _checks(candidate: Candidate, wanted: Standing) -> list[str]:
+    return [f"{p.check}: {p.detail}" for p in proofs_of(candidate) if p.standing is wanted]
 
 
 def print_list(console: Console) -> None:
@@ -170,28 +170,28 @@ def print_list(console: Console) -> None:
 
 def print_run(console: Console, folder: RunFolder) -> None:
     """One run with all its kernels."""
-    history, row = load(folder), summary(folder)
+    record, row = load(folder), summary(folder)
     console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for told in damage.told(folder):
         console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
-    console.print(attempts_table(list(history.attempts.values())))
-    for attempt in history.attempts.values():
-        for told in (*attempt.created.flags, *_checks(attempt, Standing.FLAGGED)):
-            console.print(f"{named(attempt.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
-    if history.best and history.best.timed:
-        low, high = history.best.timed.speedup_interval
+    console.print(attempts_table(list(record.candidates.values())))
+    for candidate in record.candidates.values():
+        for told in (*candidate.created.flags, *_checks(candidate, Standing.FLAGGED)):
+            console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
+    if record.best and record.best.timed:
+        low, high = record.best.timed.speedup_interval
         console.print(
-            f"best: {named(history.best.candidate_id)}, {history.best.timed.speedup:.3g}x over eager "
-            f"({low:.3g} to {high:.3g}), {history.best.timed.latency_ms:.4g} ms",
+            f"best: {named(record.best.candidate_id)}, {record.best.timed.speedup:.3g}x over eager "
+            f"({low:.3g} to {high:.3g}), {record.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
-    if history.baseline:
-        console.print(_second_line(history, history.baseline), highlight=False, markup=False)
+    if record.baseline:
+        console.print(_second_line(record, record.baseline), highlight=False, markup=False)
 
 
-def _second_line(history: History, second: BaselineMeasured) -> str:
-    timed, found = second.result, over_second(history)
+def _second_line(record: Record, second: BaselineMeasured) -> str:
+    timed, found = second.result, over_second(record)
     if timed is None:
         return f"{printable(second.name)}: not measured: {' '.join(printable(second.failure).split())}"
     low, high = timed.speedup_interval

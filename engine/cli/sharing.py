@@ -12,7 +12,7 @@ from engine.cli.judgement import printable
 from engine.cli.live import LiveView
 from engine.cli.verbs import FAILED, OK
 from engine.errors import EngineError
-from engine.history import History
+from engine.record import Record
 from engine.remeasuring import Measuring
 from engine.replaying import Replay
 from engine.toolchains import Toolchain
@@ -39,12 +39,12 @@ def prepare_replay(options: Namespace) -> RunFolder | None:
     return folder
 
 
-def tell_again(folder: RunFolder, journal: Journal, history: History, console: Console) -> int:
+def tell_again(folder: RunFolder, journal: Journal, record: Record, console: Console) -> int:
     """Be the engine of a replay until it ends. The caller holds its lock."""
-    with LiveView(console, history) as view:
+    with LiveView(console, record) as view:
 
         def listen(entry: Entry) -> None:
-            history.apply(entry.event)
+            record.apply(entry.event)
             view(entry)
 
         Replay(folder, journal, listen).play()

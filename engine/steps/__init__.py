@@ -3,5 +3,4 @@
 write.py, conversation.py, candidates.py    prompts sent, candidates made
 ladder.py       a patch, then SEARCH/REPLACE, then a whole file
 evaluate.py, failure.py     judging a kernel; a failure in words for the model
-submit.py       a kernel edited by hand
 """

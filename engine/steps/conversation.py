@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine import prompting
-from engine.bench import Bench
+from engine.context import RunContext
 from engine.llm import Message
 from engine.prompt_parts import Part, compose
 from storage.events import CommandEffective
@@ -13,10 +13,12 @@ from storage.records import Command, Role
 from storage.verbs import Rule
 
 
-def open_conversation(bench: Bench, role: Role, candidate_id: str | None, name: str, **values: str) -> list[Message]:
+def open_conversation(
+    context: RunContext, role: Role, candidate_id: str | None, name: str, **values: str
+) -> list[Message]:
     """System message and the first user message, from a prompt file, as much of it as the model's window holds."""
-    system = prompting.fill("system.md", toolchain=prompting.text(f"toolchains/{bench.toolchain.name}.md").strip())
-    prompt = compose(name, bench.room(role, candidate_id, len(system)), **values)
+    system = prompting.fill("system.md", toolchain=prompting.text(f"toolchains/{context.toolchain.name}.md").strip())
+    prompt = compose(name, context.room(role, candidate_id, len(system)), **values)
     return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
 
 
@@ -34,11 +36,11 @@ def rule_section(rules: Sequence[Rule]) -> str:
     return prompting.fill("rules.md", rules="\n".join(f"- {rule}" for rule in rules))
 
 
-def settle_hints(bench: Bench, hints: list[Command]) -> None:
+def settle_hints(context: RunContext, hints: list[Command]) -> None:
     """Journal that a prompt carried these hints."""
     for hint in hints:
-        if hint.command_id not in bench.history.settled_commands:
-            bench.emit(CommandEffective(hint.command_id, bench.step, f"in the prompt of step {bench.step}"))
+        if hint.command_id not in context.record.settled_commands:
+            context.emit(CommandEffective(hint.command_id, context.step, f"in the prompt of step {context.step}"))
 
 
 def as_code(source: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.history import Attempt
+from engine.record import Candidate
 from storage.records import CheckResult, Mismatch, Verdict
 
 HEADINGS = {
@@ -15,15 +15,15 @@ HEADINGS = {
 }
 
 
-def describe_failure(attempt: Attempt) -> str:
+def describe_failure(candidate: Candidate) -> str:
     """The failure of an attempt as text for the model. The attempt must have failed."""
-    verdict = attempt.verdict
+    verdict = candidate.verdict
     if verdict is None or verdict is Verdict.PASSED:
-        raise ValueError(f"{attempt.candidate_id} has not failed")
+        raise ValueError(f"{candidate.candidate_id} has not failed")
     heading = HEADINGS[verdict]
-    if attempt.compiled is not None and not attempt.compiled.is_ok:
-        return f"{heading}.\n\n{attempt.compiled.diagnostics.strip()}"
-    return f"{heading}.\n\n{_describe_check(attempt.checked)}"
+    if candidate.compiled is not None and not candidate.compiled.is_ok:
+        return f"{heading}.\n\n{candidate.compiled.diagnostics.strip()}"
+    return f"{heading}.\n\n{_describe_check(candidate.checked)}"
 
 
 def _describe_check(check: CheckResult | None) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import prompting
-from engine.bench import Bench
-from engine.history import Attempt
+from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.patching.edits import EditError
 from engine.patching.lines import numbered
 from engine.patching.offer import Offer, read_offer
+from engine.record import Candidate
 from storage.events import PatchTried
 from storage.records import Role
 
@@ -26,26 +26,28 @@ class Patched:
     reply: str
 
 
-def climb(bench: Bench, role: Role, attempt: Attempt, messages: list[Message], *, exposed: bool) -> Patched | None:
+def climb(
+    context: RunContext, role: Role, candidate: Candidate, messages: list[Message], *, exposed: bool
+) -> Patched | None:
     """Ask until a patch applies; None when every rung failed. Each try is journaled, and each reply is kept."""
-    source, talk = bench.source(attempt), list(messages)
+    source, talk = context.source(candidate), list(messages)
     for call, rung in enumerate(RUNGS):
-        completion = bench.ask(
-            call, role, talk, attempt.candidate_id, exposed=exposed, wants_edits=rung in ("edits", "reask")
+        completion = context.ask(
+            call, role, talk, candidate.candidate_id, exposed=exposed, wants_edits=rung in ("edits", "reask")
         )
         offer = None
         try:
             offer = read_reply(completion)
             patched = Patched(offer.apply(source), offer, completion.text)
         except EditError as error:
-            _record(bench, call, attempt, rung, offer, str(error), is_applied=False)
+            _record(context, call, candidate, rung, offer, str(error), is_applied=False)
             if call + 1 < len(RUNGS):
                 talk += [
                     Message("assistant", completion.text),
                     Message("user", _reask(RUNGS[call + 1], str(error), source)),
                 ]
             continue
-        _record(bench, call, attempt, rung, offer, f"applied as {offer.form}", is_applied=True)
+        _record(context, call, candidate, rung, offer, f"applied as {offer.form}", is_applied=True)
         return patched
     return None
 
@@ -68,21 +70,28 @@ def _reask(rung: str, report: str, source: str) -> str:
 
 
 def _record(
-    bench: Bench, call: int, attempt: Attempt, rung: str, offer: Offer | None, reason: str, *, is_applied: bool
+    context: RunContext,
+    call: int,
+    candidate: Candidate,
+    rung: str,
+    offer: Offer | None,
+    reason: str,
+    *,
+    is_applied: bool,
 ) -> None:
-    if (bench.step, call) in bench.history.patches:
+    if (context.step, call) in context.record.patches:
         return
     told = offer.as_json() if offer else ""
-    bench.emit(
+    context.emit(
         PatchTried(
-            step=bench.step,
+            step=context.step,
             call=call,
-            candidate_id=attempt.candidate_id,
+            candidate_id=candidate.candidate_id,
             rung=rung,
             is_applied=is_applied,
             edit_count=offer.count if offer else 0,
             reason=reason,
-            edits_blob=bench.blobs.put(told) if told else None,
+            edits_blob=context.blobs.put(told) if told else None,
             form=f"{offer.form} ({offer.way})" if offer else "",
         )
     )

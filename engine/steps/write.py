@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine import prompting
-from engine.bench import Bench
-from engine.history import Attempt, History
+from engine.context import RunContext
 from engine.llm import Completion
 from engine.patching.lines import numbered
 from engine.patching.reply import find_python, labelled
+from engine.record import Candidate, Record
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import as_code, hint_section, open_conversation, rule_section, settle_hints
 from engine.steps.failure import describe_failure
@@ -19,110 +19,110 @@ from storage.records import DepthOutcome, KernelClass, Origin, Role
 SUMMARY_LENGTH = 140
 
 
-def synthesise(bench: Bench) -> str:
+def synthesise(context: RunContext) -> str:
     """Write a first kernel. Returns the step's outcome."""
-    hints = bench.history.pending_hints
-    kernel_class = bench.history.kernel_class
+    hints = context.record.pending_hints
+    kernel_class = context.record.kernel_class
     messages = open_conversation(
-        bench,
+        context,
         Role.SYNTHESISE,
         None,
         "synthesise.md",
-        task=as_code(bench.task.source),
-        example=as_code(prompting.for_class(f"examples/{bench.toolchain.name}", kernel_class, ".py")),
+        task=as_code(context.task.source),
+        example=as_code(prompting.for_class(f"examples/{context.toolchain.name}", kernel_class, ".py")),
         classes=", ".join(KernelClass),
-        rules=rule_section(bench.history.steering.rules),
+        rules=rule_section(context.record.steering.rules),
         hint=hint_section(hints),
     )
-    completion = bench.ask(0, Role.SYNTHESISE, messages, None, exposed=False)
-    settle_hints(bench, hints)
+    completion = context.ask(0, Role.SYNTHESISE, messages, None, exposed=False)
+    settle_hints(context, hints)
     source = find_python(completion.text)
     if source is None or completion.finish_reason == "length":
         return "patch_failed"
-    _learn_class(bench, completion.text)
+    _learn_class(context, completion.text)
     summary = _short(labelled(completion.text, "Approach") or "first kernel")
-    create_candidate(bench, source, parent_id=None, base_id=None, origin=Origin.SYNTHESIS, repair=0, summary=summary)
+    create_candidate(context, source, parent_id=None, base_id=None, origin=Origin.SYNTHESIS, repair=0, summary=summary)
     return "created"
 
 
-def diagnose(bench: Bench, attempt: Attempt) -> str:
+def diagnose(context: RunContext, candidate: Candidate) -> str:
     """Explain a failure before anything is edited. Returns the step's outcome."""
     messages = open_conversation(
-        bench,
+        context,
         Role.DIAGNOSE,
-        attempt.candidate_id,
+        candidate.candidate_id,
         "diagnose.md",
         guide=prompting.text("debugging.md").strip(),
-        task=as_code(bench.task.source),
-        failure=describe_failure(attempt),
-        listing=numbered(bench.source(attempt)),
-        change=_change_since_parent(bench, attempt),
+        task=as_code(context.task.source),
+        failure=describe_failure(candidate),
+        listing=numbered(context.source(candidate)),
+        change=_change_since_parent(context, candidate),
     )
-    completion = bench.ask(0, Role.DIAGNOSE, messages, attempt.candidate_id, exposed=False)
-    if attempt.diagnosis_step != bench.step:
-        bench.emit(DiagnosisWritten(bench.step, attempt.candidate_id, bench.blobs.put(_whole(completion))))
+    completion = context.ask(0, Role.DIAGNOSE, messages, candidate.candidate_id, exposed=False)
+    if candidate.diagnosis_step != context.step:
+        context.emit(DiagnosisWritten(context.step, candidate.candidate_id, context.blobs.put(_whole(completion))))
     return "written"
 
 
-def repair(bench: Bench, attempt: Attempt) -> str:
+def repair(context: RunContext, candidate: Candidate) -> str:
     """Turn a diagnosis into edits. Returns the step's outcome."""
-    hints = bench.history.pending_hints
+    hints = context.record.pending_hints
     messages = open_conversation(
-        bench,
+        context,
         Role.REPAIR,
-        attempt.candidate_id,
+        candidate.candidate_id,
         "repair.md",
-        failure=describe_failure(attempt),
-        diagnosis=bench.blobs.get(attempt.diagnosis_blob) if attempt.diagnosis_blob else "(none)",
-        listing=numbered(bench.source(attempt)),
-        rules=rule_section(bench.history.steering.rules),
+        failure=describe_failure(candidate),
+        diagnosis=context.blobs.get(candidate.diagnosis_blob) if candidate.diagnosis_blob else "(none)",
+        listing=numbered(context.source(candidate)),
+        rules=rule_section(context.record.steering.rules),
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )
-    patched = climb(bench, Role.REPAIR, attempt, messages, exposed=False)
-    settle_hints(bench, hints)
+    patched = climb(context, Role.REPAIR, candidate, messages, exposed=False)
+    settle_hints(context, hints)
     if patched is None:
         return "patch_failed"
     summary = _short(labelled(patched.reply, "Fix") or next(iter(patched.offer.whys), "") or "repair")
     create_candidate(
-        bench,
+        context,
         patched.source,
-        parent_id=attempt.candidate_id,
-        base_id=attempt.created.base_id,
+        parent_id=candidate.candidate_id,
+        base_id=candidate.created.base_id,
         origin=Origin.REPAIR,
-        repair=attempt.created.repair + 1,
+        repair=candidate.created.repair + 1,
         summary=summary,
     )
     return "created"
 
 
-def optimise(bench: Bench, base: Attempt) -> str:
+def optimise(context: RunContext, base: Candidate) -> str:
     """Apply exactly one optimisation to a correct kernel. Returns the step's outcome."""
-    history = bench.history
-    hints, profile = history.pending_hints, _profile_section(history, base)
+    record = context.record
+    hints, profile = record.pending_hints, _profile_section(record, base)
     messages = open_conversation(
-        bench,
+        context,
         Role.OPTIMISE,
         base.candidate_id,
         "optimise.md",
-        task=as_code(bench.task.source),
-        listing=numbered(bench.source(base)),
+        task=as_code(context.task.source),
+        listing=numbered(context.source(base)),
         timing=_timing_line(base),
-        earlier=_earlier_steps(history),
-        guide=prompting.for_class("guides", history.kernel_class, ".md").strip(),
+        earlier=_earlier_steps(record),
+        guide=prompting.for_class("guides", record.kernel_class, ".md").strip(),
         profile=profile,
-        rules=rule_section(bench.history.steering.rules),
+        rules=rule_section(context.record.steering.rules),
         hint=hint_section(hints),
         patch_format=prompting.text("patch_format.md").strip(),
     )
-    patched = climb(bench, Role.OPTIMISE, base, messages, exposed=bool(profile))
-    settle_hints(bench, hints)
+    patched = climb(context, Role.OPTIMISE, base, messages, exposed=bool(profile))
+    settle_hints(context, hints)
     if patched is None:
         return "patch_failed"
     summary = _short(labelled(patched.reply, "Optimi[sz]ation") or next(iter(patched.offer.whys), "") or "optimisation")
     name = base.candidate_id
     create_candidate(
-        bench, patched.source, parent_id=name, base_id=name, origin=Origin.OPTIMISATION, repair=0, summary=summary
+        context, patched.source, parent_id=name, base_id=name, origin=Origin.OPTIMISATION, repair=0, summary=summary
     )
     return "created"
 
@@ -133,19 +133,19 @@ def _whole(completion: Completion) -> str:
     return completion.text + cut
 
 
-def _learn_class(bench: Bench, reply: str) -> None:
+def _learn_class(context: RunContext, reply: str) -> None:
     named = labelled(reply, "Kernel class").lower().strip("`. ")
-    if not bench.history.is_class_known and named in set(KernelClass):
-        bench.emit(ClassProposed(KernelClass(named)))
+    if not context.record.is_class_known and named in set(KernelClass):
+        context.emit(ClassProposed(KernelClass(named)))
 
 
-def _profile_section(history: History, base: Attempt) -> str:
-    if not is_exposed(history) or base.profiled is None or base.profiled.disturbance:
+def _profile_section(record: Record, base: Candidate) -> str:
+    if not is_exposed(record) or base.profiled is None or base.profiled.disturbance:
         return ""
     return prompting.fill("profile.md", summary=base.profiled.summary.strip())
 
 
-def _timing_line(base: Attempt) -> str:
+def _timing_line(base: Candidate) -> str:
     if base.timed is None:
         return "not timed"
     t = base.timed
@@ -155,13 +155,13 @@ def _timing_line(base: Attempt) -> str:
     )
 
 
-def _earlier_steps(history: History) -> str:
+def _earlier_steps(record: Record) -> str:
     lines = []
-    for done in history.depths:
-        attempt = history.attempts.get(done.candidate_id or "")
-        what = attempt.created.summary if attempt else "no kernel"
-        if done.outcome is DepthOutcome.ACCEPTED and attempt and attempt.timed:
-            lines.append(f"- depth {done.depth}: {what}: {attempt.timed.speedup:.3g}x")
+    for done in record.depths:
+        candidate = record.candidates.get(done.candidate_id or "")
+        what = candidate.created.summary if candidate else "no kernel"
+        if done.outcome is DepthOutcome.ACCEPTED and candidate and candidate.timed:
+            lines.append(f"- depth {done.depth}: {what}: {candidate.timed.speedup:.3g}x")
         elif done.outcome is DepthOutcome.IMPORTED:
             lines.append(f"- depth {done.depth}: {what}: {done.reason}")
         else:
@@ -169,10 +169,12 @@ def _earlier_steps(history: History) -> str:
     return "\n".join(lines) or "- none yet"
 
 
-def _change_since_parent(bench: Bench, attempt: Attempt) -> str:
-    if attempt.created.diff_blob is None:
+def _change_since_parent(context: RunContext, candidate: Candidate) -> str:
+    if candidate.created.diff_blob is None:
         return "This is a first version; there is no earlier kernel to compare with."
-    return f"The last change, as a unified diff:\n```diff\n{bench.blobs.get(attempt.created.diff_blob).rstrip()}\n```"
+    return (
+        f"The last change, as a unified diff:\n```diff\n{context.blobs.get(candidate.created.diff_blob).rstrip()}\n```"
+    )
 
 
 def _short(text: str) -> str:

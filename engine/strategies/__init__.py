@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.history import History
-from engine.moves import Move
+from engine.actions import Move
+from engine.record import Record
 
 
 class Strategy(Protocol):
-    """A search method. Pure: same history, same move."""
+    """A search method. Pure: same record, same move."""
 
     name: str
 
-    def next_move(self, history: History) -> Move:
+    def next_move(self, record: Record) -> Move:
         """What the loop does next."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from engine.errors import EngineError
-from engine.history import History
+from engine.record import Record
 
 POLICIES = "latest, best, or patience=K (latest, but back to the best after K depths without improvement)"
 
@@ -16,25 +16,25 @@ def check_policy(policy: str) -> None:
         raise EngineError(f"unknown base policy {policy!r}: use {POLICIES}")
 
 
-def choose_base(history: History) -> str:
+def choose_base(record: Record) -> str:
     """Candidate id of the next base kernel. The line must hold at least one kernel.
 
     A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
     """
-    if history.depth_base is not None:
-        return history.depth_base
-    if chosen := history.steering.next_base or history.steering.pinned:
+    if record.depth_base is not None:
+        return record.depth_base
+    if chosen := record.steering.next_base or record.steering.pinned:
         return chosen
-    return _by_policy(history)
+    return _by_policy(record)
 
 
-def _by_policy(history: History) -> str:
-    policy, latest = history.settings.base_policy, history.line[-1]
-    best = history.line_best_id or latest
+def _by_policy(record: Record) -> str:
+    policy, latest = record.settings.base_policy, record.line[-1]
+    best = record.line_best_id or latest
     if policy == "latest":
         return latest
     if policy == "best":
         return best
     patience = int(policy.partition("=")[2])
     # After each return to the best the count starts again, so a two-step detour from it stays possible.
-    return best if history.fruitless and history.fruitless % patience == 0 else latest
+    return best if record.fruitless and record.fruitless % patience == 0 else latest

@@ -7,8 +7,8 @@ base kernel follows a policy instead of always being the latest.
 from __future__ import annotations
 
 from engine import limits
-from engine.history import Attempt, History
-from engine.moves import Finish, Move, Settle, Step
+from engine.actions import Finish, Move, Settle, Step
+from engine.record import Candidate, Record
 from engine.strategies.base_policy import choose_base
 from engine.strategies.schedule import is_collected, is_exposed
 from storage.choices import Submission
@@ -20,68 +20,68 @@ class CuteGen:
 
     name = "cutegen"
 
-    def next_move(self, history: History) -> Move:
+    def next_move(self, record: Record) -> Move:
         """What the loop does next."""
-        if history.redo is not None:
-            return Step(history.redo.kind, history.depth, history.redo.candidate_id)
-        if (handed_in := history.pending(CommandKind.SUBMIT)) and not _is_being_judged(history.current):
-            return Step(StepKind.SUBMIT, history.depth, Submission.parse(handed_in[0].argument).parent_id)
-        if history.current is None or _is_beyond_repair(history, history.current):
-            return _write(history)
-        if history.current.has_failed:
-            return _mend(history, history.current)
-        return _judge(history, history.current)
+        if record.redo is not None:
+            return Step(record.redo.kind, record.depth, record.redo.candidate_id)
+        if (handed_in := record.pending(CommandKind.SUBMIT)) and not _is_being_judged(record.current):
+            return Step(StepKind.SUBMIT, record.depth, Submission.parse(handed_in[0].argument).parent_id)
+        if record.current is None or _is_beyond_repair(record, record.current):
+            return _write(record)
+        if record.current.has_failed:
+            return _mend(record, record.current)
+        return _judge(record, record.current)
 
 
-def _is_being_judged(attempt: Attempt | None) -> bool:
-    return attempt is not None and not attempt.has_failed
+def _is_being_judged(candidate: Candidate | None) -> bool:
+    return candidate is not None and not candidate.has_failed
 
 
-def _write(history: History) -> Move:
+def _write(record: Record) -> Move:
     """A new kernel for this depth, unless the run or the depth is over."""
-    if history.generations_used > history.settings.max_regenerations:
-        return _give_up(history)
-    if history.generations_used == 0 and (reason := limits.reason_to_stop(history)):
+    if record.generations_used > record.settings.max_regenerations:
+        return _give_up(record)
+    if record.generations_used == 0 and (reason := limits.reason_to_stop(record)):
         return Finish(RunState.FINISHED, reason)
-    if history.depth == 0 or not history.line:
-        return Step(StepKind.SYNTHESISE, history.depth)
-    base = history.attempts[choose_base(history)]
-    wants_profile = is_exposed(history) and history.steering.collect is not Switch.OFF
+    if record.depth == 0 or not record.line:
+        return Step(StepKind.SYNTHESISE, record.depth)
+    base = record.candidates[choose_base(record)]
+    wants_profile = is_exposed(record) and record.steering.collect is not Switch.OFF
     if wants_profile and not base.is_profile_tried:
-        return Step(StepKind.PROFILE, history.depth, base.candidate_id)
-    return Step(StepKind.OPTIMISE, history.depth, base.candidate_id)
+        return Step(StepKind.PROFILE, record.depth, base.candidate_id)
+    return Step(StepKind.OPTIMISE, record.depth, base.candidate_id)
 
 
-def _give_up(history: History) -> Move:
-    tries = history.generations_used
-    if not history.line:
+def _give_up(record: Record) -> Move:
+    tries = record.generations_used
+    if not record.line:
         return Finish(RunState.FAILED, f"no correct kernel after {tries} generations with all their repairs")
     reason = f"no correct kernel after {tries} attempt{'s' if tries > 1 else ''} with their repairs"
-    return Settle(history.depth, DepthOutcome.GIVEN_UP, _last_attempt(history), choose_base(history), reason)
+    return Settle(record.depth, DepthOutcome.GIVEN_UP, _last_attempt(record), choose_base(record), reason)
 
 
-def _last_attempt(history: History) -> str | None:
-    ids = [a.candidate_id for a in history.attempts.values() if a.created.depth == history.depth]
+def _last_attempt(record: Record) -> str | None:
+    ids = [a.candidate_id for a in record.candidates.values() if a.created.depth == record.depth]
     return ids[-1] if ids else None
 
 
-def _is_beyond_repair(history: History, attempt: Attempt) -> bool:
-    return attempt.has_failed and history.repairs_used >= history.settings.max_repairs
+def _is_beyond_repair(record: Record, candidate: Candidate) -> bool:
+    return candidate.has_failed and record.repairs_used >= record.settings.max_repairs
 
 
-def _mend(history: History, attempt: Attempt) -> Move:
-    kind = StepKind.DIAGNOSE if attempt.diagnosis_blob is None else StepKind.REPAIR
-    return Step(kind, history.depth, attempt.candidate_id)
+def _mend(record: Record, candidate: Candidate) -> Move:
+    kind = StepKind.DIAGNOSE if candidate.diagnosis_blob is None else StepKind.REPAIR
+    return Step(kind, record.depth, candidate.candidate_id)
 
 
-def _judge(history: History, attempt: Attempt) -> Move:
-    name, depth = attempt.candidate_id, history.depth
-    if attempt.compiled is None:
+def _judge(record: Record, candidate: Candidate) -> Move:
+    name, depth = candidate.candidate_id, record.depth
+    if candidate.compiled is None:
         return Step(StepKind.COMPILE, depth, name)
-    if attempt.checked is None:
+    if candidate.checked is None:
         return Step(StepKind.CHECK, depth, name)
-    if attempt.timed is None:
+    if candidate.timed is None:
         return Step(StepKind.TIME, depth, name)
-    if is_collected(history) and not attempt.is_profile_tried:
+    if is_collected(record) and not candidate.is_profile_tried:
         return Step(StepKind.PROFILE, depth, name)
-    return Settle(depth, DepthOutcome.ACCEPTED, name, attempt.created.base_id, "correct and timed")
+    return Settle(depth, DepthOutcome.ACCEPTED, name, candidate.created.base_id, "correct and timed")

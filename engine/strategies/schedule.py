@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from engine.history import History
+from engine.record import Record
 from storage import exposure
 from storage.records import Switch
 
 
-def exposure_depth(history: History) -> int:
+def exposure_depth(record: Record) -> int:
     """First depth whose prompt carries a profile."""
-    settings = history.settings
-    return exposure.first_depth(history.kernel_class, settings.budget.depths, settings.expose_from_depth)
+    settings = record.settings
+    return exposure.first_depth(record.kernel_class, settings.budget.depths, settings.expose_from_depth)
 
 
-def is_exposed(history: History) -> bool:
+def is_exposed(record: Record) -> bool:
     """Whether the next optimisation prompt carries the base kernel's profile."""
-    match history.steering.expose:
+    match record.steering.expose:
         case Switch.ON:
             return True
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return history.depth >= exposure_depth(history)
+            return record.depth >= exposure_depth(record)
 
 
-def is_collected(history: History) -> bool:
+def is_collected(record: Record) -> bool:
     """Whether a kernel that just passed is profiled at once, for the person who watches.
 
     On auto the starting point and every kernel from the depth before exposure are; the base of an exposed depth is
     profiled later in any case.
     """
-    match history.steering.collect:
+    match record.steering.collect:
         case Switch.ON:
             return True
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return history.depth == 0 or history.depth >= exposure_depth(history) - 1
+            return record.depth == 0 or record.depth >= exposure_depth(record) - 1

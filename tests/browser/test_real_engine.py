@@ -17,7 +17,7 @@ from storage.records import Budget, CommandKind, Origin, RunState
 from tests.browser import curve
 from tests.browser.conftest import Server, drawn, start_server, stop_server
 from tests.browser.test_steering import RESUME, steering_rows
-from tests.engine.benches import write_recording
+from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
 from tests.engine.test_loop import SIZES
 from tests.engine.test_supervisor import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.history import History
+from engine.record import Record
 from storage import events as ev
 from storage.records import (
     Budget,
@@ -36,25 +36,25 @@ SETTINGS = RunSettings(
 
 
 class Story:
-    """A history under construction."""
+    """A record under construction."""
 
     def __init__(self, **changes: object) -> None:
         budget = changes.pop("budget", Budget(depths=10))
         self.settings = replace(SETTINGS, budget=budget, **changes)  # type: ignore[arg-type]
-        self.history = History.of(self.settings, [])
+        self.record = Record.of(self.settings, [])
         self.step = 0
 
     def tell(self, event: ev.Event) -> Story:
-        self.history.apply(event)
+        self.record.apply(event)
         return self
 
     def candidate(self, name: str, origin: Origin = Origin.SYNTHESIS, parent: str | None = None) -> Story:
-        history = self.history
-        repair = history.attempts[parent].created.repair + 1 if origin is Origin.REPAIR and parent else 0
+        record = self.record
+        repair = record.candidates[parent].created.repair + 1 if origin is Origin.REPAIR and parent else 0
         base = parent if origin is Origin.OPTIMISATION else None
         self.step += 1
         created = ev.CandidateCreated(
-            self.step, name, parent, base, history.depth, 0, repair, origin, f"blob-{name}", None, 1, 0, name
+            self.step, name, parent, base, record.depth, 0, repair, origin, f"blob-{name}", None, 1, 0, name
         )
         return self.tell(created)
 
@@ -82,9 +82,9 @@ class Story:
         return self.tell(ev.DiagnosisWritten(self.step, name, "blob"))
 
     def settles(self, name: str | None, outcome: DepthOutcome = DepthOutcome.ACCEPTED) -> Story:
-        history = self.history
-        best = outcome is DepthOutcome.ACCEPTED and name is not None and name == history.best_id
-        return self.tell(ev.DepthFinished(self.step, history.depth, outcome, name, None, False, best, ""))
+        record = self.record
+        best = outcome is DepthOutcome.ACCEPTED and name is not None and name == record.best_id
+        return self.tell(ev.DepthFinished(self.step, record.depth, outcome, name, None, False, best, ""))
 
     def accepts(self, name: str, speedup: float, parent: str | None = None) -> Story:
         origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
@@ -92,7 +92,7 @@ class Story:
 
     def fails_to_patch(self, kind: StepKind, name: str) -> Story:
         self.step += 1
-        self.tell(ev.StepStarted(self.step, kind, self.history.depth, name))
+        self.tell(ev.StepStarted(self.step, kind, self.record.depth, name))
         return self.tell(ev.StepFinished(self.step, kind, 1.0, "patch_failed"))
 
     def calls(self, times: int, cost: float | None = 0.0) -> Story:

@@ -14,13 +14,13 @@ from typing import cast
 import pytest
 
 from engine import loop
-from engine.bench import Bench
+from engine.context import RunContext
 from engine.daily import Ledger, Spent
 from engine.errors import BudgetExhausted, CallError, ModelError, StopRequested
+from engine.human.inbox import Inbox
 from engine.llm import Message
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
-from engine.steering import Inbox
 from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from storage import commands
@@ -28,13 +28,13 @@ from storage import events as ev
 from storage.models import CallFailure, ModelOptions
 from storage.records import Budget, CommandKind, HardwareLimit, Role, RunState, StepKind
 from tests.chat_server import Act, ChatServer, Handler, drops, fails, hangs, refuses, says, sends, serving
-from tests.engine.benches import open_bench
+from tests.engine.contexts import open_context
 from tests.engine.test_steering import Meanwhile
 
 HELLO = [Message("user", "hello " * 100)]
 OPTIONS = ModelOptions(model="tester", silence_s=5.0)
 PRICE = Price(1.0, 0.1, 10.0)
-Open = Callable[..., Bench]
+Open = Callable[..., RunContext]
 
 
 class Killed(BaseException):
@@ -49,67 +49,67 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def opened(server: ChatServer, tmp_path: Path) -> Iterator[Open]:
-    """Open the run's bench, again and again, as a new engine would; waiting only lets fake time pass."""
+    """Open the run's context, again and again, as a new engine would; waiting only lets fake time pass."""
     models: list[EndpointModel] = []
 
-    def opening(options: ModelOptions = OPTIONS, price: Price | None = PRICE, **settings: object) -> Bench:
-        bench = open_bench(tmp_path, (), None, **settings)
+    def opening(options: ModelOptions = OPTIONS, price: Price | None = PRICE, **settings: object) -> RunContext:
+        context = open_context(tmp_path, (), None, **settings)
         models.append(EndpointModel(options, server.address, "sk-planted-key", price))
-        bench.model, bench.ledger = models[-1], Ledger(tmp_path)
-        bench.sleep, bench.chance = lambda seconds: None, lambda: 0.0
-        bench.interrupt = Inbox(bench, lambda seconds: None).interrupt
-        return bench
+        context.model, context.ledger = models[-1], Ledger(tmp_path)
+        context.sleep, context.chance = lambda seconds: None, lambda: 0.0
+        context.interrupt = Inbox(context, lambda seconds: None).interrupt
+        return context
 
     yield opening
     for model in models:
         model.close()
 
 
-def ask(bench: Bench, step: int = 1, call: int = 0) -> str:
-    if bench.history.in_flight is None or bench.history.in_flight.step != step:
-        bench.emit(ev.StepStarted(step, StepKind.SYNTHESISE, 0, None))
-    bench.step = step
-    return bench.ask(call, Role.SYNTHESISE, HELLO, None, exposed=False).text
+def ask(context: RunContext, step: int = 1, call: int = 0) -> str:
+    if context.record.in_flight is None or context.record.in_flight.step != step:
+        context.emit(ev.StepStarted(step, StepKind.SYNTHESISE, 0, None))
+    context.step = step
+    return context.ask(call, Role.SYNTHESISE, HELLO, None, exposed=False).text
 
 
-def events(bench: Bench, *kinds: type) -> list[ev.Event]:
-    return [entry.event for entry in bench.journal.entries if isinstance(entry.event, kinds)]
+def events(context: RunContext, *kinds: type) -> list[ev.Event]:
+    return [entry.event for entry in context.journal.entries if isinstance(entry.event, kinds)]
 
 
-def failures(bench: Bench) -> list[ev.CallFailed]:
-    return [event for event in events(bench, ev.CallFailed) if isinstance(event, ev.CallFailed)]
+def failures(context: RunContext) -> list[ev.CallFailed]:
+    return [event for event in events(context, ev.CallFailed) if isinstance(event, ev.CallFailed)]
 
 
 def test_a_call_is_in_the_journal_before_it_is_sent(server: ChatServer, opened: Open) -> None:
-    bench, seen = opened(), list[list[str]]()
+    context, seen = opened(), list[list[str]]()
 
     def look(handler: Handler) -> None:
-        seen.append(kinds(bench))
+        seen.append(kinds(context))
         says("fine")(handler)
 
     server.acts = [look]
-    assert ask(bench) == "fine"
+    assert ask(context) == "fine"
     assert seen == [["StepStarted", "CallSent"]]
-    assert kinds(bench)[1:] == ["CallSent", "ModelCalled"]
-    assert bench.history.usage.cost_usd == pytest.approx((7 * 1.0 + 4 * 0.1 + 7 * 10.0) / 1e6)
+    assert kinds(context)[1:] == ["CallSent", "ModelCalled"]
+    assert context.record.usage.cost_usd == pytest.approx((7 * 1.0 + 4 * 0.1 + 7 * 10.0) / 1e6)
 
 
-def kinds(bench: Bench) -> list[str]:
-    lines = bench.folder.journal_file.read_text().splitlines()
+def kinds(context: RunContext) -> list[str]:
+    lines = context.folder.journal_file.read_text().splitlines()
     return [json.loads(line)["kind"] for line in lines]
 
 
 def test_a_rate_limit_is_waited_for_as_long_as_asked_and_costs_nothing(server: ChatServer, opened: Open) -> None:
     server.acts = [fails(429, "slow down", retry_after="7"), fails(500), says("fine")]
-    bench, waited = opened(), list[float]()
-    bench.sleep = waited.append
-    assert ask(bench) == "fine"
-    assert [(f.failure, f.is_charged, f.retry_in_s) for f in failures(bench)] == [
+    context, waited = opened(), list[float]()
+    context.sleep = waited.append
+    assert ask(context) == "fine"
+    assert [(f.failure, f.is_charged, f.retry_in_s) for f in failures(context)] == [
         (CallFailure.RATE_LIMITED, False, 7.0),
         (CallFailure.SERVER_ERROR, False, 1.0),
     ]
     assert sum(waited) == pytest.approx(8.0)
-    assert (len(server.requests), bench.history.usage.model_calls) == (3, 1)
+    assert (len(server.requests), context.record.usage.model_calls) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -129,39 +129,39 @@ def test_a_rate_limit_is_waited_for_as_long_as_asked_and_costs_nothing(server: C
 def test_tries_are_bounded_and_every_one_that_may_cost_is_counted(
     server: ChatServer, opened: Open, act: Act, tries: int, charged: int
 ) -> None:
-    server.acts, bench = [act], opened()
+    server.acts, context = [act], opened()
     with pytest.raises(ModelError):
-        ask(bench)
-    assert len(server.requests) == len(events(bench, ev.CallSent)) == len(failures(bench)) == tries
-    assert bench.history.usage.model_calls == charged
-    assert failures(bench)[-1].retry_in_s is None
-    assert bench.history.usage.cost_usd is not None
+        ask(context)
+    assert len(server.requests) == len(events(context, ev.CallSent)) == len(failures(context)) == tries
+    assert context.record.usage.model_calls == charged
+    assert failures(context)[-1].retry_in_s is None
+    assert context.record.usage.cost_usd is not None
 
 
 def test_what_came_of_a_broken_call_is_kept(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [drops("half a reply")], opened()
+    server.acts, context = [drops("half a reply")], opened()
     with pytest.raises(CallError):
-        ask(bench)
-    blob = failures(bench)[0].reply_blob
+        ask(context)
+    blob = failures(context)[0].reply_blob
     assert blob is not None
-    assert bench.blobs.get(blob) == "half a reply"
+    assert context.blobs.get(blob) == "half a reply"
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_a_larger_limit(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [says("half", finish="length")], opened(ModelOptions(model="m", max_output=6000))
-    assert bench.history.calls == {}
-    assert ask(bench) == "half"
+    server.acts, context = [says("half", finish="length")], opened(ModelOptions(model="m", max_output=6000))
+    assert context.record.calls == {}
+    assert ask(context) == "half"
     assert [request["max_tokens"] for request in server.requests] == [6000, 12000]
-    assert [event.finish_reason for event in events(bench, ev.ModelCalled)] == ["length", "length"]  # type: ignore[union-attr]
+    assert [event.finish_reason for event in events(context, ev.ModelCalled)] == ["length", "length"]  # type: ignore[union-attr]
     assert ask(opened()) == "half"
-    assert len(server.requests) == bench.history.usage.model_calls == 2
+    assert len(server.requests) == context.record.usage.model_calls == 2
 
 
 def test_a_kill_between_two_halves_of_a_cut_off_reply_buys_only_the_second(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [says("half", finish="length"), says("whole")], opened()
-    bench.listeners.append(killing(ev.ModelCalled))
+    server.acts, context = [says("half", finish="length"), says("whole")], opened()
+    context.listeners.append(killing(ev.ModelCalled))
     with pytest.raises(Killed):
-        ask(bench)
+        ask(context)
     assert ask(opened()) == "whole"
     assert len(server.requests) == 2
 
@@ -180,36 +180,36 @@ def test_a_budget_of_n_calls_never_makes_call_n_plus_one_whatever_kills_the_engi
 ) -> None:
     budget = Budget(model_calls=3)
     for _ in range(8):
-        bench = opened(budget=budget)
-        bench.listeners.append(killing(kind))
+        context = opened(budget=budget)
+        context.listeners.append(killing(kind))
         with suppress(Killed, BudgetExhausted):
-            ask(bench, step=bench.history.steps_finished + 1)
-        if bench.history.calls.get((bench.step, 0)):
-            bench.listeners.clear()
-            bench.emit(ev.StepFinished(bench.step, StepKind.SYNTHESISE, 1.0, "created"))
+            ask(context, step=context.record.steps_finished + 1)
+        if context.record.calls.get((context.step, 0)):
+            context.listeners.clear()
+            context.emit(ev.StepFinished(context.step, StepKind.SYNTHESISE, 1.0, "created"))
     assert len(server.requests) == (3 if kind is ev.ModelCalled else 0)
-    assert opened(budget=budget).history.usage.model_calls == 3
+    assert opened(budget=budget).record.usage.model_calls == 3
 
 
 def test_failed_tries_that_may_cost_are_within_the_budget_too(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [drops("half")], opened(budget=Budget(model_calls=1))
+    server.acts, context = [drops("half")], opened(budget=Budget(model_calls=1))
     with pytest.raises(BudgetExhausted):
-        ask(bench)
+        ask(context)
     assert len(server.requests) == 1
 
 
 def test_a_call_that_was_open_when_the_engine_was_killed_is_counted_by_what_had_arrived(
     server: ChatServer, opened: Open
 ) -> None:
-    server.acts, bench = [hangs("x" * 300), says("fine")], opened()
+    server.acts, context = [hangs("x" * 300), says("fine")], opened()
 
     def killed() -> None:
-        if bench.folder.stream_file.stat().st_size:
+        if context.folder.stream_file.stat().st_size:
             raise Killed
 
-    bench.interrupt = killed
+    context.interrupt = killed
     with pytest.raises(Killed):
-        ask(bench)
+        ask(context)
     again = opened()
     assert ask(again) == "fine"
     (lost,) = failures(again)
@@ -217,35 +217,35 @@ def test_a_call_that_was_open_when_the_engine_was_killed_is_counted_by_what_had_
         CallFailure.LOST, True, True, 200, 100,
     )  # fmt: skip
     assert lost.cost_usd == pytest.approx((200 * 1.0 + 100 * 10.0) / 1e6)
-    assert again.history.usage.model_calls == 2
+    assert again.record.usage.model_calls == 2
 
 
 @pytest.mark.parametrize("kind", [CommandKind.STOP, CommandKind.PAUSE])
 def test_stop_and_pause_break_off_a_reply_that_is_coming_in(
     server: ChatServer, opened: Open, kind: CommandKind
 ) -> None:
-    server.acts, bench = [hangs("so far"), says("fine")], opened()
-    interrupt = bench.interrupt
+    server.acts, context = [hangs("so far"), says("fine")], opened()
+    interrupt = context.interrupt
 
     def person() -> None:
-        if bench.folder.stream_file.stat().st_size and not bench.folder.commands_file.exists():
-            commands.send(bench.folder.commands_file, kind)
+        if context.folder.stream_file.stat().st_size and not context.folder.commands_file.exists():
+            commands.send(context.folder.commands_file, kind)
         interrupt()
 
-    bench.interrupt = person
+    context.interrupt = person
     with pytest.raises(StopRequested):
-        ask(bench)
-    (cancelled,) = failures(bench)
+        ask(context)
+    (cancelled,) = failures(context)
     assert cancelled.failure is CallFailure.CANCELLED
-    assert bench.blobs.get(cancelled.reply_blob or "") == "so far"
-    assert bench.folder.stream_file.read_text() == ""
+    assert context.blobs.get(cancelled.reply_blob or "") == "so far"
+    assert context.folder.stream_file.read_text() == ""
 
 
 def test_a_stop_is_obeyed_while_the_engine_waits_for_the_next_try(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [fails(429, retry_after="600")], opened()
-    bench.sleep = lambda seconds: void(commands.send(bench.folder.commands_file, CommandKind.STOP))
+    server.acts, context = [fails(429, retry_after="600")], opened()
+    context.sleep = lambda seconds: void(commands.send(context.folder.commands_file, CommandKind.STOP))
     with pytest.raises(StopRequested):
-        ask(bench)
+        ask(context)
     assert len(server.requests) == 1
 
 
@@ -254,41 +254,41 @@ def void(_: object) -> None:
 
 
 def test_an_unknown_price_is_no_price_of_zero(server: ChatServer, opened: Open) -> None:
-    bench = opened(price=None)
-    assert ask(bench) == "fine"
-    assert bench.history.usage.cost_usd is None
+    context = opened(price=None)
+    assert ask(context) == "fine"
+    assert context.record.usage.cost_usd is None
     limited = opened(price=None, budget=Budget(cost_usd=5.0))
-    limited.history.budget = Budget(cost_usd=5.0)
+    limited.record.budget = Budget(cost_usd=5.0)
     with pytest.raises(BudgetExhausted, match="unknown"):
         ask(limited, step=2)
     assert len(server.requests) == 1
 
 
 def test_tokens_that_the_endpoint_does_not_count_are_unknown_and_yet_kept_to(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [says("x" * 300, usage=None)], opened(budget=Budget(tokens=600))
-    ask(bench)
-    (call,) = bench.history.calls.values()
-    assert (call.input_tokens, call.assumed_tokens, bench.history.usage.tokens) == (None, 300, 0)
-    ask(bench, call=1)
+    server.acts, context = [says("x" * 300, usage=None)], opened(budget=Budget(tokens=600))
+    ask(context)
+    (call,) = context.record.calls.values()
+    assert (call.input_tokens, call.assumed_tokens, context.record.usage.tokens) == (None, 300, 0)
+    ask(context, call=1)
     with pytest.raises(BudgetExhausted, match="600 of 600 tokens"):
-        ask(bench, call=2)
+        ask(context, call=2)
 
 
 def test_a_prompt_that_alone_would_exceed_the_money_is_not_sent(server: ChatServer, opened: Open) -> None:
-    bench = opened(budget=Budget(cost_usd=0.0001))
+    context = opened(budget=Budget(cost_usd=0.0001))
     with pytest.raises(BudgetExhausted, match="would exceed the 0.0001 US dollars"):
-        ask(bench)
+        ask(context)
     assert server.requests == []
 
 
 def test_a_day_has_a_limit_over_all_runs(server: ChatServer, opened: Open, tmp_path: Path) -> None:
     (tmp_path / "budget.toml").write_text("[day]\ncalls = 2\n")
     Ledger(tmp_path).reserve(Spent(1, 10, 0.1))
-    bench = opened()
-    ask(bench)
-    assert [(w.limit, w.used, w.allowed) for w in events(bench, ev.BudgetWarned)] == [("calls of a day", 2, 2)]  # type: ignore[union-attr]
+    context = opened()
+    ask(context)
+    assert [(w.limit, w.used, w.allowed) for w in events(context, ev.BudgetWarned)] == [("calls of a day", 2, 2)]  # type: ignore[union-attr]
     with pytest.raises(BudgetExhausted, match="daily limit reached: 2 of 2 calls used by all runs"):
-        ask(bench, call=1)
+        ask(context, call=1)
     assert len(server.requests) == 1
     spent = Ledger(tmp_path).spent()
     assert (spent.calls, spent.tokens, spent.unpriced) == (2, 28, 0)
@@ -301,24 +301,24 @@ def test_a_try_that_cost_nothing_is_given_back_to_the_day(server: ChatServer, op
 
 
 def test_more_budget_lets_a_run_go_on(server: ChatServer, opened: Open) -> None:
-    bench = opened(budget=Budget(model_calls=1))
-    ask(bench)
+    context = opened(budget=Budget(model_calls=1))
+    ask(context)
     with pytest.raises(BudgetExhausted):
-        ask(bench, call=1)
-    commands.send(bench.folder.commands_file, CommandKind.SET_BUDGET, "calls=2 cost=none")
-    Inbox(bench).take()
-    assert ask(bench, call=1) == "fine"
-    assert opened().history.budget == Budget(model_calls=2)
+        ask(context, call=1)
+    commands.send(context.folder.commands_file, CommandKind.SET_BUDGET, "calls=2 cost=none")
+    Inbox(context).take()
+    assert ask(context, call=1) == "fine"
+    assert opened().record.budget == Budget(model_calls=2)
     with pytest.raises(BudgetExhausted):
-        ask(bench, call=2)
+        ask(context, call=2)
     assert len(server.requests) == 2
 
 
 def test_the_length_of_a_token_is_learnt_from_the_endpoint(server: ChatServer, opened: Open) -> None:
-    server.acts, bench = [says("fine", usage={"prompt_tokens": 600, "completion_tokens": 1})], opened()
-    ask(bench)
-    ask(bench, call=1)
-    first, second = (event for event in events(bench, ev.CallSent) if isinstance(event, ev.CallSent))
+    server.acts, context = [says("fine", usage={"prompt_tokens": 600, "completion_tokens": 1})], opened()
+    ask(context)
+    ask(context, call=1)
+    first, second = (event for event in events(context, ev.CallSent) if isinstance(event, ev.CallSent))
     assert (first.expected_tokens, second.expected_tokens) == (200, 632)
 
 
@@ -344,15 +344,18 @@ class Unused:
 def test_a_run_whose_model_gives_no_reply_waits_for_a_person_and_says_why(
     server: ChatServer, opened: Open, act: Act, said: str
 ) -> None:
-    server.acts, bench = [act], opened(ModelOptions(model="m", silence_s=0.2))
-    bench.toolchain = cast(Toolchain, Unused())
+    server.acts, context = [act], opened(ModelOptions(model="m", silence_s=0.2))
+    context.toolchain = cast(Toolchain, Unused())
     states: list[RunState] = []
     person = Meanwhile(
-        lambda: states.append(bench.history.state), lambda: commands.send(bench.folder.commands_file, CommandKind.STOP)
+        lambda: states.append(context.record.state),
+        lambda: commands.send(context.folder.commands_file, CommandKind.STOP),
     )
-    ended = loop.run(bench, CuteGen(), Inbox(bench, person))
-    (waiting,) = (e for e in events(bench, ev.StateChanged) if isinstance(e, ev.StateChanged) and e.state == "waiting")
+    ended = loop.run(context, CuteGen(), Inbox(context, person))
+    (waiting,) = (
+        e for e in events(context, ev.StateChanged) if isinstance(e, ev.StateChanged) and e.state == "waiting"
+    )
     assert said in waiting.reason
     assert (states, ended.state) == ([RunState.WAITING], RunState.STOPPED)
-    assert len(server.requests) == len(events(bench, ev.CallSent))
-    assert bench.history.usage.model_calls == sum(failure.is_charged for failure in failures(bench))
+    assert len(server.requests) == len(events(context, ev.CallSent))
+    assert context.record.usage.model_calls == sum(failure.is_charged for failure in failures(context))

@@ -17,7 +17,7 @@ from storage import liveness
 from storage.choices import Submission
 from storage.commands import read_from
 from storage.folder import RunFolder
-from tests.engine.benches import write_recording
+from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
 from tests.engine.test_supervisor import until

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from engine import forking, supervisor
-from engine.bench import Bench
+from engine.actions import Step
+from engine.context import RunContext
 from engine.errors import EngineError
-from engine.history import History
 from engine.importing.forked import take_over_kernel
-from engine.moves import Step
+from engine.record import Record
 from engine.strategies.cutegen import CuteGen
 from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Journal
 from storage.records import Budget, CommandKind, KernelClass, Origin, RunSettings, RunState, StepKind, Verdict
-from tests.engine.benches import bench_with_tools
+from tests.engine.contexts import context_with_tools
 from tests.engine.test_steering import events_of
 from tests.engine.test_steering_course import three_depths
 from tests.engine.test_supervisor import events_of as told_in
@@ -27,19 +27,23 @@ from tests.engine.test_supervisor import start, until
 
 
 def parent_run(home: Path) -> RunFolder:
-    bench = three_depths(home)
-    bench.journal.close()
-    return bench.folder
+    context = three_depths(home)
+    context.journal.close()
+    return context.folder
 
 
-def open_fork(home: Path, settings: RunSettings, source: RunFolder) -> Bench:
+def open_fork(home: Path, settings: RunSettings, source: RunFolder) -> RunContext:
     folder = forking.lay_out(settings, source)
     if not folder.settings_file.exists():
         folder.write_settings(settings)
-    bench = bench_with_tools(home)
-    bench.folder, bench.journal, bench.blobs = folder, Journal(folder.journal_file), type(bench.blobs)(folder.blobs)
-    bench.history = History.of(settings, bench.journal.entries)
-    return bench
+    context = context_with_tools(home)
+    context.folder, context.journal, context.blobs = (
+        folder,
+        Journal(folder.journal_file),
+        type(context.blobs)(folder.blobs),
+    )
+    context.record = Record.of(settings, context.journal.entries)
+    return context
 
 
 def test_a_fork_keeps_what_is_not_changed_and_names_where_it_came_from(home: Path) -> None:
@@ -60,25 +64,25 @@ def test_a_fork_keeps_what_is_not_changed_and_names_where_it_came_from(home: Pat
 def test_the_kernel_taken_over_is_journaled_once_and_judged_first(home: Path, lines_lost: int) -> None:
     source = parent_run(home)
     settings = forking.fork_settings(source, "c002")
-    bench = open_fork(home, settings, source)
-    take_over_kernel(bench)
-    bench.journal.close()
-    lines = bench.folder.journal_file.read_text().splitlines(keepends=True)
-    bench.folder.journal_file.write_text("".join(lines[: len(lines) - lines_lost]))
-    bench = open_fork(home, settings, source)
-    take_over_kernel(bench)
-    (made,) = bench.history.attempts.values()
+    context = open_fork(home, settings, source)
+    take_over_kernel(context)
+    context.journal.close()
+    lines = context.folder.journal_file.read_text().splitlines(keepends=True)
+    context.folder.journal_file.write_text("".join(lines[: len(lines) - lines_lost]))
+    context = open_fork(home, settings, source)
+    take_over_kernel(context)
+    (made,) = context.record.candidates.values()
     assert (made.created.origin, made.created.depth, made.timed) == (Origin.FORKED, 0, None)
-    assert bench.source(made) == Path(source.blobs / settings.forked_from.source_blob).read_text()  # type: ignore[union-attr]
-    assert len(events_of(bench, ev.Imported)) == 1
-    assert (bench.history.best_id, bench.history.line) == (None, [])
-    assert CuteGen().next_move(bench.history) == Step(StepKind.COMPILE, 0, "c001")
+    assert context.source(made) == Path(source.blobs / settings.forked_from.source_blob).read_text()  # type: ignore[union-attr]
+    assert len(events_of(context, ev.Imported)) == 1
+    assert (context.record.best_id, context.record.line) == (None, [])
+    assert CuteGen().next_move(context.record) == Step(StepKind.COMPILE, 0, "c001")
 
 
 def test_a_run_that_is_no_fork_takes_nothing_over(home: Path) -> None:
-    bench = bench_with_tools(home)
-    take_over_kernel(bench)
-    assert bench.journal.entries == []
+    context = context_with_tools(home)
+    take_over_kernel(context)
+    assert context.journal.entries == []
 
 
 def test_a_fork_that_cannot_keep_its_money_budget_is_not_started(home: Path) -> None:

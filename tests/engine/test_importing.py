@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from engine.actions import Step
 from engine.errors import EngineError
 from engine.importing.importing import import_kernels
 from engine.importing.kernels import read_kernels
-from engine.moves import Step
 from engine.strategies.cutegen import CuteGen
 from storage import events as ev
 from storage.records import Budget, DepthOutcome, Origin, StepKind
-from tests.engine.benches import bench_with_tools as bench_at
+from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.test_steering import events_of
 
 KERNEL = "class ModelNew:\n    step = {}\n"
@@ -69,16 +69,16 @@ def test_a_folder_of_something_else_or_of_two_results_is_refused(tmp_path: Path)
 
 
 def test_an_imported_run_keeps_foreign_figures_apart_and_judges_the_last_kernel_first(tmp_path: Path) -> None:
-    bench = bench_at(tmp_path, budget=Budget(depths=5))
-    import_kernels(bench, read_kernels(write_nodes(tmp_path / "nodes")), is_judged=False)
-    history = bench.history
-    assert [(a.created.depth, a.created.parent_id, a.created.origin) for a in history.attempts.values()] == [
+    context = context_at(tmp_path, budget=Budget(depths=5))
+    import_kernels(context, read_kernels(write_nodes(tmp_path / "nodes")), is_judged=False)
+    record = context.record
+    assert [(a.created.depth, a.created.parent_id, a.created.origin) for a in record.candidates.values()] == [
         (0, None, Origin.IMPORTED), (1, "c001", Origin.IMPORTED), (1, "c002", Origin.IMPORTED),
         (2, "c003", Origin.IMPORTED),
     ]  # fmt: skip
-    assert [d.outcome for d in history.depths] == [DepthOutcome.IMPORTED] * 2
-    assert all(a.timed is None and a.verdict is None for a in history.attempts.values())
-    assert (history.best_id, history.line) == (None, [])
-    assert len(events_of(bench, ev.Imported)) == 4
-    bench.emit(ev.EngineStarted(1, True))
-    assert CuteGen().next_move(bench_at(tmp_path).history) == Step(StepKind.COMPILE, 2, "c004")
+    assert [d.outcome for d in record.depths] == [DepthOutcome.IMPORTED] * 2
+    assert all(a.timed is None and a.verdict is None for a in record.candidates.values())
+    assert (record.best_id, record.line) == (None, [])
+    assert len(events_of(context, ev.Imported)) == 4
+    context.emit(ev.EngineStarted(1, True))
+    assert CuteGen().next_move(context_at(tmp_path).record) == Step(StepKind.COMPILE, 2, "c004")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from engine import loop, tasks
-from engine.bench import Bench
+from engine.actions import Step
+from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
-from engine.moves import Step
-from engine.steering import Inbox
+from engine.human.inbox import Inbox
 from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -32,7 +32,7 @@ from storage.records import (
     Switch,
     Verdict,
 )
-from tests.engine.benches import open_bench
+from tests.engine.contexts import open_context
 from tests.engine.swish_story import FIRST, REPLIES, THIRD
 from tests.engine.test_steering import Meanwhile
 
@@ -58,23 +58,23 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> I
     patch.undo()
 
 
-def bench_at(folder: Path, toolchain: Toolchain, **changes: object) -> Bench:
-    bench = open_bench(folder, REPLIES, toolchain, **(SETTINGS | changes))
-    bench.task = tasks.find("swish").task("cpu", SIZES)
-    return bench
+def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunContext:
+    context = open_context(folder, REPLIES, toolchain, **(SETTINGS | changes))
+    context.task = tasks.find("swish").task("cpu", SIZES)
+    return context
 
 
-def work(bench: Bench, *acts: object) -> ev.RunEnded:
-    inbox = Inbox(bench, Meanwhile(*acts))
-    bench.interrupt = inbox.interrupt
-    return loop.run(bench, CuteGen(), inbox)
+def work(context: RunContext, *acts: object) -> ev.RunEnded:
+    inbox = Inbox(context, Meanwhile(*acts))
+    context.interrupt = inbox.interrupt
+    return loop.run(context, CuteGen(), inbox)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
     """The folder of an undisturbed run."""
     folder = tmp_path_factory.mktemp("finished")
-    work(bench_at(folder, toolchain))
+    work(context_at(folder, toolchain))
     return folder
 
 
@@ -93,23 +93,23 @@ def told(folder: Path) -> list[object]:
 
 
 def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finished: Path, toolchain: Toolchain) -> None:
-    history = bench_at(finished, toolchain).history
-    attempts = list(history.attempts.values())
+    record = context_at(finished, toolchain).record
+    attempts = list(record.candidates.values())
     assert [a.verdict for a in attempts] == [
         Verdict.COMPILE_ERROR, Verdict.PASSED, Verdict.INCORRECT, Verdict.PASSED, Verdict.PASSED,
     ]  # fmt: skip
     assert [a.created.origin for a in attempts] == [
         Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION, Origin.REPAIR, Origin.OPTIMISATION,
     ]  # fmt: skip
-    assert [d.outcome for d in history.depths] == [DepthOutcome.ACCEPTED] * 3
-    assert history.ended == ev.RunEnded(RunState.FINISHED, "all 2 depths are done", history.best_id)
+    assert [d.outcome for d in record.depths] == [DepthOutcome.ACCEPTED] * 3
+    assert record.ended == ev.RunEnded(RunState.FINISHED, "all 2 depths are done", record.best_id)
     assert attempts[-1].created.summary == "single precision exponential"
 
 
 def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished: Path, toolchain: Toolchain) -> None:
-    bench = bench_at(finished, toolchain)
-    call = next(c for c in bench.history.calls.values() if c.role == "diagnose")
-    prompt = json.loads(bench.blobs.get(call.prompt_blob))[1]["text"]
+    context = context_at(finished, toolchain)
+    call = next(c for c in context.record.calls.values() if c.role == "diagnose")
+    prompt = json.loads(context.blobs.get(call.prompt_blob))[1]["text"]
     assert "does not compile" in prompt
     assert "expected" in prompt
     assert "before" in prompt
@@ -117,8 +117,8 @@ def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished:
 
 
 def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolchain) -> None:
-    bench = bench_at(finished, toolchain)
-    check = bench.history.attempts["c003"].checked
+    context = context_at(finished, toolchain)
+    check = context.record.candidates["c003"].checked
     assert check is not None
     assert check.mismatch is not None
     assert check.mismatch.index == (SIZES["batch_size"] - 1, SIZES["dim"] - 1)
@@ -128,11 +128,11 @@ def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolcha
 def test_a_patch_that_does_not_fit_is_reported_to_the_model_and_asked_again(
     finished: Path, toolchain: Toolchain
 ) -> None:
-    bench = bench_at(finished, toolchain)
-    tried = [e.event for e in bench.journal.entries if isinstance(e.event, ev.PatchTried)]
+    context = context_at(finished, toolchain)
+    tried = [e.event for e in context.journal.entries if isinstance(e.event, ev.PatchTried)]
     assert [(p.rung, p.is_applied) for p in tried[:2]] == [("edits", False), ("reask", True)]
-    again = bench.history.calls[tried[1].step, 1]
-    assert "could not be applied" in json.loads(bench.blobs.get(again.prompt_blob))[-1]["text"]
+    again = context.record.calls[tried[1].step, 1]
+    assert "could not be applied" in json.loads(context.blobs.get(again.prompt_blob))[-1]["text"]
 
 
 def test_a_run_cut_off_after_any_line_ends_with_the_same_history(
@@ -145,61 +145,61 @@ def test_a_run_cut_off_after_any_line_ends_with_the_same_history(
         shutil.copytree(finished, folder)
         torn = lines[kept][: len(lines[kept]) // 2] if kept % 2 else ""
         (folder / "run/journal.jsonl").write_text("".join(lines[:kept]) + torn)
-        work(bench_at(folder, toolchain))
+        work(context_at(folder, toolchain))
         assert told(folder) == expected, f"cut off after line {kept}: {lines[kept - 1][:120]}"
 
 
 def test_profiles_are_shown_when_forced_on_and_the_journal_says_so(tmp_path: Path, toolchain: Toolchain) -> None:
-    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=1), collect=Switch.AUTO)
-    commands.send(bench.folder.commands_file, CommandKind.EXPOSE, "on")
-    work(bench)
-    (call,) = [c for c in bench.history.calls.values() if c.role == "optimise"]
-    base = bench.history.attempts["c002"].profiled
+    context = context_at(tmp_path, toolchain, budget=Budget(depths=1), collect=Switch.AUTO)
+    commands.send(context.folder.commands_file, CommandKind.EXPOSE, "on")
+    work(context)
+    (call,) = [c for c in context.record.calls.values() if c.role == "optimise"]
+    base = context.record.candidates["c002"].profiled
     assert call.is_profile_exposed
     assert base is not None
-    assert base.summary.strip() in json.loads(bench.blobs.get(call.prompt_blob))[1]["text"]
-    assert bench.history.depths[1].is_profile_exposed
+    assert base.summary.strip() in json.loads(context.blobs.get(call.prompt_blob))[1]["text"]
+    assert context.record.depths[1].is_profile_exposed
 
 
 def test_no_profile_is_shown_when_switched_off(tmp_path: Path, toolchain: Toolchain) -> None:
-    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=1), expose_from_depth=1)
-    commands.send(bench.folder.commands_file, CommandKind.EXPOSE, "off")
-    work(bench)
-    assert not any(c.is_profile_exposed for c in bench.history.calls.values())
+    context = context_at(tmp_path, toolchain, budget=Budget(depths=1), expose_from_depth=1)
+    commands.send(context.folder.commands_file, CommandKind.EXPOSE, "off")
+    work(context)
+    assert not any(c.is_profile_exposed for c in context.record.calls.values())
 
 
 def test_a_hint_is_in_the_next_prompt_once(tmp_path: Path, toolchain: Toolchain) -> None:
-    bench = bench_at(tmp_path, toolchain)
-    hint = commands.send(bench.folder.commands_file, CommandKind.HINT, "mind the tail elements")
-    work(bench)
-    prompts = [bench.blobs.get(call.prompt_blob) for call in bench.history.calls.values()]
+    context = context_at(tmp_path, toolchain)
+    hint = commands.send(context.folder.commands_file, CommandKind.HINT, "mind the tail elements")
+    work(context)
+    prompts = [context.blobs.get(call.prompt_blob) for call in context.record.calls.values()]
     assert ["mind the tail elements" in prompt for prompt in prompts].count(True) == 1
-    effective = [e.event for e in bench.journal.entries if isinstance(e.event, ev.CommandEffective)]
+    effective = [e.event for e in context.journal.entries if isinstance(e.event, ev.CommandEffective)]
     assert [(e.command_id, e.step) for e in effective] == [(hint.command_id, 1)]
 
 
 def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is_rolled_back_to(
     tmp_path: Path, toolchain: Toolchain
 ) -> None:
-    bench = bench_at(tmp_path, toolchain, budget=Budget(depths=5))
+    context = context_at(tmp_path, toolchain, budget=Budget(depths=5))
     states: list[RunState] = []
     ended = work(
-        bench,
-        lambda: states.append(bench.history.state),
-        lambda: commands.send(bench.folder.commands_file, CommandKind.ROLL_BACK, "c004"),
-        lambda: commands.send(bench.folder.commands_file, CommandKind.STOP),
+        context,
+        lambda: states.append(context.record.state),
+        lambda: commands.send(context.folder.commands_file, CommandKind.ROLL_BACK, "c004"),
+        lambda: commands.send(context.folder.commands_file, CommandKind.STOP),
     )
     waits = [
         e.event.reason
-        for e in bench.journal.entries
+        for e in context.journal.entries
         if isinstance(e.event, ev.StateChanged) and e.event.state == "waiting"
     ]
     assert states == [RunState.WAITING]
     assert "no longer follows the recording" in waits[0]
     assert ended.state is RunState.STOPPED
-    depths = bench.history.depths
+    depths = context.record.depths
     assert [d.outcome for d in depths] == [*[DepthOutcome.ACCEPTED] * 3, DepthOutcome.GIVEN_UP]
-    assert bench.history.line == ["c004"]
+    assert context.record.line == ["c004"]
 
 
 def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolchain: Toolchain, tmp_path: Path) -> None:
@@ -213,11 +213,11 @@ def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolch
 
     folder = tmp_path / "twice"
     replies = [*REPLIES, ("optimise", THIRD, f"Optimisation: back\n```python\n{FIRST}```\n")]
-    bench = open_bench(folder.parent, replies, Counting(), **(SETTINGS | {"budget": Budget(depths=3)}))  # type: ignore[arg-type]
-    bench.task = tasks.find("swish").task("cpu", SIZES)
-    work(bench)
-    last = bench.history.attempts["c006"]
-    assert last.created.source_blob == bench.history.attempts["c002"].created.source_blob
+    context = open_context(folder.parent, replies, Counting(), **(SETTINGS | {"budget": Budget(depths=3)}))  # type: ignore[arg-type]
+    context.task = tasks.find("swish").task("cpu", SIZES)
+    work(context)
+    last = context.record.candidates["c006"]
+    assert last.created.source_blob == context.record.candidates["c002"].created.source_blob
     assert last.timed is not None
     assert last.timed.evidence["cached"] == "as c002"
     assert Counting.calls == 3
@@ -230,10 +230,10 @@ def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path,
         def limit(self, task: object) -> None:
             raise ToolchainError("g++ is not installed")
 
-    bench = open_bench(tmp_path, REPLIES, Lacking(), **SETTINGS)  # type: ignore[arg-type]
+    context = open_context(tmp_path, REPLIES, Lacking(), **SETTINGS)  # type: ignore[arg-type]
     with pytest.raises(ToolchainError, match=r"g\+\+"):
-        work(bench)
-    assert list(journal.read(bench.folder.journal_file)) == []
+        work(context)
+    assert list(journal.read(context.folder.journal_file)) == []
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path,
 def test_a_step_that_the_loop_does_not_know_is_our_failure_and_asks_no_model(
     tmp_path: Path, toolchain: Toolchain, kind: Any, candidate_id: str | None, told: str
 ) -> None:
-    bench = bench_at(tmp_path, toolchain)
-    before = len(bench.journal.entries)
+    context = context_at(tmp_path, toolchain)
+    before = len(context.journal.entries)
     with pytest.raises(EngineError, match=told):
-        loop.take_step(bench, Step(kind, 0, candidate_id))
-    assert len(bench.journal.entries) == before
+        loop.take_step(context, Step(kind, 0, candidate_id))
+    assert len(context.journal.entries) == before
 
 
 def test_the_step_in_flight_is_visible_while_it_works(finished: Path) -> None:

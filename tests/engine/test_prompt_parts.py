@@ -5,9 +5,9 @@ import pytest
 
 from engine import tokens
 from engine.errors import ModelError, PromptError
-from engine.history import History
 from engine.llm import Message, Terms
 from engine.prompt_parts import Part, compose, fit_conversation, keep_ends, keep_newest, keep_start
+from engine.record import Record
 from tests.engine.story import SETTINGS, Story
 
 SLOTS = {
@@ -74,11 +74,11 @@ def test_an_old_exchange_is_left_out_before_the_prompt_and_the_last_report() -> 
 
 
 def test_the_room_is_what_the_window_leaves_beside_the_reply() -> None:
-    history = History.of(SETTINGS, [])
-    assert tokens.room(history, Terms("m", window=1000, reply_room=400)) == 1800
-    assert tokens.estimate(history, "m", 1000) == 334
+    record = Record.of(SETTINGS, [])
+    assert tokens.room(record, Terms("m", window=1000, reply_room=400)) == 1800
+    assert tokens.estimate(record, "m", 1000) == 334
 
 
 def test_every_history_starts_with_the_budget_of_its_settings(tmp_path: Path) -> None:
     story = Story()
-    assert story.history.budget == story.settings.budget
+    assert story.record.budget == story.settings.budget

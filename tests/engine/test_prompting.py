@@ -50,10 +50,10 @@ def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> N
 
 
 def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed() -> None:
-    history = Story().candidate("c001").history
-    history.steering = replace(history.steering, expose=Switch.ON)
+    record = Story().candidate("c001").record
+    record.steering = replace(record.steering, expose=Switch.ON)
     quiet = ProfileResult("h", (), "memory", "Bound: memory.")
     disturbed = replace(quiet, evidence={DISTURBED: "the profiled call took 24.6 ms, the timed one 15 ms"})
-    shown = [write._profile_section(history, replace(history.attempts["c001"], profiled=p)) for p in (quiet, disturbed)]
+    shown = [write._profile_section(record, replace(record.candidates["c001"], profiled=p)) for p in (quiet, disturbed)]
     assert "Bound: memory." in shown[0]
     assert shown[1] == ""

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import Bench
+from engine.context import RunContext
 from engine.errors import StopRequested
-from engine.steering import Inbox
+from engine.human.inbox import Inbox
 from storage import commands
 from storage import events as ev
 from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind, Switch
-from tests.engine.benches import add_candidate, open_bench
+from tests.engine.contexts import add_candidate, open_context
 
 
-def ask(bench: Bench, kind: CommandKind, argument: str = "") -> Command:
-    return commands.send(bench.folder.commands_file, kind, argument, asked_by="tester")
+def ask(context: RunContext, kind: CommandKind, argument: str = "") -> Command:
+    return commands.send(context.folder.commands_file, kind, argument, asked_by="tester")
 
 
-def events_of(bench: Bench, kind: type) -> list[object]:
-    return [entry.event for entry in bench.journal.entries if isinstance(entry.event, kind)]
+def events_of(context: RunContext, kind: type) -> list[object]:
+    return [entry.event for entry in context.journal.entries if isinstance(entry.event, kind)]
 
 
 class Meanwhile:
@@ -35,114 +35,114 @@ class Meanwhile:
 
 
 def test_pause_holds_the_gate_until_resume_and_both_are_journaled(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    ask(bench, CommandKind.PAUSE)
+    context = open_context(tmp_path)
+    ask(context, CommandKind.PAUSE)
     states: list[RunState] = []
-    meanwhile = Meanwhile(lambda: states.append(bench.history.state), lambda: ask(bench, CommandKind.RESUME))
-    Inbox(bench, meanwhile).gate()
+    meanwhile = Meanwhile(lambda: states.append(context.record.state), lambda: ask(context, CommandKind.RESUME))
+    Inbox(context, meanwhile).gate()
     assert states == [RunState.PAUSED]
-    assert bench.history.state is RunState.RUNNING
-    assert len(events_of(bench, ev.CommandAcknowledged)) == len(events_of(bench, ev.CommandEffective)) == 2
+    assert context.record.state is RunState.RUNNING
+    assert len(events_of(context, ev.CommandAcknowledged)) == len(events_of(context, ev.CommandEffective)) == 2
 
 
 def test_stop_outranks_pause(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    ask(bench, CommandKind.PAUSE)
-    Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.STOP))).gate()
-    assert bench.history.steering.is_stopped
+    context = open_context(tmp_path)
+    ask(context, CommandKind.PAUSE)
+    Inbox(context, Meanwhile(lambda: ask(context, CommandKind.STOP))).gate()
+    assert context.record.steering.is_stopped
 
 
 def test_a_command_is_carried_out_once_even_by_an_engine_that_starts_anew(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    ask(bench, CommandKind.EXPOSE, "on")
-    Inbox(bench).gate()
-    again = open_bench(tmp_path)
+    context = open_context(tmp_path)
+    ask(context, CommandKind.EXPOSE, "on")
+    Inbox(context).gate()
+    again = open_context(tmp_path)
     Inbox(again).gate()
     assert len(events_of(again, ev.CommandEffective)) == 1
-    assert again.history.steering.expose is Switch.ON
+    assert again.record.steering.expose is Switch.ON
 
 
 def test_a_command_acknowledged_before_a_crash_is_carried_out_after_it(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    bench.emit(ev.CommandAcknowledged(ask(bench, CommandKind.COLLECT, "off"), 1))
-    again = open_bench(tmp_path)
+    context = open_context(tmp_path)
+    context.emit(ev.CommandAcknowledged(ask(context, CommandKind.COLLECT, "off"), 1))
+    again = open_context(tmp_path)
     Inbox(again).gate()
-    assert again.history.steering.collect is Switch.OFF
+    assert again.record.steering.collect is Switch.OFF
 
 
 def test_roll_back_leaves_the_depth_in_flight_and_keeps_its_attempt(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    first = add_candidate(bench, "one", speedup=0.5)
-    second = add_candidate(bench, "two", first, speedup=0.8)
-    unfinished = add_candidate(bench, "three", second)
-    ask(bench, CommandKind.ROLL_BACK, first)
-    Inbox(bench).gate()
-    left = bench.history.depths[-1]
+    context = open_context(tmp_path)
+    first = add_candidate(context, "one", speedup=0.5)
+    second = add_candidate(context, "two", first, speedup=0.8)
+    unfinished = add_candidate(context, "three", second)
+    ask(context, CommandKind.ROLL_BACK, first)
+    Inbox(context).gate()
+    left = context.record.depths[-1]
     assert (left.outcome, left.candidate_id) == (DepthOutcome.GIVEN_UP, unfinished)
-    assert bench.history.line == [first]
-    assert unfinished in bench.history.attempts
+    assert context.record.line == [first]
+    assert unfinished in context.record.candidates
 
 
 def test_roll_back_between_depths_gives_up_nothing(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    first = add_candidate(bench, "one", speedup=0.5)
-    add_candidate(bench, "two", first, speedup=0.8)
-    ask(bench, CommandKind.ROLL_BACK, first)
-    Inbox(bench).gate()
-    assert len(bench.history.depths) == 2
+    context = open_context(tmp_path)
+    first = add_candidate(context, "one", speedup=0.5)
+    add_candidate(context, "two", first, speedup=0.8)
+    ask(context, CommandKind.ROLL_BACK, first)
+    Inbox(context).gate()
+    assert len(context.record.depths) == 2
 
 
 @pytest.mark.parametrize(("target", "words"), [("c999", "no kernel"), ("c001", "not correct")])
 def test_roll_back_to_a_kernel_that_never_passed_is_refused_with_a_reason(
     tmp_path: Path, target: str, words: str
 ) -> None:
-    bench = open_bench(tmp_path)
-    add_candidate(bench)
-    ask(bench, CommandKind.ROLL_BACK, target)
-    Inbox(bench).gate()
-    (refused,) = events_of(bench, ev.CommandRefused)
+    context = open_context(tmp_path)
+    add_candidate(context)
+    ask(context, CommandKind.ROLL_BACK, target)
+    Inbox(context).gate()
+    (refused,) = events_of(context, ev.CommandRefused)
     assert isinstance(refused, ev.CommandRefused)
     assert words in refused.reason
-    assert bench.history.line == []
+    assert context.record.line == []
 
 
 def test_a_foreign_line_with_a_bad_argument_is_refused_not_fatal(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
+    context = open_context(tmp_path)
     line = '{"command_id":"x","kind":"expose","argument":"maybe","asked_by":"","asked_at":0}\nnot json\n'
-    bench.folder.commands_file.write_text(line)
-    Inbox(bench).gate()
-    assert len(events_of(bench, ev.CommandRefused)) == 1
+    context.folder.commands_file.write_text(line)
+    Inbox(context).gate()
+    assert len(events_of(context, ev.CommandRefused)) == 1
 
 
 def test_a_run_that_waits_goes_on_when_steered_and_drops_the_step_a_roll_back_leaves(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    first = add_candidate(bench, "one", speedup=0.5)
-    add_candidate(bench, "two", first, speedup=0.8)
-    bench.emit(ev.StepStarted(1, StepKind.OPTIMISE, 2, "c002"))
-    Inbox(bench, Meanwhile(lambda: ask(bench, CommandKind.ROLL_BACK, first))).wait("no reply is left")
-    assert bench.history.in_flight is None
-    assert bench.history.depths[-1].reason == "left to go back to kernel 1"
-    assert bench.history.state is RunState.RUNNING
+    context = open_context(tmp_path)
+    first = add_candidate(context, "one", speedup=0.5)
+    add_candidate(context, "two", first, speedup=0.8)
+    context.emit(ev.StepStarted(1, StepKind.OPTIMISE, 2, "c002"))
+    Inbox(context, Meanwhile(lambda: ask(context, CommandKind.ROLL_BACK, first))).wait("no reply is left")
+    assert context.record.in_flight is None
+    assert context.record.depths[-1].reason == "left to go back to kernel 1"
+    assert context.record.state is RunState.RUNNING
 
 
 def test_a_stop_breaks_off_a_reply_that_is_coming_in(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    inbox = Inbox(bench)
+    context = open_context(tmp_path)
+    inbox = Inbox(context)
     inbox.interrupt()
-    ask(bench, CommandKind.STOP)
+    ask(context, CommandKind.STOP)
     with pytest.raises(StopRequested):
         inbox.interrupt()
 
 
 def test_a_stop_ends_the_judging_in_flight_and_the_child_that_does_it(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    bench.interruptible = Inbox(bench).interruptible
+    context = open_context(tmp_path)
+    context.interruptible = Inbox(context).interruptible
     started: list[subprocess.Popen[bytes]] = []
 
     def judge() -> None:
         with subprocess.Popen(["sleep", "600"]) as child:
             started.append(child)
-            ask(bench, CommandKind.STOP)
+            ask(context, CommandKind.STOP)
             try:
                 child.wait()
             except StopRequested:
@@ -150,22 +150,22 @@ def test_a_stop_ends_the_judging_in_flight_and_the_child_that_does_it(tmp_path: 
                 raise
 
     with pytest.raises(StopRequested):
-        bench.judge(judge)
+        context.judge(judge)
     assert started[0].returncode == -signal.SIGKILL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert bench.judge(lambda: 7) == 7, "what was asked for once breaks off one step"
+    assert context.judge(lambda: 7) == 7, "what was asked for once breaks off one step"
 
 
 def test_a_pause_lets_the_judging_in_flight_end(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    with Inbox(bench).interruptible():
-        ask(bench, CommandKind.PAUSE)
+    context = open_context(tmp_path)
+    with Inbox(context).interruptible():
+        ask(context, CommandKind.PAUSE)
         signal.raise_signal(signal.SIGALRM)
 
 
 def test_a_hint_stays_pending_until_a_prompt_has_carried_it(tmp_path: Path) -> None:
-    bench = open_bench(tmp_path)
-    hint = ask(bench, CommandKind.HINT, "try larger tiles")
-    Inbox(bench).gate()
-    assert bench.history.pending_hints == [hint]
-    assert events_of(bench, ev.CommandEffective) == []
+    context = open_context(tmp_path)
+    hint = ask(context, CommandKind.HINT, "try larger tiles")
+    Inbox(context).gate()
+    assert context.record.pending_hints == [hint]
+    assert events_of(context, ev.CommandEffective) == []

@@ -19,7 +19,7 @@ from storage import commands, journal, liveness
 from storage import events as ev
 from storage.folder import RunFolder
 from storage.records import Budget, CommandKind, KernelClass, RunState
-from tests.engine.benches import write_recording
+from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES
 from tests.engine.test_loop import SIZES
 

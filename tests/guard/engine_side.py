@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine import tasks
-from engine.bench import Bench
+from engine.actions import Finish, Move, Settle, Step
+from engine.context import RunContext
 from engine.errors import EngineError
-from engine.history import History
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
 from engine.loop import step_in_flight, take_step
-from engine.moves import Finish, Move, Settle, Step
+from engine.record import Record
 from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from storage import events as ev
@@ -83,36 +83,36 @@ def moments(folder: Path) -> Iterator[tuple[Any, list[Any]]]:
 
 def next_move(folder: Path, entries: list[Entry]) -> Any:
     """In plain values."""
-    bench = _bench(folder, entries, CapturingModel(None))
-    if bench.history.steering.is_stopped:
+    context = _context(folder, entries, CapturingModel(None))
+    if context.record.steering.is_stopped:
         return ["stopped"]
-    return _plain(_move(bench))
+    return _plain(_move(context))
 
 
 def prompts(folder: Path, entries: list[Entry], window: int | None) -> Any:
     """What would be sent in the next step, None where it asks nobody; an error stands for itself."""
     model = CapturingModel(window)
-    bench = _bench(folder, list(entries), cast(LanguageModel, model))
-    move = None if bench.history.steering.is_stopped else _move(bench)
+    context = _context(folder, list(entries), cast(LanguageModel, model))
+    move = None if context.record.steering.is_stopped else _move(context)
     if not isinstance(move, Step) or move.kind not in WRITING:
         return None
     try:
         with suppress(Captured):
-            take_step(bench, move)
+            take_step(context, move)
     except EngineError as error:
-        return model.asked or _asked_of_a_person(bench) or f"{type(error).__name__}: {error}"
+        return model.asked or _asked_of_a_person(context) or f"{type(error).__name__}: {error}"
     return model.asked
 
 
-def _asked_of_a_person(bench: Bench) -> Any:
-    for entry in reversed(bench.journal.entries):
+def _asked_of_a_person(context: RunContext) -> Any:
+    for entry in reversed(context.journal.entries):
         if isinstance(entry.event, ev.QuestionAsked):
-            return json.loads(bench.blobs.get(entry.event.prompt_blob))
+            return json.loads(context.blobs.get(entry.event.prompt_blob))
     return None
 
 
-def _move(bench: Bench) -> Move:
-    return step_in_flight(bench) or CuteGen().next_move(bench.history)
+def _move(context: RunContext) -> Move:
+    return step_in_flight(context) or CuteGen().next_move(context.record)
 
 
 def _plain(move: Move) -> Any:
@@ -125,19 +125,19 @@ def _plain(move: Move) -> Any:
             return ["finish", str(move.state), move.reason]
 
 
-def _bench(folder: Path, entries: list[Entry], model: LanguageModel) -> Bench:
+def _context(folder: Path, entries: list[Entry], model: LanguageModel) -> RunContext:
     run = RunFolder(folder)
     settings = run.read_settings()
-    history = History.of(settings, entries)
+    record = Record.of(settings, entries)
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, history.kernel_class, policy=settings.policy
+        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
-    bench = Bench(
-        run, cast(Journal, MemoryJournal(entries)), history, task, model,
+    context = RunContext(
+        run, cast(Journal, MemoryJournal(entries)), record, task, model,
         cast(Toolchain, NoToolchain(settings.toolchain)), Blobs(run.blobs),
     )  # fmt: skip
-    bench.other_model = lambda choice: model
-    return bench
+    context.other_model = lambda choice: model
+    return context
 
 
 def digest(value: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.history import History
+from engine.record import Record
 from storage import events as ev
 from storage import journal, queries, relative
 from storage.database import Database
@@ -99,7 +99,7 @@ def test_kernels_that_the_best_does_not_beat_beyond_the_noise_are_tied_with_it(d
 def test_the_engine_and_the_index_name_the_same_best(db: Database, root: Path, seed: int) -> None:
     folder = write_run(root, depths=12, seed=seed)
     Ingest(db, root).catch_up()
-    history = History.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    history = Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
     run = queries.run(db, "sample")
     assert run is not None
     assert run.best_candidate_id == history.best_id is not None

@@ -1,13 +1,13 @@
 import pytest
 
-from engine.moves import Finish, Settle, Step
+from engine.actions import Finish, Settle, Step
 from engine.strategies.cutegen import CuteGen
 from storage.records import Budget, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
 from tests.engine.story import Story
 
 
 def move(story: Story) -> object:
-    return CuteGen().next_move(story.history)
+    return CuteGen().next_move(story.record)
 
 
 def kind(story: Story) -> StepKind:
@@ -100,21 +100,21 @@ def test_patience_returns_to_the_best_after_two_depths_without_gain_and_then_all
 
 def test_a_gain_within_the_noise_is_no_gain_for_the_next_base_though_the_fastest_is_the_best() -> None:
     story = Story(base_policy="best").accepts("c001", 0.5).accepts("c002", 0.5004, "c001")
-    assert story.history.best_id == "c002"
-    assert (story.history.line_best_id, story.history.fruitless) == ("c001", 1)
+    assert story.record.best_id == "c002"
+    assert (story.record.line_best_id, story.record.fruitless) == ("c001", 1)
     assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
 
 
 def test_the_best_is_the_fastest_correct_kernel_even_of_a_depth_that_was_left() -> None:
     story = Story().accepts("c001", 1.2).candidate("c002", Origin.OPTIMISATION, "c001").passes("c002", 1.6)
-    assert story.history.best_id == "c002"
+    assert story.record.best_id == "c002"
     story.settles("c002", DepthOutcome.GIVEN_UP).steers(CommandKind.ROLL_BACK, "c001")
-    assert story.history.best_id == "c002"
+    assert story.record.best_id == "c002"
     assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
     story.accepts("c003", 1.6, "c001")
-    assert story.history.best_id == "c002"
+    assert story.record.best_id == "c002"
     story.checks("c002", Verdict.INCORRECT)
-    assert story.history.best_id == "c003"
+    assert story.record.best_id == "c003"
 
 
 def test_a_roll_back_starts_the_next_depth_from_that_kernel_and_forgets_the_abandoned_best() -> None:
@@ -123,14 +123,14 @@ def test_a_roll_back_starts_the_next_depth_from_that_kernel_and_forgets_the_aban
     assert move(story) == Step(StepKind.OPTIMISE, 3, "c001")
     story.accepts("c004", 0.6, "c001")
     assert move(story) == Step(StepKind.OPTIMISE, 4, "c004")
-    assert story.history.best_id == "c003"
+    assert story.record.best_id == "c003"
 
 
 def test_a_matmul_sees_no_profile_before_depth_six_and_its_base_is_profiled_for_it() -> None:
     story = Story(collect=Switch.OFF)
     for n in range(6):
         story.accepts(f"c{n:03d}", 0.1 + n / 10, f"c{n - 1:03d}" if n else None)
-    assert story.history.depth == 6
+    assert story.record.depth == 6
     assert kind(story) is StepKind.OPTIMISE
     story.steers(CommandKind.COLLECT, "auto")
     assert move(story) == Step(StepKind.PROFILE, 6, "c005")

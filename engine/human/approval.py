@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from enum import Enum
 
-from engine.bench import Bench
-from engine.history import History, named
-from engine.moves import Step
-from engine.steering import Inbox
+from engine.actions import Step
+from engine.context import RunContext
+from engine.human.inbox import Inbox
+from engine.record import Record, named
 from storage import events as ev
 from storage.attendance import Fallback
 from storage.records import CommandKind, DepthOutcome, RunState, StepKind
@@ -27,10 +27,10 @@ class Leave(Enum):
     UNCLEAR = "unclear"
 
 
-def ask_leave(bench: Bench, inbox: Inbox, move: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
+def ask_leave(context: RunContext, inbox: Inbox, move: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
-    attendance, step = bench.history.attendance, bench.history.steps_finished + 1
-    if bench.history.in_flight is not None:
+    attendance, step = context.record.attendance, context.record.steps_finished + 1
+    if context.record.in_flight is not None:
         return Leave.REFUSED if attendance.leave is False else Leave.GIVEN
     if not attendance.rule.covers(move.kind):
         return Leave.GIVEN
@@ -38,52 +38,52 @@ def ask_leave(bench: Bench, inbox: Inbox, move: Step, clock: Callable[[], float]
         step, move.kind, move.depth, move.candidate_id, attendance.rule.fallback, attendance.rule.after_s
     )
     if attendance.asked != asked:
-        bench.emit(asked)
+        context.emit(asked)
     if attendance.leave is None:
-        _wait(bench, inbox, asked, clock)
+        _wait(context, inbox, asked, clock)
     if attendance.leave is None:
         return Leave.UNCLEAR
     return Leave.GIVEN if attendance.leave else Leave.REFUSED
 
 
-def _wait(bench: Bench, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
-    attendance, began, word = bench.history.attendance, clock(), "a person has responded"
-    bench.emit(ev.StateChanged(RunState.WAITING, _sentence(bench.history, asked)))
+def _wait(context: RunContext, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
+    attendance, began, word = context.record.attendance, clock(), "a person has responded"
+    context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
     while attendance.leave is None:
         done = inbox.take()
-        if any(command.kind not in _HARMLESS for command in done) or bench.history.steering.is_paused:
+        if any(command.kind not in _HARMLESS for command in done) or context.record.steering.is_paused:
             break
         if attendance.leave is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
-            bench.emit(ev.LeaveSettled(asked.step, is_given, word))
+            context.emit(ev.LeaveSettled(asked.step, is_given, word))
         elif attendance.leave is None:
             inbox.sleep()
-    if not bench.history.steering.is_stopped:
-        bench.emit(ev.StateChanged(RunState.RUNNING, word))
+    if not context.record.steering.is_stopped:
+        context.emit(ev.StateChanged(RunState.RUNNING, word))
 
 
-def _sentence(history: History, asked: ev.LeaveAsked) -> str:
-    about = f" {named(history, asked.candidate_id)}" if asked.candidate_id else ""
+def _sentence(record: Record, asked: ev.LeaveAsked) -> str:
+    about = f" {named(record, asked.candidate_id)}" if asked.candidate_id else ""
     done = "approved" if asked.fallback is Fallback.YES else "rejected"
     default = "" if asked.fallback is Fallback.NEVER else f"; {done} after {asked.after_s:g} s without a response"
     return f"Approve the next step: {asked.kind}{about} at depth {asked.depth}{default}."
 
 
-def skip_step(bench: Bench, move: Step) -> None:
+def skip_step(context: RunContext, move: Step) -> None:
     """Leave a step out: a profile is simply not taken; without any other step its depth is given up."""
-    history = bench.history
-    step = history.steps_finished + 1
-    if history.in_flight is None:
-        bench.emit(ev.StepStarted(step, move.kind, move.depth, move.candidate_id))
+    record = context.record
+    step = record.steps_finished + 1
+    if record.in_flight is None:
+        context.emit(ev.StepStarted(step, move.kind, move.depth, move.candidate_id))
     if move.kind is StepKind.PROFILE and move.candidate_id is not None:
-        bench.emit(ev.ProfileFailed(step, move.candidate_id, SKIPPED))
-    bench.emit(ev.StepFinished(step, move.kind, 0.0, "skipped"))
+        context.emit(ev.ProfileFailed(step, move.candidate_id, SKIPPED))
+    context.emit(ev.StepFinished(step, move.kind, 0.0, "skipped"))
     if move.kind is StepKind.PROFILE:
         return
-    last, base = history.current_id, history.line[-1] if history.line else None
-    bench.emit(
+    last, base = record.current_id, record.line[-1] if record.line else None
+    context.emit(
         ev.DepthFinished(
-            step, history.depth, DepthOutcome.GIVEN_UP, last, base, history.is_exposed, False, f"{move.kind} {SKIPPED}"
+            step, record.depth, DepthOutcome.GIVEN_UP, last, base, record.is_exposed, False, f"{move.kind} {SKIPPED}"
         )
     )

@@ -13,8 +13,8 @@ from engine import limits, tokens
 from engine.calling import Question
 from engine.daily import Ledger
 from engine.errors import BudgetExhausted, ModelError
-from engine.history import Attempt, History
 from engine.llm import Completion, LanguageModel, Message, Purpose
+from engine.record import Candidate, Record
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import events as ev
@@ -36,7 +36,7 @@ def no_other_model(choice: ModelChoice) -> LanguageModel:
 
 
 @dataclass(slots=True)
-class Bench:
+class RunContext:
     """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
 
     Inside `interruptible` a stop raises StopRequested by itself.
@@ -44,7 +44,7 @@ class Bench:
 
     folder: RunFolder
     journal: Journal
-    history: History
+    record: Record
     task: Task
     model: LanguageModel
     toolchain: Toolchain
@@ -62,19 +62,19 @@ class Bench:
     @property
     def speaker(self) -> LanguageModel:
         """The model that answers the next call: the run's own, or the one a person has chosen."""
-        choice = self.history.model_choice
+        choice = self.record.model_choice
         return self.model if choice is None else self.other_model(choice)
 
     def emit(self, event: ev.Event) -> None:
         """Journal one event, fold it and tell the listeners."""
         entry = self.journal.append(event)
-        self.history.apply(event)
+        self.record.apply(event)
         for listener in self.listeners:
             listener(entry)
 
-    def source(self, attempt: Attempt) -> str:
+    def source(self, candidate: Candidate) -> str:
         """A candidate's source text."""
-        return self.blobs.get(attempt.created.source_blob)
+        return self.blobs.get(candidate.created.source_blob)
 
     def judge(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the toolchain answers; nothing is journaled meanwhile.
@@ -102,10 +102,10 @@ class Bench:
             ModelError: the model gives no usable reply.
             StopRequested: a person stopped or paused the run meanwhile.
         """
-        if self.history.is_by_hand and (self.step, call) not in self.history.calls:
-            from engine.desk import ask_person  # it needs the bench in turn
+        if self.record.is_by_hand and (self.step, call) not in self.record.calls:
+            from engine.human.replies import ask_person  # it needs the context in turn
 
-            if reason := limits.exhausted(self.history):
+            if reason := limits.exhausted(self.record):
                 raise BudgetExhausted(reason)
             return ask_person(self, call, role, messages, candidate_id, exposed=exposed)
         purpose = replace(self.purpose(role, candidate_id), wants_edits=wants_edits)
@@ -116,7 +116,7 @@ class Bench:
     def _warn(self, is_metered: bool) -> None:
         """Tell, once for each limit of the run and of the day, that four fifths of it are used."""
         of_day = self.ledger.shares() if is_metered else []
-        for name, used, allowed in [*limits.warnings(self.history), *limits.nearly(self.history, of_day)]:
+        for name, used, allowed in [*limits.warnings(self.record), *limits.nearly(self.record, of_day)]:
             self.emit(ev.BudgetWarned(name, used, allowed))
 
     def listen(self, messages: list[Message], purpose: Purpose) -> Completion:
@@ -155,22 +155,22 @@ class Bench:
     def room(self, role: Role, candidate_id: str | None, opening: int) -> int | None:
         """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
         terms = self.speaker.terms(self.purpose(role, candidate_id))
-        return None if terms is None else tokens.room(self.history, terms) - opening
+        return None if terms is None else tokens.room(self.record, terms) - opening
 
     def purpose(self, role: Role, candidate_id: str | None) -> Purpose:
         """What a call about a kernel is for."""
-        source = self.history.attempts[candidate_id].created.source_blob if candidate_id else None
-        earlier = [c for c in self.history.calls.values() if c.role is role and self._source_of(c) == source]
-        given = frozenset(c.reply_blob for c in self.history.calls.values())
-        return Purpose(role, source, len(earlier), self.history.depth, given)
+        source = self.record.candidates[candidate_id].created.source_blob if candidate_id else None
+        earlier = [c for c in self.record.calls.values() if c.role is role and self._source_of(c) == source]
+        given = frozenset(c.reply_blob for c in self.record.calls.values())
+        return Purpose(role, source, len(earlier), self.record.depth, given)
 
     def tell_divergence(self, purpose: Purpose, is_bridged: bool, reason: str) -> None:
         """Journal, once per call, that a replayed run left the path of its recording."""
-        call = sum(step == self.step for step, _ in self.history.calls)
-        current = self.history.in_flight.candidate_id if self.history.in_flight else None
+        call = sum(step == self.step for step, _ in self.record.calls)
+        current = self.record.in_flight.candidate_id if self.record.in_flight else None
         event = ev.Diverged(self.step, call, purpose.role, current, is_bridged, reason)
-        if event != self.history.attendance.divergence:
+        if event != self.record.attendance.divergence:
             self.emit(event)
 
     def _source_of(self, call: ev.ModelCalled) -> str | None:
-        return self.history.attempts[call.candidate_id].created.source_blob if call.candidate_id else None
+        return self.record.candidates[call.candidate_id].created.source_blob if call.candidate_id else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from engine import desk
-from engine.bench import Bench
+from engine.context import RunContext
 from engine.errors import EngineError
-from engine.history import History, named
-from engine.steps import submit
+from engine.human import replies, submissions
+from engine.record import Record, named
 from storage import budgets
 from storage.attendance import MANUAL
 from storage.choices import ModelChoice, Retry
@@ -16,101 +15,99 @@ from storage.verbs import RULE_LENGTH, RULES
 _VERB = {CommandKind.COLLECT: "collect profiles", CommandKind.EXPOSE: "show profiles"}
 
 
-def refusal(bench: Bench, command: Command) -> str | None:
+def refusal(context: RunContext, command: Command) -> str | None:
     """Why a command cannot be obeyed. Checked here too: the file may have been written by any program."""
-    history, argument = bench.history, command.argument
+    record, argument = context.record, command.argument
     match command.kind:
         case CommandKind.ROLL_BACK | CommandKind.SET_BASE | CommandKind.PIN:
-            return _refused_kernel(history, command)
-        case CommandKind.UNPIN if history.steering.pinned is None:
+            return _refused_kernel(record, command)
+        case CommandKind.UNPIN if record.steering.pinned is None:
             return "no kernel is pinned"
         case CommandKind.COLLECT | CommandKind.EXPOSE if argument not in set(Switch):
             return f"{_VERB[command.kind]} takes auto, on or off, not {argument!r}"
         case CommandKind.SET_CLASS if argument not in set(KernelClass):
             return f"unknown kernel class {argument!r}"
         case CommandKind.SET_BUDGET:
-            return _refused_limits(history, argument)
+            return _refused_limits(record, argument)
         case CommandKind.BAN | CommandKind.REQUIRE:
-            return _refused_rule(history, argument)
-        case CommandKind.LIFT if history.steering.rule(argument) is None:
+            return _refused_rule(record, argument)
+        case CommandKind.LIFT if record.steering.rule(argument) is None:
             return "no such rule; it may have been removed already"
         case CommandKind.SUBMIT:
-            return submit.refusal(bench, argument)
+            return submissions.refusal(context, argument)
         case CommandKind.SET_MODEL | CommandKind.RETRY:
-            return _refused_model(bench, command)
+            return _refused_model(context, command)
         case _:
-            return desk.refusal(bench, command)
+            return replies.refusal(context, command)
 
 
-def _refused_kernel(history: History, command: Command) -> str | None:
-    target, verb = history.attempts.get(command.argument), command.kind.replace("_", " ")
+def _refused_kernel(record: Record, command: Command) -> str | None:
+    target, verb = record.candidates.get(command.argument), command.kind.replace("_", " ")
     if target is None:
-        return f"this run has no {named(history, command.argument)}"
+        return f"this run has no {named(record, command.argument)}"
     if target.verdict is not Verdict.PASSED or target.timed is None:
-        return f"{named(history, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
-    if command.argument not in {done.candidate_id for done in history.depths}:
-        return (
-            f"{named(history, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
-        )
-    if command.kind is CommandKind.PIN and history.steering.pinned == command.argument:
-        return f"{named(history, command.argument)} is already pinned"
+        return f"{named(record, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
+    if command.argument not in {done.candidate_id for done in record.depths}:
+        return f"{named(record, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
+    if command.kind is CommandKind.PIN and record.steering.pinned == command.argument:
+        return f"{named(record, command.argument)} is already pinned"
     return None
 
 
-def _refused_limits(history: History, argument: str) -> str | None:
+def _refused_limits(record: Record, argument: str) -> str | None:
     try:
-        budgets.changed(history.budget, argument)
+        budgets.changed(record.budget, argument)
     except ValueError as error:
         return str(error)
     return None
 
 
-def _refused_rule(history: History, argument: str) -> str | None:
+def _refused_rule(record: Record, argument: str) -> str | None:
     text = " ".join(argument.split())
     if not text or len(text) > RULE_LENGTH:
         return f"a rule is one sentence of at most {RULE_LENGTH} characters"
-    return "this rule exists already" if any(rule.text == text for rule in history.steering.rules) else None
+    return "this rule exists already" if any(rule.text == text for rule in record.steering.rules) else None
 
 
-def _refused_model(bench: Bench, command: Command) -> str | None:
-    history, is_retry = bench.history, command.kind is CommandKind.RETRY
+def _refused_model(context: RunContext, command: Command) -> str | None:
+    record, is_retry = context.record, command.kind is CommandKind.RETRY
     try:
         retry = Retry.parse(command.argument) if is_retry else None
         choice = retry.choice if retry else ModelChoice.parse(command.argument)
-        if retry and history.model_step(retry.step) is None:
+        if retry and record.model_step(retry.step) is None:
             return f"step {retry.step} did not call a model" if retry.step else "no model has been called yet"
         if retry and choice.model == MANUAL:
             return "to write the reply yourself use take_over; retry needs a model"
-        if choice != ModelChoice(history.settings.model) and choice.model != MANUAL:
-            return _unaffordable(bench, choice)
+        if choice != ModelChoice(record.settings.model) and choice.model != MANUAL:
+            return _unaffordable(context, choice)
     except (ValueError, EngineError) as error:
         return str(error)
     return None
 
 
-def _unaffordable(bench: Bench, choice: ModelChoice) -> str | None:
+def _unaffordable(context: RunContext, choice: ModelChoice) -> str | None:
     """Raises ModelError where that model cannot be asked at all."""
-    terms = bench.other_model(choice).terms(bench.purpose(Role.OPTIMISE, None))
-    if bench.history.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
+    terms = context.other_model(choice).terms(context.purpose(Role.OPTIMISE, None))
+    if context.record.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
         return f"the price of {choice.model} is unknown, so the cost limit cannot be enforced: add it to prices.toml"
     return None
 
 
-def note(history: History, command: Command) -> str:
+def note(record: Record, command: Command) -> str:
     """What a command that is in force from now on changes, and from where on."""
-    step, argument = history.steps_finished + 1, command.argument
-    upcoming = history.depth + (history.depth_base is not None or history.current_id is not None)
+    step, argument = record.steps_finished + 1, command.argument
+    upcoming = record.depth + (record.depth_base is not None or record.current_id is not None)
     match command.kind:
         case CommandKind.ROLL_BACK:
-            return f"depth {history.depth} starts from {named(history, argument)}"
+            return f"depth {record.depth} starts from {named(record, argument)}"
         case CommandKind.SET_BASE:
-            return f"depth {upcoming} starts from {named(history, argument)}"
+            return f"depth {upcoming} starts from {named(record, argument)}"
         case CommandKind.PIN:
-            return f"every depth from {upcoming} on starts from {named(history, argument)}"
+            return f"every depth from {upcoming} on starts from {named(record, argument)}"
         case CommandKind.UNPIN:
-            return f"from depth {upcoming} on, the base policy applies again: {history.settings.base_policy}"
+            return f"from depth {upcoming} on, the base policy applies again: {record.settings.base_policy}"
         case CommandKind.EXPOSE:
-            return f"show profiles to the model: {argument}, from depth {history.depth}"
+            return f"show profiles to the model: {argument}, from depth {record.depth}"
         case CommandKind.COLLECT:
             return f"collect profiles: {argument}, from step {step}"
         case CommandKind.SET_BUDGET:
@@ -118,7 +115,7 @@ def note(history: History, command: Command) -> str:
         case CommandKind.SET_CLASS:
             return f"kernel class is {argument} from step {step}"
         case CommandKind.LIFT:
-            return f"removed from step {step} on: {history.steering.rule(argument) or argument}"
+            return f"removed from step {step} on: {record.steering.rule(argument) or argument}"
         case CommandKind.SET_MODEL:
             return f"{ModelChoice.parse(argument).model} gets the calls from step {step} on"
         case CommandKind.RETRY:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from engine.attempt import Attempt as Attempt
-from engine.attendance import Attendance
-from engine.orders import Redo, Steering
+from engine.human.human_state import Attendance
+from engine.human.steering_state import Redo, Steering
 from engine.usage import Usage as Usage
 from storage import events as ev
 from storage.attendance import WRITING
@@ -18,15 +17,19 @@ from storage.choices import ModelChoice, Retry
 from storage.journal import Entry
 from storage.records import (
     Budget,
+    CheckResult,
     Command,
     CommandKind,
+    CompileResult,
     DepthOutcome,
     HardwareLimit,
     KernelClass,
     Origin,
+    ProfileResult,
     RunSettings,
     RunState,
     StepKind,
+    TimingResult,
     Verdict,
     is_improvement,
 )
@@ -35,8 +38,40 @@ from storage.records import (
 FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate and everything known about it so far."""
+
+    created: ev.CandidateCreated
+    compiled: CompileResult | None = None
+    checked: CheckResult | None = None
+    timed: TimingResult | None = None
+    profiled: ProfileResult | None = None
+    is_profile_tried: bool = False
+    diagnosis_blob: str | None = None
+    diagnosis_step: int | None = None
+    repairs_tried: int = 0
+
+    @property
+    def candidate_id(self) -> str:
+        """Id of the candidate."""
+        return self.created.candidate_id
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None until compile and check have spoken."""
+        if self.compiled is not None and not self.compiled.is_ok:
+            return self.compiled.verdict
+        return self.checked.verdict if self.checked else None
+
+    @property
+    def has_failed(self) -> bool:
+        """True once a verdict other than passed stands."""
+        return self.verdict not in (None, Verdict.PASSED)
+
+
 @dataclass(slots=True)
-class History:
+class Record:
     """The fold. `generations_used` and `current_id` speak of the depth being worked on.
 
     `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
@@ -51,7 +86,7 @@ class History:
     budget: Budget = field(default_factory=Budget)
     kernel_class: KernelClass = KernelClass.OTHER
     is_class_known: bool = False
-    attempts: dict[str, Attempt] = field(default_factory=dict)
+    candidates: dict[str, Candidate] = field(default_factory=dict)
     depths: list[ev.DepthFinished] = field(default_factory=list)
     line: list[str] = field(default_factory=list)
     line_best_id: str | None = None
@@ -83,14 +118,14 @@ class History:
     ended: ev.RunEnded | None = None
 
     @classmethod
-    def of(cls, settings: RunSettings, entries: list[Entry]) -> History:
+    def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
         """Fold a whole journal."""
-        history = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
-        history.steering = replace(history.steering, collect=settings.collect)
-        history.attendance = Attendance.of(settings)
+        record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
+        record.steering = replace(record.steering, collect=settings.collect)
+        record.attendance = Attendance.of(settings)
         for entry in entries:
-            history.apply(entry.event)
-        return history
+            record.apply(entry.event)
+        return record
 
     @property
     def depth(self) -> int:
@@ -98,24 +133,24 @@ class History:
         return len(self.depths)
 
     @property
-    def current(self) -> Attempt | None:
+    def current(self) -> Candidate | None:
         """The kernel this depth is about at the moment."""
-        return self.attempts.get(self.current_id or "")
+        return self.candidates.get(self.current_id or "")
 
     @property
-    def best(self) -> Attempt | None:
+    def best(self) -> Candidate | None:
         """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
-        return self.attempts.get(self.best_id or "")
+        return self.candidates.get(self.best_id or "")
 
     def number(self, candidate_id: str) -> int:
         """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
         digits = candidate_id.removeprefix("c")
-        return int(digits) if digits.isdecimal() else list(self.attempts).index(candidate_id) + 1
+        return int(digits) if digits.isdecimal() else list(self.candidates).index(candidate_id) + 1
 
     def beats(self, candidate_id: str, other_id: str | None) -> bool:
         """True when a timed candidate is faster than another (or the first at all) beyond the noise."""
         new, old = (
-            found.timed if (found := self.attempts.get(name or "")) else None for name in (candidate_id, other_id)
+            found.timed if (found := self.candidates.get(name or "")) else None for name in (candidate_id, other_id)
         )
         return new is not None and (old is None or is_improvement(new, old))
 
@@ -156,7 +191,7 @@ class History:
     def _learn(self, event: ev.Event) -> None:
         match event:
             case ev.CandidateCreated(candidate_id=name):
-                self.attempts[name] = Attempt(event)
+                self.candidates[name] = Candidate(event)
                 self.current_id = name
                 self.generations_used += event.origin not in FREE_ORIGINS
             case ev.PatchTried(step=step, call=call):
@@ -180,12 +215,14 @@ class History:
                 pass
 
     def _update(self, name: str, **known: object) -> None:
-        if name in self.attempts:
-            self.attempts[name] = replace(self.attempts[name], **known)  # type: ignore[arg-type]
+        if name in self.candidates:
+            self.candidates[name] = replace(self.candidates[name], **known)  # type: ignore[arg-type]
 
     def _rank(self, name: str) -> None:
         """The best after news of one kernel; where the best itself has news, all are looked at again."""
-        rivals = self.attempts.values() if name == self.best_id else filter(None, (self.best, self.attempts.get(name)))
+        rivals = (
+            self.candidates.values() if name == self.best_id else filter(None, (self.best, self.candidates.get(name)))
+        )
         ranked = [(a.timed.speedup, a.candidate_id) for a in rivals if a.timed and a.verdict is Verdict.PASSED]
         self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
 
@@ -206,8 +243,8 @@ class History:
         self.usage.engine_s += event.seconds
         if event.outcome != "patch_failed" or started is None:
             return
-        if started.kind == "repair" and started.candidate_id in self.attempts:
-            tried = self.attempts[started.candidate_id].repairs_tried
+        if started.kind == "repair" and started.candidate_id in self.candidates:
+            tried = self.candidates[started.candidate_id].repairs_tried
             self._update(started.candidate_id, repairs_tried=tried + 1)
         else:
             self.generations_used, self.current_id = self.generations_used + 1, None
@@ -290,12 +327,12 @@ class History:
     def repairs_used(self) -> int:
         """Repairs spent in the current generation, failed patches included."""
         spent, name = 0, self.current_id
-        while name in self.attempts:
-            attempt = self.attempts[name]
-            spent += attempt.repairs_tried
-            if attempt.created.origin is not Origin.REPAIR:
+        while name in self.candidates:
+            candidate = self.candidates[name]
+            spent += candidate.repairs_tried
+            if candidate.created.origin is not Origin.REPAIR:
                 break
-            spent, name = spent + 1, attempt.created.parent_id
+            spent, name = spent + 1, candidate.created.parent_id
         return spent
 
     @property
@@ -309,6 +346,6 @@ class History:
         return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]
 
 
-def named(history: History, candidate_id: str) -> str:
+def named(record: Record, candidate_id: str) -> str:
     """A kernel as people call it: "kernel 3"; the id itself for one that this run has not."""
-    return f"kernel {history.number(candidate_id) if candidate_id in history.attempts else candidate_id}"
+    return f"kernel {record.number(candidate_id) if candidate_id in record.candidates else candidate_id}"

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine import desk
-from engine.bench import Bench
+from engine.context import RunContext
 from engine.errors import StopRequested
-from engine.history import named
-from engine.verbs import note, refusal
+from engine.human import replies
+from engine.human.verbs import note, refusal
+from engine.record import named
 from storage import budgets, commands
 from storage import events as ev
 from storage.attendance import WRITING
@@ -37,60 +37,58 @@ class Inbox:
     effect once a prompt has carried it.
     """
 
-    def __init__(self, bench: Bench, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._bench = bench
+    def __init__(self, context: RunContext, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._context = context
         self._sleep = sleep
         self._offset = 0
         self._seen_offset = 0
 
     def take(self) -> list[Command]:
         """Acknowledge new commands and carry out all that can be; returns those now in effect."""
-        bench, history = self._bench, self._bench.history
-        asked, self._offset = commands.read_from(bench.folder.commands_file, self._offset)
-        desk.settle_answers(bench)
+        context, record = self._context, self._context.record
+        asked, self._offset = commands.read_from(context.folder.commands_file, self._offset)
+        replies.settle_answers(context)
         for command in asked:
-            if command.command_id not in history.commands:
-                bench.emit(ev.CommandAcknowledged(command, self._next_step))
-        open_ones = [
-            a.command for a in history.commands.values() if a.command.command_id not in history.settled_commands
-        ]
+            if command.command_id not in record.commands:
+                context.emit(ev.CommandAcknowledged(command, self._next_step))
+        open_ones = [a.command for a in record.commands.values() if a.command.command_id not in record.settled_commands]
         done = [command for command in open_ones if self._carry_out(command)]
-        return done + [c for c in asked if c.kind in _PENDING and c.command_id not in history.settled_commands]
+        return done + [c for c in asked if c.kind in _PENDING and c.command_id not in record.settled_commands]
 
     def gate(self) -> None:
         """Take commands; while paused, wait here for resume or stop."""
         self.take()
         if not self._is_held_back():
             return
-        self._bench.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
+        self._context.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
         while self._is_held_back():
             self._sleep(POLL_S)
             self.take()
-        if not self._bench.history.steering.is_stopped:
-            self._bench.emit(ev.StateChanged(RunState.RUNNING, "resumed by a person"))
+        if not self._context.record.steering.is_stopped:
+            self._context.emit(ev.StateChanged(RunState.RUNNING, "resumed by a person"))
 
     def wait(self, reason: str) -> None:
         """Tell a person that the run cannot go on by itself, and wait until a command changes that."""
-        self._bench.emit(ev.StateChanged(RunState.WAITING, reason))
+        self._context.emit(ev.StateChanged(RunState.WAITING, reason))
         while not any(command.kind in (*_RETRYING, CommandKind.STOP) for command in self.take()):
             self._sleep(POLL_S)
-        if not self._bench.history.steering.is_stopped:
-            self._bench.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
+        if not self._context.record.steering.is_stopped:
+            self._context.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
 
     def refuse_old_stops(self, began: float) -> None:
         """Refuse a stop that was meant for an engine which is gone: who resumes a run does not want it stopped.
 
         `began`: when this engine started, in seconds since the epoch.
         """
-        history = self._bench.history
-        asked, _ = commands.read_from(self._bench.folder.commands_file)
+        record = self._context.record
+        asked, _ = commands.read_from(self._context.folder.commands_file)
         for command in asked:
-            is_open = command.command_id not in history.settled_commands
+            is_open = command.command_id not in record.settled_commands
             if command.kind is CommandKind.STOP and is_open and command.asked_at < began:
-                if command.command_id not in history.commands:
-                    self._bench.emit(ev.CommandAcknowledged(command, self._next_step))
+                if command.command_id not in record.commands:
+                    self._context.emit(ev.CommandAcknowledged(command, self._next_step))
                 reason = "sent to an earlier engine, before the run was resumed"
-                self._bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
+                self._context.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
 
     def sleep(self) -> None:
         """Let a moment pass before the next look."""
@@ -119,24 +117,24 @@ class Inbox:
             signal.signal(signal.SIGALRM, before)
 
     def _newly_asked(self, kinds: tuple[CommandKind, ...]) -> Command | None:
-        asked, self._seen_offset = commands.read_from(self._bench.folder.commands_file, self._seen_offset)
-        known = self._bench.history.commands
+        asked, self._seen_offset = commands.read_from(self._context.folder.commands_file, self._seen_offset)
+        known = self._context.record.commands
         return next((one for one in asked if one.kind in kinds and one.command_id not in known), None)
 
     @property
     def _next_step(self) -> int:
-        return self._bench.history.steps_finished + 1
+        return self._context.record.steps_finished + 1
 
     def _is_held_back(self) -> bool:
-        steering = self._bench.history.steering
+        steering = self._context.record.steering
         return steering.is_paused and not steering.is_stopped
 
     def _carry_out(self, command: Command) -> bool:
-        bench = self._bench
+        context = self._context
         if command.kind is CommandKind.HINT:
             return False
-        if reason := refusal(bench, command):
-            bench.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
+        if reason := refusal(context, command):
+            context.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
             return False
         if command.kind is CommandKind.SUBMIT:
             self._make_room()
@@ -144,43 +142,43 @@ class Inbox:
         if command.kind is CommandKind.ANSWER:
             return True  # it is in effect once the step has used it
         if command.kind is CommandKind.ROLL_BACK:
-            self._leave_depth(f"left to go back to {named(bench.history, command.argument)}")
+            self._leave_depth(f"left to go back to {named(context.record, command.argument)}")
         if command.kind is CommandKind.RETRY:
             self._leave_for(Retry.parse(command.argument))
         if command.kind is CommandKind.SET_BUDGET:
-            bench.emit(ev.BudgetChanged(budgets.changed(bench.history.budget, command.argument)))
-        bench.emit(ev.CommandEffective(command.command_id, self._next_step, note(bench.history, command)))
+            context.emit(ev.BudgetChanged(budgets.changed(context.record.budget, command.argument)))
+        context.emit(ev.CommandEffective(command.command_id, self._next_step, note(context.record, command)))
         return True
 
     def _make_room(self) -> None:
         """A kernel handed in takes the place of a call that has brought nothing yet."""
-        history = self._bench.history
-        begun = history.in_flight
-        if begun and begun.kind in WRITING and not any(step == begun.step for step, _ in history.calls):
+        record = self._context.record
+        begun = record.in_flight
+        if begun and begun.kind in WRITING and not any(step == begun.step for step, _ in record.calls):
             self._drop_step()
 
     def _leave_for(self, retry: Retry) -> None:
         """Drop the step in flight, and the depth when the step to be done again belongs to an earlier one."""
-        history = self._bench.history
-        step = history.model_step(retry.step)
-        if step is not None and step.depth != history.depth:
+        record = self._context.record
+        step = record.model_step(retry.step)
+        if step is not None and step.depth != record.depth:
             self._leave_depth(f"left to redo step {step.step}")
-        elif history.in_flight is not None:
+        elif record.in_flight is not None:
             self._drop_step()
 
     def _drop_step(self) -> None:
-        if begun := self._bench.history.in_flight:
-            self._bench.emit(ev.StepFinished(begun.step, begun.kind, 0.0, "dropped"))
+        if begun := self._context.record.in_flight:
+            self._context.emit(ev.StepFinished(begun.step, begun.kind, 0.0, "dropped"))
 
     def _leave_depth(self, reason: str) -> None:
         """Give up what the current depth has begun; the attempt is kept."""
-        bench, history = self._bench, self._bench.history
-        has_begun, last = history.has_depth_begun, history.current_id
-        base = history.line[-1] if history.line else None
+        context, record = self._context, self._context.record
+        has_begun, last = record.has_depth_begun, record.current_id
+        base = record.line[-1] if record.line else None
         self._drop_step()
         if has_begun:
-            bench.emit(
+            context.emit(
                 ev.DepthFinished(
-                    self._next_step, history.depth, DepthOutcome.GIVEN_UP, last, base, history.is_exposed, False, reason
+                    self._next_step, record.depth, DepthOutcome.GIVEN_UP, last, base, record.is_exposed, False, reason
                 )
             )

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from engine import tasks
-from engine.bench import Bench
-from engine.history import History
+from engine.actions import Settle
+from engine.context import RunContext
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.loop import settle
-from engine.moves import Settle
+from engine.record import Record
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
@@ -36,13 +36,13 @@ def write_recording(path: Path, replies: Sequence[tuple[str, str | None, str]]) 
     return path
 
 
-def open_bench(
+def open_context(
     home: Path,
     replies: Sequence[tuple[str, str | None, str]] = (),
     toolchain: Toolchain | None = None,
     **changes: object,
-) -> Bench:
-    """A bench on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
+) -> RunContext:
+    """A context on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
     folder = RunFolder(home / "run")
     settings: RunSettings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
     if not folder.settings_file.exists():
@@ -50,24 +50,28 @@ def open_bench(
     journal = Journal(folder.journal_file)
     model = RecordedModel(read_recording(write_recording(home / "replies.jsonl", replies)))
     task = tasks.find("square_matmul").task("cpu")
-    history = History.of(folder.read_settings(), journal.entries)
-    return Bench(folder, journal, history, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs))
+    record = Record.of(folder.read_settings(), journal.entries)
+    return RunContext(folder, journal, record, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs))
 
 
-def bench_with_tools(home: Path, replies: Sequence[tuple[str, str | None, str]] = (), **changes: object) -> Bench:
-    """A bench with the real toolchain beside it, which starts nothing until it is asked to."""
-    return open_bench(home, replies, CpuToolchain(home / "scratch"), **changes)
+def context_with_tools(
+    home: Path, replies: Sequence[tuple[str, str | None, str]] = (), **changes: object
+) -> RunContext:
+    """A context with the real toolchain beside it, which starts nothing until it is asked to."""
+    return open_context(home, replies, CpuToolchain(home / "scratch"), **changes)
 
 
-def add_candidate(bench: Bench, source: str = SOURCE, parent: str | None = None, speedup: float | None = None) -> str:
+def add_candidate(
+    context: RunContext, source: str = SOURCE, parent: str | None = None, speedup: float | None = None
+) -> str:
     """Journal a candidate, and a whole accepted depth around it when a speed-up is given."""
-    name, step = f"c{len(bench.history.attempts) + 1:03d}", bench.history.steps_finished + 1
+    name, step = f"c{len(context.record.candidates) + 1:03d}", context.record.steps_finished + 1
     origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
-    blob, depth = bench.blobs.put(source), bench.history.depth
-    bench.emit(ev.CandidateCreated(step, name, parent, parent, depth, 0, 0, origin, blob, None, 1, 0, name))
+    blob, depth = context.blobs.put(source), context.record.depth
+    context.emit(ev.CandidateCreated(step, name, parent, parent, depth, 0, 0, origin, blob, None, 1, 0, name))
     if speedup is not None:
-        bench.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
-        bench.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
-        bench.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
-        settle(bench, Settle(depth, DepthOutcome.ACCEPTED, name, parent, "correct and timed"))
+        context.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
+        context.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
+        context.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
+        settle(context, Settle(depth, DepthOutcome.ACCEPTED, name, parent, "correct and timed"))
     return name
