@@ -47,13 +47,13 @@ def report(folder: RunFolder, took: float, first: float) -> None:
     verdicts = Counter(a.verdict for a in record.candidates.values())
     failed_patches = [e.event for e in entries if isinstance(e.event, events.PatchTried) and not e.event.is_applied]
     curve, slower = list[str](), 0
-    for done in record.depths:
+    for done in record.concluded:
         timed = record.candidates[done.candidate_id].timed if done.candidate_id else None
         if timed and done.outcome == "accepted":
             base = record.candidates[done.base_id].timed if done.base_id else None
             slower += bool(base and timed.speedup < 0.95 * base.speedup)
             curve.append(f"{timed.speedup:.3g}")
-    exposed = [d.depth for d in record.depths if d.is_profile_exposed]
+    exposed = [d.depth for d in record.concluded if d.is_profile_exposed]
     best = record.best.timed if record.best else None
     print(f"  {record.settings.sizes}, {took:.0f} s in all, first curve point after {first:.0f} s")
     if best:

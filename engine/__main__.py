@@ -128,7 +128,9 @@ def work(folder: RunFolder, console: Console) -> int:
     shutil.rmtree(folder.scratch, ignore_errors=True)
     toolchain = _toolchain(settings.toolchain, folder.scratch)
     models = Models(settings, _replay, _connect)
-    context = RunContext(folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs))
+    context = RunContext(
+        folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), _strategy(settings)
+    )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
     inbox = Inbox(context)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
@@ -136,7 +138,7 @@ def work(folder: RunFolder, console: Console) -> int:
     try:
         with LiveView(console, record) as view:
             context.listeners.append(view)
-            ended = _journaled(context, _strategy(settings), inbox, began)
+            ended = _journaled(context, inbox, began)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)
@@ -153,7 +155,7 @@ def _whole_journal(folder: RunFolder) -> Journal:
         raise
 
 
-def _journaled(context: RunContext, strategy: Strategy, inbox: Inbox, began: float) -> ev.RunEnded:
+def _journaled(context: RunContext, inbox: Inbox, began: float) -> ev.RunEnded:
     """Run the loop between its first and final event; our own failure is journaled before it is raised."""
     if not context.journal.entries:
         context.emit(ev.RunStarted(context.folder.run_id, context.task.name))
@@ -162,7 +164,7 @@ def _journaled(context: RunContext, strategy: Strategy, inbox: Inbox, began: flo
     inbox.refuse_old_stops(began)
     try:
         take_over_kernel(context)
-        return loop.run(context, strategy, inbox)
+        return loop.run(context, inbox)
     except Exception as error:  # the one broad catch: whatever broke must be in the journal before the process ends
         blob = context.blobs.put(traceback.format_exc())
         context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.record.best_id, blob))
@@ -184,7 +186,9 @@ def import_result(options: Namespace) -> int:
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     toolchain = _toolchain(settings.toolchain, folder.scratch)  # it starts nothing before it is used
-    context = RunContext(folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs))
+    context = RunContext(
+        folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs), _strategy(settings)
+    )
     try:
         context.emit(ev.RunStarted(folder.run_id, task.name))
         context.emit(ev.EngineStarted(os.getpid(), False))

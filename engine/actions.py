@@ -1,26 +1,89 @@
-"""What a strategy may ask of the loop. Knows the vocabulary, not how a move is carried out."""
+"""What a strategy may ask of the loop: a closed set. Knows no method and not how an action is carried out.
+
+A method's own words travel as labels (`optimise`, `judge`, `rewrite`): the loop journals them and never looks at them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from storage.records import DepthOutcome, RunState, StepKind
+from storage.records import DepthOutcome, Origin, RunState, StepKind
+
+if TYPE_CHECKING:
+    from engine.context import RunContext
+    from engine.llm import Message
+
+
+class Expects(StrEnum):
+    """What a reply has to bring: a whole source, edits of the kernel that the call is about, or text."""
+
+    SOURCE = "source"
+    PATCH = "patch"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One unit of work. `candidate_id` is the kernel it is about: the base of an optimisation, None for synthesis."""
+class NewCandidate:
+    """What is recorded of the kernel that a reply brings.
 
-    kind: StepKind
-    depth: int
-    candidate_id: str | None = None
+    `title`: the label before the reply's own summary; `untitled` stands where there is none. `generation` and `repair`
+    count within a step index, from 0.
+    """
+
+    origin: Origin
+    base_id: str | None
+    generation: int
+    title: str
+    untitled: str
+    repair: int = 0
+
+
+PromptWriter = Callable[["RunContext", "Ask"], "list[Message]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
-    """End the current depth."""
+class Ask:
+    """Ask the model. `label` names the step and the role that answers; `about` is the kernel it is about.
 
-    depth: int
+    `makes` is None where the reply is text. `shows_profile` tells that the prompt carries a profile.
+    """
+
+    label: str
+    index: int
+    about: str | None
+    expects: Expects
+    prompt: PromptWriter
+    makes: NewCandidate | None = None
+    shows_profile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Put a kernel through one stage: compile, check, time or profile."""
+
+    stage: StepKind
+    index: int
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSubmission:
+    """Make the oldest kernel that a person has submitted a candidate; `about` is the one it was edited from."""
+
+    index: int
+    about: str | None
+    base_id: str | None
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conclude:
+    """End the current step index: its kernel is accepted, or nothing of it is and the base stays."""
+
+    index: int
     outcome: DepthOutcome
     candidate_id: str | None
     base_id: str | None
@@ -35,4 +98,16 @@ class Finish:
     reason: str
 
 
-Move = Step | Settle | Finish
+Step = Ask | Evaluate | TakeSubmission
+Action = Step | Conclude | Finish
+
+
+def label(step: Step) -> str:
+    """What a step is called in the journal and on screen."""
+    match step:
+        case Ask():
+            return step.label
+        case Evaluate():
+            return str(step.stage)
+        case TakeSubmission():
+            return str(StepKind.SUBMIT)

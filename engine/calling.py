@@ -8,22 +8,49 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from engine import limits, retrying, tokens
+from engine.actions import Ask
+from engine.context import RunContext
 from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
+from engine.human.replies import ask_person
 from engine.llm import Completion, Message, Purpose, Terms
 from engine.prompt_parts import fit_conversation
 from storage import codec
 from storage import events as ev
 from storage.models import CallFailure
 
-if TYPE_CHECKING:
-    from engine.context import RunContext
-
 CUT_OFFS = 2
 SMALLEST_RAISE = 8192
+
+
+def reply_to(
+    context: RunContext, ask: Ask, call: int, messages: list[Message], *, wants_edits: bool = False
+) -> Completion:
+    """The reply to call number `call` of the step in flight; one that was paid for before is read, not bought.
+
+    Raises:
+        BudgetExhausted: this call would exceed a limit of the run or of the day.
+        ModelError: the model, or the person in its place, gives no usable reply.
+        StopRequested: a person stopped or paused the run meanwhile.
+    """
+    record = context.record
+    if record.is_by_hand and (context.step, call) not in record.calls:
+        if reason := limits.exhausted(record):
+            raise BudgetExhausted(reason)
+        return ask_person(context, ask, call, messages)
+    purpose = replace(context.purpose(ask.label, ask.about), wants_edits=wants_edits)
+    completion = Question(context, call, purpose, messages, ask.about, ask.shows_profile).ask()
+    _warn(context, is_metered=context.speaker.terms(purpose) is not None)
+    return completion
+
+
+def _warn(context: RunContext, is_metered: bool) -> None:
+    """Tell, once for each limit of the run and of the day, that four fifths of it are used."""
+    of_day = context.ledger.shares() if is_metered else []
+    for name, used, allowed in [*limits.warnings(context.record), *limits.nearly(context.record, of_day)]:
+        context.emit(ev.BudgetWarned(name, used, allowed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +122,7 @@ class Question:
             call=self.call,
             attempt=context.record.sent.get((context.step, self.call), 0),
             role=purpose.role,
-            depth=context.record.depth,
+            depth=context.record.step_index,
             candidate_id=self.candidate_id,
             model=terms.model,
             prompt_blob=self._keep(messages),
@@ -126,7 +153,7 @@ class Question:
                 step=context.step,
                 call=self.call,
                 role=self.purpose.role,
-                depth=context.record.depth,
+                depth=context.record.step_index,
                 candidate_id=self.candidate_id,
                 model=completion.model,
                 prompt_blob=prompt_blob,

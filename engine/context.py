@@ -6,15 +6,15 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from engine import limits, tokens
-from engine.calling import Question
+from engine import tokens
 from engine.daily import Ledger
-from engine.errors import BudgetExhausted, ModelError
+from engine.errors import EngineError, ModelError
 from engine.llm import Completion, LanguageModel, Message, Purpose
 from engine.record import Candidate, Record
+from engine.strategies import Strategy
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import events as ev
@@ -22,7 +22,6 @@ from storage.blobs import Blobs
 from storage.choices import ModelChoice
 from storage.folder import RunFolder, home
 from storage.journal import Entry, Journal
-from storage.records import Role
 
 Listener = Callable[[Entry], None]
 P = ParamSpec("P")
@@ -49,6 +48,7 @@ class RunContext:
     model: LanguageModel
     toolchain: Toolchain
     blobs: Blobs
+    strategy: Strategy
     interrupt: Callable[[], None] = lambda: None
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
     listeners: list[Listener] = field(default_factory=list)
@@ -85,39 +85,16 @@ class RunContext:
         with self.interruptible():
             return act(*args, **kwargs)
 
-    def ask(
-        self,
-        call: int,
-        role: Role,
-        messages: list[Message],
-        candidate_id: str | None,
-        *,
-        exposed: bool,
-        wants_edits: bool = False,
-    ) -> Completion:
-        """The reply to call number `call` of the step in flight; one that was paid for before is read, not bought.
+    def candidate(self, candidate_id: str | None) -> Candidate:
+        """A kernel of this run.
 
         Raises:
-            BudgetExhausted: this call would exceed a limit of the run or of the day.
-            ModelError: the model gives no usable reply.
-            StopRequested: a person stopped or paused the run meanwhile.
+            EngineError: there is none of this name.
         """
-        if self.record.is_by_hand and (self.step, call) not in self.record.calls:
-            from engine.human.replies import ask_person  # it needs the context in turn
-
-            if reason := limits.exhausted(self.record):
-                raise BudgetExhausted(reason)
-            return ask_person(self, call, role, messages, candidate_id, exposed=exposed)
-        purpose = replace(self.purpose(role, candidate_id), wants_edits=wants_edits)
-        completion = Question(self, call, purpose, messages, candidate_id, exposed).ask()
-        self._warn(is_metered=self.speaker.terms(purpose) is not None)
-        return completion
-
-    def _warn(self, is_metered: bool) -> None:
-        """Tell, once for each limit of the run and of the day, that four fifths of it are used."""
-        of_day = self.ledger.shares() if is_metered else []
-        for name, used, allowed in [*limits.warnings(self.record), *limits.nearly(self.record, of_day)]:
-            self.emit(ev.BudgetWarned(name, used, allowed))
+        found = self.record.candidates.get(candidate_id or "")
+        if found is None:
+            raise EngineError(f"the strategy asked for {candidate_id}, a kernel that this run does not have")
+        return found
 
     def listen(self, messages: list[Message], purpose: Purpose) -> Completion:
         """One request to the model. What arrives can be read in the stream file while it does."""
@@ -152,17 +129,17 @@ class RunContext:
             self.sleep(nap)
             waited += nap
 
-    def room(self, role: Role, candidate_id: str | None, opening: int) -> int | None:
+    def room(self, role: str, candidate_id: str | None, opening: int) -> int | None:
         """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
         terms = self.speaker.terms(self.purpose(role, candidate_id))
         return None if terms is None else tokens.room(self.record, terms) - opening
 
-    def purpose(self, role: Role, candidate_id: str | None) -> Purpose:
+    def purpose(self, role: str, candidate_id: str | None) -> Purpose:
         """What a call about a kernel is for."""
         source = self.record.candidates[candidate_id].created.source_blob if candidate_id else None
-        earlier = [c for c in self.record.calls.values() if c.role is role and self._source_of(c) == source]
+        earlier = [c for c in self.record.calls.values() if c.role == role and self._source_of(c) == source]
         given = frozenset(c.reply_blob for c in self.record.calls.values())
-        return Purpose(role, source, len(earlier), self.record.depth, given)
+        return Purpose(role, source, len(earlier), self.record.step_index, given)
 
     def tell_divergence(self, purpose: Purpose, is_bridged: bool, reason: str) -> None:
         """Journal, once per call, that a replayed run left the path of its recording."""

@@ -74,15 +74,15 @@ def nearly(record: Record, shares: Iterable[tuple[str, float, float]]) -> Iterat
             yield name, used, allowed
 
 
-def reason_to_stop(record: Record) -> str | None:
-    """Why no further depth should begin, or None."""
+def reason_to_stop(record: Record, fruitless: int) -> str | None:
+    """Why no further step index should begin, or None. `fruitless`: how many brought nothing since the last gain."""
     budget = record.budget
-    if record.depth > budget.depths:
+    if record.step_index > budget.depths:
         return f"all {budget.depths} depths are done"
-    return exhausted(record) or _good_enough(record)
+    return exhausted(record) or _good_enough(record, fruitless)
 
 
-def _good_enough(record: Record) -> str | None:
+def _good_enough(record: Record, fruitless: int) -> str | None:
     budget, best = record.budget, record.best.timed if record.best else None
     if best is None:
         return None
@@ -91,6 +91,6 @@ def _good_enough(record: Record) -> str | None:
     is_reached = record.limit is not None and record.limit.device.endswith(REACHED)
     if record.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {record.limit.limit_ms:.3g} ms)"
-    if budget.stagnation_depths and record.fruitless >= budget.stagnation_depths:
-        return f"no improvement in the last {record.fruitless} depths"
+    if budget.stagnation_depths and fruitless >= budget.stagnation_depths:
+        return f"no improvement in the last {fruitless} depths"
     return None

@@ -12,7 +12,7 @@ from engine.human.human_state import Attendance
 from engine.human.steering_state import Redo, Steering
 from engine.usage import Usage as Usage
 from storage import events as ev
-from storage.attendance import WRITING
+from storage.attendance import is_call
 from storage.choices import ModelChoice, Retry
 from storage.journal import Entry
 from storage.records import (
@@ -21,21 +21,14 @@ from storage.records import (
     Command,
     CommandKind,
     CompileResult,
-    DepthOutcome,
     HardwareLimit,
     KernelClass,
-    Origin,
     ProfileResult,
     RunSettings,
     RunState,
-    StepKind,
     TimingResult,
     Verdict,
-    is_improvement,
 )
-
-# These cost no generation: what mends a kernel, and what is brought along.
-FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,6 @@ class Candidate:
     is_profile_tried: bool = False
     diagnosis_blob: str | None = None
     diagnosis_step: int | None = None
-    repairs_tried: int = 0
 
     @property
     def candidate_id(self) -> str:
@@ -72,14 +64,13 @@ class Candidate:
 
 @dataclass(slots=True)
 class Record:
-    """The fold. `generations_used` and `current_id` speak of the depth being worked on.
+    """The fold: what any method can be told of a run. What one method alone remembers is its own state, folded from
+    `events`.
 
-    `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
-    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `best_id` is
-    the fastest correct kernel of the whole run, whether or not its depth accepted it; of equals the first. `open_call`
-    was sent and has not ended; `cut_offs` counts replies to one call that ended at the output limit; `counted`: the
-    characters and tokens of prompts by model, where the endpoint counted. `depth_base` is what the depth
-    being worked on started from, None until it has; `redo` is a step that a person wants done again.
+    `concluded` holds how each step index ended. `best_id` is the fastest correct kernel of the whole run, whether or
+    not it was accepted; of equals the first. `open_call` was sent and has not ended; `cut_offs` counts replies to one
+    call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
+    counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
     """
 
     settings: RunSettings
@@ -87,17 +78,11 @@ class Record:
     kernel_class: KernelClass = KernelClass.OTHER
     is_class_known: bool = False
     candidates: dict[str, Candidate] = field(default_factory=dict)
-    depths: list[ev.DepthFinished] = field(default_factory=list)
-    line: list[str] = field(default_factory=list)
-    line_best_id: str | None = None
-    fruitless: int = 0
+    concluded: list[ev.DepthFinished] = field(default_factory=list)
     best_id: str | None = None
-    generations_used: int = 0
-    current_id: str | None = None
-    depth_base: str | None = None
     redo: Redo | None = None
     model_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
-    is_exposed: bool = False
+    is_profile_shown: bool = False
     steering: Steering = field(default_factory=Steering)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
@@ -116,6 +101,7 @@ class Record:
     attendance: Attendance = field(default_factory=Attendance)
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
+    events: list[ev.Event] = field(default_factory=list)
 
     @classmethod
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
@@ -128,14 +114,9 @@ class Record:
         return record
 
     @property
-    def depth(self) -> int:
-        """The depth being worked on: as many as have finished."""
-        return len(self.depths)
-
-    @property
-    def current(self) -> Candidate | None:
-        """The kernel this depth is about at the moment."""
-        return self.candidates.get(self.current_id or "")
+    def step_index(self) -> int:
+        """The step index being worked on: as many as have been concluded."""
+        return len(self.concluded)
 
     @property
     def best(self) -> Candidate | None:
@@ -147,15 +128,9 @@ class Record:
         digits = candidate_id.removeprefix("c")
         return int(digits) if digits.isdecimal() else list(self.candidates).index(candidate_id) + 1
 
-    def beats(self, candidate_id: str, other_id: str | None) -> bool:
-        """True when a timed candidate is faster than another (or the first at all) beyond the noise."""
-        new, old = (
-            found.timed if (found := self.candidates.get(name or "")) else None for name in (candidate_id, other_id)
-        )
-        return new is not None and (old is None or is_improvement(new, old))
-
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
+        self.events.append(event)
         self.attendance.apply(event)
         match event:
             case ev.EngineStarted():
@@ -184,7 +159,8 @@ class Record:
             case ev.CommandAcknowledged() | ev.CommandEffective() | ev.CommandRefused():
                 self._steer(event)
             case ev.DepthFinished():
-                self._finish_depth(event)
+                self.concluded.append(event)
+                self.is_profile_shown = False
             case _:
                 self._learn(event)
 
@@ -192,8 +168,6 @@ class Record:
         match event:
             case ev.CandidateCreated(candidate_id=name):
                 self.candidates[name] = Candidate(event)
-                self.current_id = name
-                self.generations_used += event.origin not in FREE_ORIGINS
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
@@ -228,12 +202,8 @@ class Record:
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         self.in_flight = event
-        if event.kind in WRITING:
+        if is_call(event.kind):
             self.model_steps[event.step] = event
-        if event.kind is StepKind.OPTIMISE and self.depth_base is None:
-            self.depth_base = event.candidate_id
-            if self.steering.next_base == event.candidate_id:
-                self.steering = replace(self.steering, next_base=None)
 
     def _finish_step(self, event: ev.StepFinished) -> None:
         started, self.in_flight = self.in_flight, None
@@ -241,13 +211,6 @@ class Record:
             self.redo = None
         self.steps_finished += 1
         self.usage.engine_s += event.seconds
-        if event.outcome != "patch_failed" or started is None:
-            return
-        if started.kind == "repair" and started.candidate_id in self.candidates:
-            tried = self.candidates[started.candidate_id].repairs_tried
-            self._update(started.candidate_id, repairs_tried=tried + 1)
-        else:
-            self.generations_used, self.current_id = self.generations_used + 1, None
 
     def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
         place = event.step, event.call
@@ -258,7 +221,7 @@ class Record:
         if isinstance(event, ev.ModelCalled):
             self.calls[place] = event
             self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
-            self.is_exposed = self.is_exposed or event.is_profile_exposed
+            self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
             self._learn_length(event)
         if isinstance(event, ev.ModelCalled) or event.is_charged:
             self.usage.count(event)
@@ -267,16 +230,6 @@ class Record:
         if event.prompt_characters and event.input_tokens:
             characters, tokens = self.counted.get(event.model, (0, 0))
             self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens
-
-    def _finish_depth(self, event: ev.DepthFinished) -> None:
-        self.depths.append(event)
-        self.generations_used, self.current_id, self.is_exposed = 0, None, False
-        self.depth_base = None
-        self.fruitless += 1
-        if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
-            self.line.append(event.candidate_id)
-            if self.beats(event.candidate_id, self.line_best_id):
-                self.line_best_id, self.fruitless = event.candidate_id, 0
 
     def _steer(self, event: ev.CommandAcknowledged | ev.CommandEffective | ev.CommandRefused) -> None:
         if isinstance(event, ev.CommandAcknowledged):
@@ -287,8 +240,6 @@ class Record:
             return
         command = self.commands[event.command_id].command
         self.steering = self.steering.after(command)
-        if command.kind is CommandKind.ROLL_BACK:
-            self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
         if command.kind is CommandKind.SET_CLASS:
             self.kernel_class, self.is_class_known = KernelClass(command.argument), True
         if command.kind is CommandKind.RETRY:
@@ -298,19 +249,12 @@ class Record:
         step = self.model_step(retry.step)
         if step is not None:
             self.redo = Redo(step.kind, step.candidate_id, retry.choice)
-            is_about_failure = step.kind in (StepKind.DIAGNOSE, StepKind.REPAIR)
-            self.current_id = step.candidate_id if is_about_failure else None
 
     def model_step(self, number: int | None) -> ev.StepStarted | None:
         """A step in which the model was asked: the one of this number, or the last; None when there is none."""
         if number is not None:
             return self.model_steps.get(number)
         return self.model_steps[max(self.model_steps)] if self.model_steps else None
-
-    @property
-    def has_depth_begun(self) -> bool:
-        """Whether the current depth has anything of its own, a step in flight included."""
-        return self.generations_used > 0 or self.in_flight is not None or self.current_id is not None
 
     @property
     def model_choice(self) -> ModelChoice | None:
@@ -322,18 +266,6 @@ class Record:
     def is_by_hand(self) -> bool:
         """Whether a person answers the next call."""
         return self.redo is None and self.attendance.is_by_hand
-
-    @property
-    def repairs_used(self) -> int:
-        """Repairs spent in the current generation, failed patches included."""
-        spent, name = 0, self.current_id
-        while name in self.candidates:
-            candidate = self.candidates[name]
-            spent += candidate.repairs_tried
-            if candidate.created.origin is not Origin.REPAIR:
-                break
-            spent, name = spent + 1, candidate.created.parent_id
-        return spent
 
     @property
     def pending_hints(self) -> list[Command]:

@@ -74,7 +74,7 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
             "max_repairs": settings.max_repairs,
             "max_regenerations": settings.max_regenerations,
             "expose_from_depth": settings.expose_from_depth,
-            "depths": max(len(record.depths) - 1, 0) or settings.budget.depths,
+            "depths": max(len(record.concluded) - 1, 0) or settings.budget.depths,
         },
     }
 

@@ -8,7 +8,12 @@ from enum import StrEnum
 
 MANUAL = "manual"  # the model of a run whose every call a person answers
 HANDED_IN = "submit"  # the step that takes what a person hands in: asking for it is the yes
-WRITING = ("synthesise", "optimise", "diagnose", "repair")
+NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN)
+
+
+def is_call(label: str) -> bool:
+    """Whether a step of this name asks a model: all do but those that evaluate, whatever a strategy calls them."""
+    return label not in NO_CALLS
 
 
 class Hand(StrEnum):
@@ -62,7 +67,7 @@ class AskFirst:
 
     def covers(self, kind: str) -> bool:
         """Whether a step of this kind (a StepKind) waits."""
-        return (self.which is Ask.ALL and kind != HANDED_IN) or (self.which is Ask.CALLS and kind in WRITING)
+        return (self.which is Ask.ALL and kind != HANDED_IN) or (self.which is Ask.CALLS and is_call(kind))
 
 
 @dataclass(frozen=True, slots=True)

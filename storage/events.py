@@ -16,9 +16,7 @@ from storage.records import (
     KernelClass,
     Origin,
     ProfileResult,
-    Role,
     RunState,
-    StepKind,
     TimingResult,
 )
 
@@ -64,7 +62,7 @@ class StepStarted:
     """A move of the loop began. After a crash the same step number starts again."""
 
     step: int
-    kind: StepKind
+    kind: str
     depth: int
     candidate_id: str | None
 
@@ -74,7 +72,7 @@ class StepFinished:
     """A move ended; `outcome` is a Verdict value or one of created, patch_failed, written, accepted, given_up."""
 
     step: int
-    kind: StepKind
+    kind: str
     seconds: float
     outcome: str
 
@@ -90,7 +88,7 @@ class CallSent:
     step: int
     call: int
     attempt: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     model: str
@@ -111,7 +109,7 @@ class CallFailed:
     step: int
     call: int
     attempt: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     model: str
@@ -140,7 +138,7 @@ class ModelCalled:
 
     step: int
     call: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     model: str
@@ -221,7 +219,7 @@ class QuestionAsked:
 
     step: int
     call: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     prompt_blob: str
@@ -232,7 +230,7 @@ class LeaveAsked:
     """A step waits for a yes; after `after_s` seconds of silence the fallback holds, unless it is never."""
 
     step: int
-    kind: StepKind
+    kind: str
     depth: int
     candidate_id: str | None
     fallback: Fallback
@@ -254,7 +252,7 @@ class Diverged:
 
     step: int
     call: int
-    role: Role
+    role: str
     candidate_id: str | None
     is_bridged: bool
     reason: str

@@ -104,6 +104,9 @@ class StepKind(StrEnum):
     SUBMIT = "submit"
 
 
+EVALUATIONS = (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE)
+
+
 class Role(StrEnum):
     """What a model call is for; also the name of its prompt file."""
 

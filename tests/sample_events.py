@@ -100,7 +100,7 @@ class Script:
 
     def write(self, kind: StepKind, parent: str | None, repair: int = 0) -> str:
         self.begin(kind, parent)
-        exposed = kind is StepKind.OPTIMISE and self.depth >= 3
+        exposed = kind == StepKind.OPTIMISE and self.depth >= 3
         self.call(Role(kind.value), parent, 0, exposed)
         if parent:
             edits = self.keep('[{"action": "replace", "line_number": 12, "num_lines": 1, "new_code": "..."}]')

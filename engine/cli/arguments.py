@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from engine.strategies.base_policy import POLICIES
+from engine.strategies.cutegen.base_policy import POLICIES
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass

@@ -49,7 +49,7 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         record, budget = self._record, self._record.budget
-        done = min(max(record.depth - 1, 0), budget.depths)
+        done = min(max(record.step_index - 1, 0), budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
             ProgressBar(total=max(budget.depths, 1), completed=done, width=40), f"depth {done} of {budget.depths}"

@@ -57,7 +57,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         "class": str(record.kernel_class),
         "toolchain": record.settings.toolchain,
         "model": record.settings.model,
-        "depth": max(record.depth - 1, 0),
+        "depth": max(record.step_index - 1, 0),
         "depths": record.budget.depths,
         "best": best.candidate_id if best else None,
         "speedup": best.timed.speedup if best and best.timed else None,
@@ -115,7 +115,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
         }
         for a in record.candidates.values()
     ]
-    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(record.depths)}
+    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
 
 
 def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:

@@ -16,7 +16,7 @@ from engine.cli import export, report
 from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
-from engine.strategies.base_policy import check_policy
+from engine.strategies.cutegen.base_policy import check_policy
 from storage import budgets, commands, damage, liveness
 from storage.attendance import AskFirst
 from storage.folder import RunFolder, all_runs, find_run

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from enum import Enum
 
-from engine.actions import Step
+from engine.actions import Step, label
 from engine.context import RunContext
 from engine.human.inbox import Inbox
 from engine.record import Record, named
+from engine.steps.concluding import conclude
 from storage import events as ev
 from storage.attendance import Fallback
-from storage.records import CommandKind, DepthOutcome, RunState, StepKind
+from storage.records import CommandKind, RunState, StepKind
 
 SKIPPED = "skipped by a person"
 # What may be asked for while a step waits and does not change which step comes next.
@@ -27,15 +28,15 @@ class Leave(Enum):
     UNCLEAR = "unclear"
 
 
-def ask_leave(context: RunContext, inbox: Inbox, move: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
+def ask_leave(context: RunContext, inbox: Inbox, step: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
-    attendance, step = context.record.attendance, context.record.steps_finished + 1
+    attendance, number = context.record.attendance, context.record.steps_finished + 1
     if context.record.in_flight is not None:
         return Leave.REFUSED if attendance.leave is False else Leave.GIVEN
-    if not attendance.rule.covers(move.kind):
+    if not attendance.rule.covers(label(step)):
         return Leave.GIVEN
     asked = ev.LeaveAsked(
-        step, move.kind, move.depth, move.candidate_id, attendance.rule.fallback, attendance.rule.after_s
+        number, label(step), step.index, step.about, attendance.rule.fallback, attendance.rule.after_s
     )
     if attendance.asked != asked:
         context.emit(asked)
@@ -70,20 +71,15 @@ def _sentence(record: Record, asked: ev.LeaveAsked) -> str:
     return f"Approve the next step: {asked.kind}{about} at depth {asked.depth}{default}."
 
 
-def skip_step(context: RunContext, move: Step) -> None:
-    """Leave a step out: a profile is simply not taken; without any other step its depth is given up."""
-    record = context.record
-    step = record.steps_finished + 1
+def skip_step(context: RunContext, step: Step) -> None:
+    """Leave a step out: a profile is simply not taken; without any other step its step index is given up."""
+    record, name = context.record, label(step)
+    number = record.steps_finished + 1
     if record.in_flight is None:
-        context.emit(ev.StepStarted(step, move.kind, move.depth, move.candidate_id))
-    if move.kind is StepKind.PROFILE and move.candidate_id is not None:
-        context.emit(ev.ProfileFailed(step, move.candidate_id, SKIPPED))
-    context.emit(ev.StepFinished(step, move.kind, 0.0, "skipped"))
-    if move.kind is StepKind.PROFILE:
-        return
-    last, base = record.current_id, record.line[-1] if record.line else None
-    context.emit(
-        ev.DepthFinished(
-            step, record.depth, DepthOutcome.GIVEN_UP, last, base, record.is_exposed, False, f"{move.kind} {SKIPPED}"
-        )
-    )
+        context.emit(ev.StepStarted(number, name, step.index, step.about))
+    if name == StepKind.PROFILE and step.about is not None:
+        context.emit(ev.ProfileFailed(number, step.about, SKIPPED))
+    left = context.strategy.abandon(record, f"{name} {SKIPPED}") if name != StepKind.PROFILE else None
+    context.emit(ev.StepFinished(number, name, 0.0, "skipped"))
+    if left is not None:
+        conclude(context, left)

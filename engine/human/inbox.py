@@ -12,11 +12,12 @@ from engine.errors import StopRequested
 from engine.human import replies
 from engine.human.verbs import note, refusal
 from engine.record import named
+from engine.steps.concluding import conclude
 from storage import budgets, commands
 from storage import events as ev
-from storage.attendance import WRITING
+from storage.attendance import is_call
 from storage.choices import Retry
-from storage.records import Command, CommandKind, DepthOutcome, RunState
+from storage.records import Command, CommandKind, RunState
 
 POLL_S = 0.1
 _RETRYING = (
@@ -142,27 +143,27 @@ class Inbox:
         if command.kind is CommandKind.ANSWER:
             return True  # it is in effect once the step has used it
         if command.kind is CommandKind.ROLL_BACK:
-            self._leave_depth(f"left to go back to {named(context.record, command.argument)}")
+            self._leave_index(f"left to go back to {named(context.record, command.argument)}")
         if command.kind is CommandKind.RETRY:
             self._leave_for(Retry.parse(command.argument))
         if command.kind is CommandKind.SET_BUDGET:
             context.emit(ev.BudgetChanged(budgets.changed(context.record.budget, command.argument)))
-        context.emit(ev.CommandEffective(command.command_id, self._next_step, note(context.record, command)))
+        context.emit(ev.CommandEffective(command.command_id, self._next_step, note(context, command)))
         return True
 
     def _make_room(self) -> None:
         """A kernel handed in takes the place of a call that has brought nothing yet."""
         record = self._context.record
         begun = record.in_flight
-        if begun and begun.kind in WRITING and not any(step == begun.step for step, _ in record.calls):
+        if begun and is_call(begun.kind) and not any(step == begun.step for step, _ in record.calls):
             self._drop_step()
 
     def _leave_for(self, retry: Retry) -> None:
-        """Drop the step in flight, and the depth when the step to be done again belongs to an earlier one."""
+        """Drop the step in flight, and the step index when the step to be done again belongs to an earlier one."""
         record = self._context.record
         step = record.model_step(retry.step)
-        if step is not None and step.depth != record.depth:
-            self._leave_depth(f"left to redo step {step.step}")
+        if step is not None and step.depth != record.step_index:
+            self._leave_index(f"left to redo step {step.step}")
         elif record.in_flight is not None:
             self._drop_step()
 
@@ -170,15 +171,9 @@ class Inbox:
         if begun := self._context.record.in_flight:
             self._context.emit(ev.StepFinished(begun.step, begun.kind, 0.0, "dropped"))
 
-    def _leave_depth(self, reason: str) -> None:
-        """Give up what the current depth has begun; the attempt is kept."""
-        context, record = self._context, self._context.record
-        has_begun, last = record.has_depth_begun, record.current_id
-        base = record.line[-1] if record.line else None
+    def _leave_index(self, reason: str) -> None:
+        """Give up what the current step index has begun; what was tried is kept."""
+        left = self._context.strategy.abandon(self._context.record, reason)
         self._drop_step()
-        if has_begun:
-            context.emit(
-                ev.DepthFinished(
-                    self._next_step, record.depth, DepthOutcome.GIVEN_UP, last, base, record.is_exposed, False, reason
-                )
-            )
+        if left is not None:
+            conclude(self._context, left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.actions import Ask, Expects
 from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
@@ -11,32 +12,30 @@ from engine.patching.reply import find_python
 from storage import codec
 from storage import events as ev
 from storage.attendance import MANUAL, Answer, AskFirst, Hand
-from storage.records import Command, CommandKind, Role
+from storage.records import Command, CommandKind
 
 
-def ask_person(
-    context: RunContext, call: int, role: Role, messages: list[Message], candidate_id: str | None, *, exposed: bool
-) -> Completion:
+def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]) -> Completion:
     """The reply of a person to call number `call` of the step in flight.
 
     Raises:
         AnswerNeeded: there is none yet. The question is in the journal; asking again later is free.
     """
     prompt = context.blobs.put(codec.dumps([{"role": m.role, "text": m.text} for m in messages]))
-    question = ev.QuestionAsked(context.step, call, role, context.record.depth, candidate_id, prompt)
+    question = ev.QuestionAsked(context.step, call, ask.label, context.record.step_index, ask.about, prompt)
     attendance = context.record.attendance
     if attendance.question != question:
         context.emit(question)
     found = attendance.answer_to(context.step, call)
     model = ManualModel(lambda purpose: context.blobs.get(found[1].blob) if found else None)
-    completion = model.complete(messages, context.purpose(role, candidate_id), lambda piece: None)
+    completion = model.complete(messages, context.purpose(ask.label, ask.about), lambda piece: None)
     context.emit(
         ev.ModelCalled(
             step=context.step,
             call=call,
-            role=role,
-            depth=context.record.depth,
-            candidate_id=candidate_id,
+            role=ask.label,
+            depth=context.record.step_index,
+            candidate_id=ask.about,
             model=completion.model,
             prompt_blob=prompt,
             reply_blob=context.blobs.put(completion.text),
@@ -47,7 +46,7 @@ def ask_person(
             cost_usd=completion.cost_usd,
             seconds=completion.seconds,
             finish_reason=completion.finish_reason,
-            is_profile_exposed=exposed,
+            is_profile_exposed=ask.shows_profile,
         )
     )
     settle_answers(context)
@@ -116,7 +115,9 @@ def require_usable(context: RunContext, question: ev.QuestionAsked, text: str) -
     """Raises EditError, with the report a model would get, for an answer that the step could not use."""
     if not text.strip():
         raise EditError("The reply is empty.")
-    if question.role is Role.SYNTHESISE and find_python(text) is None:
+    step = context.strategy.again(context.record, question.role, question.candidate_id)
+    expects = step.expects if isinstance(step, Ask) else Expects.TEXT
+    if expects is Expects.SOURCE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
-    if question.candidate_id is not None and question.role in (Role.REPAIR, Role.OPTIMISE):
-        read_offer(text).apply(context.source(context.record.candidates[question.candidate_id]))
+    if expects is Expects.PATCH:
+        read_offer(text).apply(context.source(context.candidate(question.candidate_id)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from storage.choices import ModelChoice
-from storage.records import Command, CommandKind, StepKind, Switch
+from storage.records import Command, CommandKind, Switch
 from storage.verbs import RULES, Rule
 
 
@@ -13,21 +13,19 @@ from storage.verbs import RULES, Rule
 class Redo:
     """A step of the model that is to be done again by the model chosen."""
 
-    kind: StepKind
+    kind: str
     candidate_id: str | None
     choice: ModelChoice
 
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """What a person has set. `next_base` is for one depth, `pinned` for every depth, `model` None the run's own."""
+    """What a person has set that means the same for every method. `model` None: the run's own."""
 
     is_paused: bool = False
     is_stopped: bool = False
     collect: Switch = Switch.AUTO
     expose: Switch = Switch.AUTO
-    next_base: str | None = None
-    pinned: str | None = None
     rules: tuple[Rule, ...] = ()
     model: ModelChoice | None = None
 
@@ -51,18 +49,7 @@ class Steering:
             case CommandKind.SET_MODEL:
                 return replace(self, model=ModelChoice.parse(argument))
             case _:
-                return self._after_base(command.kind, argument)._after_rule(command)
-
-    def _after_base(self, kind: CommandKind, argument: str) -> Steering:
-        match kind:
-            case CommandKind.ROLL_BACK | CommandKind.UNPIN:
-                return replace(self, next_base=None, pinned=None)
-            case CommandKind.SET_BASE:
-                return replace(self, next_base=argument)
-            case CommandKind.PIN:
-                return replace(self, next_base=None, pinned=argument)
-            case _:
-                return self
+                return self._after_rule(command)
 
     def _after_rule(self, command: Command) -> Steering:
         if command.kind in RULES:

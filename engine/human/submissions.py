@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from engine.actions import NewCandidate, TakeSubmission
 from engine.context import RunContext
-from engine.record import Candidate, Record
+from engine.record import Candidate
 from engine.steps.candidates import create_candidate
-from engine.strategies.base_policy import choose_base
 from storage.choices import Submission
 from storage.events import CommandEffective
 from storage.records import Command, CommandKind, Origin
 
 
-def take_submission(context: RunContext) -> str:
+def take_submission(context: RunContext, action: TakeSubmission) -> str:
     """Make the oldest kernel handed in a candidate, once, whatever kills the engine. Returns the step's outcome."""
     waiting, made = context.record.pending(CommandKind.SUBMIT), _made(context)
     if made is None and waiting:
-        _create(context, Submission.parse(waiting[0].argument))
+        given = Submission.parse(waiting[0].argument)
+        makes = NewCandidate(Origin.MANUAL, action.base_id, action.generation, "", "edited by hand")
+        source = context.blobs.get(given.blob)
+        create_candidate(context, source, given.parent_id, makes, given.note or makes.untitled)
         made = _made(context)
     if command := next((c for c in waiting if made and _brought(c, made)), None):
-        note = f"taken as {made.candidate_id if made else ''} in depth {context.record.depth}"
+        note = f"taken as {made.candidate_id if made else ''} in depth {context.record.step_index}"
         context.emit(CommandEffective(command.command_id, context.step, note))
     return "created"
 
@@ -47,23 +50,3 @@ def _made(context: RunContext) -> Candidate | None:
 def _brought(command: Command, made: Candidate) -> bool:
     given = Submission.parse(command.argument)
     return (given.parent_id, given.blob) == (made.created.parent_id, made.created.source_blob)
-
-
-def _create(context: RunContext, given: Submission) -> None:
-    create_candidate(
-        context,
-        context.blobs.get(given.blob),
-        parent_id=given.parent_id,
-        base_id=_base(context.record, given.parent_id),
-        origin=Origin.MANUAL,
-        repair=0,
-        summary=given.note or "edited by hand",
-    )
-
-
-def _base(record: Record, parent_id: str | None) -> str | None:
-    """The kernel its depth starts from: its parent where that is correct and timed, else as for any candidate."""
-    parent = record.candidates.get(parent_id or "")
-    if record.depth_base is None and parent is not None and parent.timed is not None:
-        return parent.candidate_id
-    return choose_base(record) if record.line else None

@@ -9,7 +9,7 @@ from engine.record import Record, named
 from storage import budgets
 from storage.attendance import MANUAL
 from storage.choices import ModelChoice, Retry
-from storage.records import Command, CommandKind, KernelClass, Role, Switch, Verdict
+from storage.records import Command, CommandKind, KernelClass, Switch, Verdict
 from storage.verbs import RULE_LENGTH, RULES
 
 _VERB = {CommandKind.COLLECT: "collect profiles", CommandKind.EXPOSE: "show profiles"}
@@ -20,9 +20,7 @@ def refusal(context: RunContext, command: Command) -> str | None:
     record, argument = context.record, command.argument
     match command.kind:
         case CommandKind.ROLL_BACK | CommandKind.SET_BASE | CommandKind.PIN:
-            return _refused_kernel(record, command)
-        case CommandKind.UNPIN if record.steering.pinned is None:
-            return "no kernel is pinned"
+            return _refused_kernel(record, command) or context.strategy.refusal(record, command)
         case CommandKind.COLLECT | CommandKind.EXPOSE if argument not in set(Switch):
             return f"{_VERB[command.kind]} takes auto, on or off, not {argument!r}"
         case CommandKind.SET_CLASS if argument not in set(KernelClass):
@@ -38,7 +36,7 @@ def refusal(context: RunContext, command: Command) -> str | None:
         case CommandKind.SET_MODEL | CommandKind.RETRY:
             return _refused_model(context, command)
         case _:
-            return replies.refusal(context, command)
+            return replies.refusal(context, command) or context.strategy.refusal(record, command)
 
 
 def _refused_kernel(record: Record, command: Command) -> str | None:
@@ -47,10 +45,8 @@ def _refused_kernel(record: Record, command: Command) -> str | None:
         return f"this run has no {named(record, command.argument)}"
     if target.verdict is not Verdict.PASSED or target.timed is None:
         return f"{named(record, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
-    if command.argument not in {done.candidate_id for done in record.depths}:
+    if command.argument not in {done.candidate_id for done in record.concluded}:
         return f"{named(record, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
-    if command.kind is CommandKind.PIN and record.steering.pinned == command.argument:
-        return f"{named(record, command.argument)} is already pinned"
     return None
 
 
@@ -87,27 +83,19 @@ def _refused_model(context: RunContext, command: Command) -> str | None:
 
 def _unaffordable(context: RunContext, choice: ModelChoice) -> str | None:
     """Raises ModelError where that model cannot be asked at all."""
-    terms = context.other_model(choice).terms(context.purpose(Role.OPTIMISE, None))
+    terms = context.other_model(choice).terms(context.purpose("optimise", None))
     if context.record.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
         return f"the price of {choice.model} is unknown, so the cost limit cannot be enforced: add it to prices.toml"
     return None
 
 
-def note(record: Record, command: Command) -> str:
+def note(context: RunContext, command: Command) -> str:
     """What a command that is in force from now on changes, and from where on."""
-    step, argument = record.steps_finished + 1, command.argument
-    upcoming = record.depth + (record.depth_base is not None or record.current_id is not None)
+    record, argument = context.record, command.argument
+    step = record.steps_finished + 1
+    if said := context.strategy.note(record, command):
+        return said
     match command.kind:
-        case CommandKind.ROLL_BACK:
-            return f"depth {record.depth} starts from {named(record, argument)}"
-        case CommandKind.SET_BASE:
-            return f"depth {upcoming} starts from {named(record, argument)}"
-        case CommandKind.PIN:
-            return f"every depth from {upcoming} on starts from {named(record, argument)}"
-        case CommandKind.UNPIN:
-            return f"from depth {upcoming} on, the base policy applies again: {record.settings.base_policy}"
-        case CommandKind.EXPOSE:
-            return f"show profiles to the model: {argument}, from depth {record.depth}"
         case CommandKind.COLLECT:
             return f"collect profiles: {argument}, from step {step}"
         case CommandKind.SET_BUDGET:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.actions import NewCandidate
 from engine.context import RunContext
 from engine.steps.candidates import create_candidate
 from storage import events as ev
@@ -17,10 +18,8 @@ def take_over_kernel(context: RunContext) -> None:
     context.step = 1
     if record.in_flight is None:
         context.emit(ev.StepStarted(1, StepKind.SUBMIT, 0, None))
-    create_candidate(
-        context, context.blobs.get(fork.source_blob), parent_id=None, base_id=None, origin=Origin.FORKED, repair=0,
-        summary=f"kernel {fork.number} of {fork.run_id}",
-    )  # fmt: skip
+    makes = NewCandidate(Origin.FORKED, None, 0, "", f"kernel {fork.number} of {fork.run_id}")
+    create_candidate(context, context.blobs.get(fork.source_blob), None, makes, makes.untitled)
     if not any(isinstance(entry.event, ev.Imported) for entry in context.journal.entries):
         context.emit(_told(fork, next(iter(record.candidates))))
     context.emit(ev.StepFinished(1, StepKind.SUBMIT, 0.0, "created"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.actions import Settle, Step
+from engine.actions import Conclude, Evaluate, NewCandidate
 from engine.context import RunContext
 from engine.importing.kernels import ForeignKernel
-from engine.loop import measure_limit, settle, take_step
+from engine.loop import measure_limit, take_step
 from engine.steps.candidates import create_candidate
+from engine.steps.concluding import conclude
 from storage import events as ev
 from storage.records import DepthOutcome, Origin, RunState, StepKind, Verdict
 
@@ -42,10 +43,8 @@ def _add(context: RunContext, kernel: ForeignKernel, parent: str | None, base: s
     context.step = context.record.steps_finished + 1
     context.emit(ev.StepStarted(context.step, kind, kernel.depth, parent))
     name = f"c{len(context.record.candidates) + 1:03d}"
-    create_candidate(
-        context, kernel.source, parent_id=parent, base_id=base, origin=Origin.IMPORTED, repair=number,
-        summary=f"imported from {kernel.file}",
-    )  # fmt: skip
+    makes = NewCandidate(Origin.IMPORTED, base, 0, "", f"imported from {kernel.file}", number)
+    create_candidate(context, kernel.source, parent, makes, makes.untitled)
     told = ev.Imported(
         name, kernel.file, kernel.status, kernel.latency_ms, kernel.baseline_latency_ms, kernel.message
     )  # fmt: skip
@@ -55,9 +54,9 @@ def _add(context: RunContext, kernel: ForeignKernel, parent: str | None, base: s
 
 
 def _judge(context: RunContext, name: str) -> None:
-    depth = context.record.depth
+    depth = context.record.step_index
     for kind in (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME):
-        take_step(context, Step(kind, depth, name))
+        take_step(context, Evaluate(kind, depth, name))
         if context.record.candidates[name].has_failed:
             return
 
@@ -66,10 +65,10 @@ def _end_depth(context: RunContext, depth: int, name: str | None, base: str | No
     """The base of the next depth: an imported kernel is one whether or not it was judged."""
     candidate = context.record.candidates[name] if name else None
     if candidate and candidate.verdict is Verdict.PASSED and candidate.timed:
-        settle(context, Settle(depth, DepthOutcome.ACCEPTED, name, base, "imported, correct and timed here"))
+        conclude(context, Conclude(depth, DepthOutcome.ACCEPTED, name, base, "imported, correct and timed here"))
     elif not is_last:
         reason = NOT_OURS if candidate is None or candidate.verdict is None else "imported, and not correct here"
-        settle(context, Settle(depth, DepthOutcome.IMPORTED, name, base, reason))
+        conclude(context, Conclude(depth, DepthOutcome.IMPORTED, name, base, reason))
     return name
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from storage.records import Role
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -33,7 +31,7 @@ class Purpose:
     for line edits in the form that suits the endpoint; `output_limit` (tokens) stands above the model's own option.
     """
 
-    role: Role
+    role: str
     source_hash: str | None
     occurrence: int
     depth: int = 0

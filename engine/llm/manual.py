@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from engine.errors import AnswerNeeded
 from engine.llm import Completion, Message, OnText, Purpose, Terms
-from storage.records import Role
 
 _TO_DO = {
-    Role.SYNTHESISE: "write the first kernel",
-    Role.DIAGNOSE: "explain why the kernel is wrong",
-    Role.REPAIR: "repair the kernel",
-    Role.OPTIMISE: "make one optimisation",
+    "synthesise": "write the first kernel",
+    "diagnose": "explain why the kernel is wrong",
+    "repair": "repair the kernel",
+    "optimise": "make one optimisation",
 }
 
 
@@ -41,6 +40,6 @@ class ManualModel:
         """
         text = self._answer(purpose)
         if text is None:
-            raise AnswerNeeded(f"Your reply is needed: {_TO_DO[purpose.role]}.")
+            raise AnswerNeeded(f"Your reply is needed: {_TO_DO.get(purpose.role, purpose.role)}.")
         on_text(text)
         return Completion(text, self.name, "stop", 0.0, cost_usd=0.0)

@@ -10,7 +10,6 @@ from typing import Any
 
 from engine.errors import ModelError
 from storage.blobs import text_hash
-from storage.records import Role
 
 FORMAT = 1
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "tasks" / "recordings"
@@ -23,7 +22,7 @@ class Line:
     `verdict` is how that kernel had been judged when the call was made, empty where it is not known.
     """
 
-    role: Role
+    role: str
     source: str | None
     reply: str
     depth: int | None = None
@@ -38,18 +37,18 @@ class Recording:
     path: Path
     header: Mapping[str, Any]
     lines: tuple[Line, ...] = ()
-    replies: Mapping[tuple[Role, str | None], tuple[str, ...]] = field(default_factory=dict)
+    replies: Mapping[tuple[str, str | None], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def verdicts(self) -> Mapping[str, str]:
         """How the kernels had been judged, by hash, as far as the recording says."""
         return {line.source: line.verdict for line in self.lines if line.source and line.verdict}
 
-    def lines_for(self, role: Role, source: str | None) -> tuple[Line, ...]:
+    def lines_for(self, role: str, source: str | None) -> tuple[Line, ...]:
         """The lines of one role about one kernel."""
         return tuple(line for line in self.lines if (line.role, line.source) == (role, source))
 
-    def spare(self, role: Role, depth: int, given: frozenset[str]) -> Line | None:
+    def spare(self, role: str, depth: int, given: frozenset[str]) -> Line | None:
         """The first reply of a role at a depth that is not among those given (hashes of texts)."""
         fitting = (line for line in self.lines if (line.role, line.depth) == (role, depth))
         return next((line for line in fitting if text_hash(line.reply) not in given), None)
@@ -75,7 +74,7 @@ def read_recording(path: Path) -> Recording:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelError(f"{path} is not a recording of format {FORMAT}: its first line must name the format")
     lines = tuple(_line(path, number, text) for number, text in enumerate(texts[1:], 2) if text.strip())
-    replies: dict[tuple[Role, str | None], tuple[str, ...]] = {}
+    replies: dict[tuple[str, str | None], tuple[str, ...]] = {}
     for line in lines:
         replies[line.role, line.source] = (*replies.get((line.role, line.source), ()), line.reply)
     return Recording(path, header, lines, replies)
@@ -96,6 +95,6 @@ def _line(path: Path, number: int, text: str) -> Line:
         fields = json.loads(text)
         depth = None if fields.get("depth") is None else int(fields["depth"])
         finish, verdict = str(fields.get("finish") or "stop"), str(fields.get("verdict") or "")
-        return Line(Role(fields["role"]), fields["source"], str(fields["reply"]), depth, finish, verdict)
+        return Line(str(fields["role"]), fields["source"], str(fields["reply"]), depth, finish, verdict)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path}, line {number}: not a recorded reply ({error!r})") from error

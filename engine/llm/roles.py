@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
 from storage.models import ModelRole
-from storage.records import Role
 
-PLAYED_BY: Mapping[Role, ModelRole] = {
-    Role.SYNTHESISE: ModelRole.WRITER,
-    Role.OPTIMISE: ModelRole.WRITER,
-    Role.DIAGNOSE: ModelRole.DIAGNOSER,
-    Role.REPAIR: ModelRole.REPAIRER,
+PLAYED_BY: Mapping[str, ModelRole] = {
+    "synthesise": ModelRole.WRITER,
+    "optimise": ModelRole.WRITER,
+    "diagnose": ModelRole.DIAGNOSER,
+    "repair": ModelRole.REPAIRER,
 }
 
 
@@ -25,8 +24,8 @@ class ModelsByRole:
 
     def terms(self, purpose: Purpose) -> Terms | None:
         """The terms of the model that would answer."""
-        return self._models[PLAYED_BY[purpose.role]].terms(purpose)
+        return self._models[PLAYED_BY.get(purpose.role, ModelRole.WRITER)].terms(purpose)
 
     def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
         """Answer the conversation."""
-        return self._models[PLAYED_BY[purpose.role]].complete(messages, purpose, on_text)
+        return self._models[PLAYED_BY.get(purpose.role, ModelRole.WRITER)].complete(messages, purpose, on_text)

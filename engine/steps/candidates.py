@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import difflib
 
+from engine.actions import NewCandidate
 from engine.context import RunContext
 from engine.evaluation.screening.structure import lost_structure
 from storage.events import CandidateCreated
-from storage.records import Origin
 
 
 def create_candidate(
-    context: RunContext,
-    source: str,
-    *,
-    parent_id: str | None,
-    base_id: str | None,
-    origin: Origin,
-    repair: int,
-    summary: str,
+    context: RunContext, source: str, parent_id: str | None, makes: NewCandidate, summary: str
 ) -> None:
     """Journal a new candidate, once per step even when the step is redone after a crash."""
     record = context.record
@@ -32,11 +25,11 @@ def create_candidate(
             step=context.step,
             candidate_id=f"c{len(record.candidates) + 1:03d}",
             parent_id=parent_id,
-            base_id=base_id,
-            depth=record.depth,
-            generation=record.generations_used - (origin is Origin.REPAIR),
-            repair=repair,
-            origin=origin,
+            base_id=makes.base_id,
+            depth=record.step_index,
+            generation=makes.generation,
+            repair=makes.repair,
+            origin=makes.origin,
             source_blob=context.blobs.put(source),
             diff_blob=context.blobs.put(diff) if diff else None,
             lines_added=_count(diff, "+") if parent else source.count("\n"),

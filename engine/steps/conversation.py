@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine import prompting
+from engine.actions import Ask
 from engine.context import RunContext
 from engine.llm import Message
 from engine.prompt_parts import Part, compose
 from storage.events import CommandEffective
-from storage.records import Command, Role
+from storage.records import Command
 from storage.verbs import Rule
 
 
-def open_conversation(
-    context: RunContext, role: Role, candidate_id: str | None, name: str, **values: str
-) -> list[Message]:
+def open_conversation(context: RunContext, ask: Ask, name: str, **values: str) -> list[Message]:
     """System message and the first user message, from a prompt file, as much of it as the model's window holds."""
     system = prompting.fill("system.md", toolchain=prompting.text(f"toolchains/{context.toolchain.name}.md").strip())
-    prompt = compose(name, context.room(role, candidate_id, len(system)), **values)
+    prompt = compose(name, context.room(ask.label, ask.about, len(system)), **values)
     return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
 
 

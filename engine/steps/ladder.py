@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import prompting
+from engine.actions import Ask
+from engine.calling import reply_to
 from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.patching.edits import EditError
@@ -12,7 +14,6 @@ from engine.patching.lines import numbered
 from engine.patching.offer import Offer, read_offer
 from engine.record import Candidate
 from storage.events import PatchTried
-from storage.records import Role
 
 RUNGS = ("edits", "reask", "search_replace", "rewrite")
 
@@ -25,16 +26,18 @@ class Patched:
     offer: Offer
     reply: str
 
+    @property
+    def why(self) -> str:
+        """The reason that the first edit gives; empty without one."""
+        return next(iter(self.offer.whys), "")
 
-def climb(
-    context: RunContext, role: Role, candidate: Candidate, messages: list[Message], *, exposed: bool
-) -> Patched | None:
+
+def climb(context: RunContext, ask: Ask) -> Patched | None:
     """Ask until a patch applies; None when every rung failed. Each try is journaled, and each reply is kept."""
-    source, talk = context.source(candidate), list(messages)
+    candidate, talk = context.candidate(ask.about), ask.prompt(context, ask)
+    source = context.source(candidate)
     for call, rung in enumerate(RUNGS):
-        completion = context.ask(
-            call, role, talk, candidate.candidate_id, exposed=exposed, wants_edits=rung in ("edits", "reask")
-        )
+        completion = reply_to(context, ask, call, talk, wants_edits=rung in ("edits", "reask"))
         offer = None
         try:
             offer = read_reply(completion)

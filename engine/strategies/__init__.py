@@ -1,22 +1,74 @@
-"""The seam for search methods: the next move, from the run's records alone.
+"""The seam for search methods: the next action, from the record alone.
 
-cutegen.py      CuTeGen's loop as a decision
-base_policy.py, schedule.py     which kernel the next depth starts from; when profiles are collected and shown
+cutegen/        CuTeGen: one evolving kernel, one optimisation per depth
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
-from engine.actions import Move
+from engine.actions import Action, Conclude, Step
 from engine.record import Record
+from storage import events as ev
+from storage.records import Command
 
 
 class Strategy(Protocol):
-    """A search method. Pure: same record, same move."""
+    """A search method. Pure: same record, same answers."""
 
     name: str
 
-    def next_move(self, record: Record) -> Move:
+    def next(self, record: Record) -> Action:
         """What the loop does next."""
         ...
+
+    def again(self, record: Record, label: str, about: str | None) -> Step:
+        """A step of this name about this kernel, to be taken once more: after a crash, or because a person asks.
+
+        Raises:
+            EngineError: this strategy has no such step, or the run no such kernel.
+        """
+        ...
+
+    def abandon(self, record: Record, reason: str) -> Conclude | None:
+        """How the current step index ends when a person leaves it; None when it has nothing of its own yet."""
+        ...
+
+    def refusal(self, record: Record, command: Command) -> str | None:
+        """Why a command makes no sense now, where that is for the method to say."""
+        ...
+
+    def note(self, record: Record, command: Command) -> str | None:
+        """What a command changes and from where on, where that is for the method to say."""
+        ...
+
+
+class Folded(Protocol):
+    """A state that takes one event after the other."""
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        ...
+
+
+S = TypeVar("S", bound=Folded)
+
+
+class Fold(Generic[S]):
+    """A strategy's own state of a record. Remembers how far it has read, so that a step costs only what is new."""
+
+    def __init__(self, new: Callable[[Record], S]) -> None:
+        self._new = new
+        self._record: Record | None = None
+        self._read = 0
+        self._state: S | None = None
+
+    def of(self, record: Record) -> S:
+        """The state after all events of the record."""
+        if self._state is None or self._record is not record:
+            self._record, self._read, self._state = record, 0, self._new(record)
+        for event in record.events[self._read :]:
+            self._state.apply(event)
+        self._read = len(record.events)
+        return self._state

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from storage.database import Database
 from storage.models import CallFailure
 from storage.queries import fetch
-from storage.records import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class ModelCallRow:
     at: float
     step: int
     call: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     made_id: str | None

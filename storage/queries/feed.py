@@ -121,4 +121,4 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
 
 
 def _outcome(step: StepRow) -> str | None:
-    return "timed" if step.kind is StepKind.TIME and step.outcome == Verdict.PASSED else step.outcome
+    return "timed" if step.kind == StepKind.TIME and step.outcome == Verdict.PASSED else step.outcome

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from storage.attendance import Fallback
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import Role, StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class QuestionRow:
 
     step: int
     call: int
-    role: Role
+    role: str
     depth: int
     candidate_id: str | None
     prompt_blob: str
@@ -29,7 +28,7 @@ class LeaveRow:
 
     at: float
     step: int
-    kind: StepKind
+    kind: str
     depth: int
     candidate_id: str | None
     number: int | None
@@ -44,7 +43,7 @@ class DivergenceRow:
 
     seq: int
     step: int
-    role: Role
+    role: str
     candidate_id: str | None
     is_bridged: bool
     reason: str

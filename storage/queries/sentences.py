@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from storage.records import StepKind, Verdict
@@ -13,7 +14,7 @@ class Move:
 
     seq: int
     step: int
-    kind: StepKind
+    kind: str
     depth: int
     candidate_id: str | None
     started_at: float
@@ -37,7 +38,9 @@ class Move:
     is_profile_exposed: bool
 
 
-_DOING = {
+# A step that a strategy of its own names.
+OTHER_STEP = "The model is at the step {name}: {kernel}"
+_DOING: Mapping[str, str] = {
     StepKind.SYNTHESISE: "The model is writing {a_kernel}",
     StepKind.COMPILE: "Compiling {kernel}",
     StepKind.CHECK: "Checking {kernel} against the reference",
@@ -54,7 +57,7 @@ def sentence(m: Move) -> str:
     """What the step does, or what came of it."""
     if m.outcome in (None, "interrupted", "dropped", "skipped"):
         a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from scratch"
-        doing = _DOING[m.kind].format(kernel=_kernel(m.number), a_kernel=a_kernel)
+        doing = _DOING.get(m.kind, OTHER_STEP).format(kernel=_kernel(m.number), a_kernel=a_kernel, name=m.kind)
         return _with(doing, m.outcome)
     match m.kind:
         case StepKind.COMPILE | StepKind.CHECK:
@@ -81,7 +84,7 @@ def _judged(m: Move) -> str:
     kernel = _kernel(m.number).capitalize()
     if m.verdict is None:
         return f"{m.kind.capitalize()} of {_kernel(m.number)}: {m.outcome}"
-    if m.verdict is Verdict.PASSED and m.kind is StepKind.COMPILE:
+    if m.verdict is Verdict.PASSED and m.kind == StepKind.COMPILE:
         return f"{kernel} compiles"
     if m.verdict is Verdict.PASSED:
         bounds = f"largest error {m.max_error:.1e}, {m.tolerance:.1e} allowed" if m.max_error and m.tolerance else ""
@@ -116,14 +119,14 @@ def _profiled(m: Move) -> str:
 def _edited(m: Move) -> str:
     if m.made_number is None:
         reason = m.patch_reason or m.outcome
-        if m.kind is StepKind.SYNTHESISE:
+        if m.kind == StepKind.SYNTHESISE:
             return _with("The reply holds no kernel", reason)
         return _with(f"No edit of {_kernel(m.number)} applied", reason)
-    if m.kind is StepKind.SUBMIT:
+    if m.kind == StepKind.SUBMIT:
         made_from = f", an edit of {_kernel(m.number)}" if m.number else ""
         return _with(f"Kernel {m.made_number} submitted by hand{made_from}", m.summary)
     seen = " with its profile" if m.is_profile_exposed else ""
-    if m.kind is StepKind.SYNTHESISE:
+    if m.kind == StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
-    verb = "Repaired" if m.kind is StepKind.REPAIR else "Optimised"
+    verb = "Repaired" if m.kind == StepKind.REPAIR else "Optimised"
     return _with(f"{verb} {_kernel(m.number)} into kernel {m.made_number}{seen}", m.summary)

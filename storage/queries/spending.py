@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class SpendingRow:
     `uncounted` calls have no figures of tokens; `estimated` ones have figures counted from characters.
     """
 
-    role: Role
+    role: str
     model: str
     calls: int
     uncounted: int

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from storage.database import Database
 from storage.queries import fetch
 from storage.queries.sentences import Move, sentence
-from storage.records import StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class StepRow:
 
     seq: int
     step: int
-    kind: StepKind
+    kind: str
     depth: int
     candidate_id: str | None
     made_id: str | None
@@ -70,7 +69,7 @@ def current_step(db: Database, run_id: str) -> StepRow | None:
     return found[0] if found else None
 
 
-def typical_seconds(db: Database, run_id: str, kind: StepKind) -> float | None:
+def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
     """How long a finished step of this kind has taken in this run: the median; None before the first one ended."""
     sql = "SELECT median(seconds) FROM steps WHERE run_id = ? AND phase = 'finished' AND kind = ?"
     found = fetch.tuples(db, sql, [run_id, str(kind)])[0][0]

@@ -87,6 +87,6 @@ def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, ru
 
     history = report.load(run)
     assert history.state is RunState.FINISHED
-    assert [len(history.candidates), len(history.depths), len(history.calls)] == [3, 3, 3]
+    assert [len(history.candidates), len(history.concluded), len(history.calls)] == [3, 3, 3]
     assert all(attempt.timed for attempt in history.candidates.values())
     assert len(told(run, ev.CommandRefused)) == 1

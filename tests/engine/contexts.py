@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import cast
 
 from engine import tasks
-from engine.actions import Settle
+from engine.actions import Conclude
 from engine.context import RunContext
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
-from engine.loop import settle
 from engine.record import Record
+from engine.steps.concluding import conclude
+from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
@@ -51,7 +52,7 @@ def open_context(
     model = RecordedModel(read_recording(write_recording(home / "replies.jsonl", replies)))
     task = tasks.find("square_matmul").task("cpu")
     record = Record.of(folder.read_settings(), journal.entries)
-    return RunContext(folder, journal, record, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs))
+    return RunContext(folder, journal, record, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs), CuteGen())
 
 
 def context_with_tools(
@@ -67,11 +68,11 @@ def add_candidate(
     """Journal a candidate, and a whole accepted depth around it when a speed-up is given."""
     name, step = f"c{len(context.record.candidates) + 1:03d}", context.record.steps_finished + 1
     origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
-    blob, depth = context.blobs.put(source), context.record.depth
+    blob, depth = context.blobs.put(source), context.record.step_index
     context.emit(ev.CandidateCreated(step, name, parent, parent, depth, 0, 0, origin, blob, None, 1, 0, name))
     if speedup is not None:
         context.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
         context.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
         context.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
-        settle(context, Settle(depth, DepthOutcome.ACCEPTED, name, parent, "correct and timed"))
+        conclude(context, Conclude(depth, DepthOutcome.ACCEPTED, name, parent, "correct and timed"))
     return name

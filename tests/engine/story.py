@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
+from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, TakeSubmission, label
+from engine.context import RunContext
+from engine.loop import take_step
 from engine.record import Record
+from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.state import CuteGenState
 from storage import events as ev
 from storage.records import (
     Budget,
@@ -35,6 +41,39 @@ SETTINGS = RunSettings(
 )
 
 
+class Step(NamedTuple):
+    """A step of the loop in the words of the journal: what it is called, at which step index, about which kernel."""
+
+    kind: str
+    depth: int
+    candidate_id: str | None = None
+
+
+def brief(action: Action) -> Step | Conclude | Finish:
+    """A step in the words of the journal; another action as it is."""
+    return action if isinstance(action, Conclude | Finish) else Step(label(action), action.index, action.about)
+
+
+def resolved(context: RunContext, step: Step) -> Ask | Evaluate | TakeSubmission:
+    """The step as the context's strategy asks for it."""
+    return context.strategy.again(context.record, step.kind, step.candidate_id)
+
+
+def asks(role: str, about: str | None = None) -> Ask:
+    """A call of that role whose messages a test gives itself."""
+    return Ask(role, 0, about, Expects.TEXT, lambda context, ask: [])
+
+
+def state_of(record: Record) -> CuteGenState:
+    """What CuTeGen remembers of a run."""
+    return CuteGen().state(record)
+
+
+def take(context: RunContext, step: Step) -> None:
+    """Carry out a step of the context's strategy."""
+    take_step(context, resolved(context, step))
+
+
 class Story:
     """A record under construction."""
 
@@ -54,7 +93,7 @@ class Story:
         base = parent if origin is Origin.OPTIMISATION else None
         self.step += 1
         created = ev.CandidateCreated(
-            self.step, name, parent, base, record.depth, 0, repair, origin, f"blob-{name}", None, 1, 0, name
+            self.step, name, parent, base, record.step_index, 0, repair, origin, f"blob-{name}", None, 1, 0, name
         )
         return self.tell(created)
 
@@ -84,7 +123,7 @@ class Story:
     def settles(self, name: str | None, outcome: DepthOutcome = DepthOutcome.ACCEPTED) -> Story:
         record = self.record
         best = outcome is DepthOutcome.ACCEPTED and name is not None and name == record.best_id
-        return self.tell(ev.DepthFinished(self.step, record.depth, outcome, name, None, False, best, ""))
+        return self.tell(ev.DepthFinished(self.step, record.step_index, outcome, name, None, False, best, ""))
 
     def accepts(self, name: str, speedup: float, parent: str | None = None) -> Story:
         origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
@@ -92,7 +131,7 @@ class Story:
 
     def fails_to_patch(self, kind: StepKind, name: str) -> Story:
         self.step += 1
-        self.tell(ev.StepStarted(self.step, kind, self.record.depth, name))
+        self.tell(ev.StepStarted(self.step, kind, self.record.step_index, name))
         return self.tell(ev.StepFinished(self.step, kind, 1.0, "patch_failed"))
 
     def calls(self, times: int, cost: float | None = 0.0) -> Story:

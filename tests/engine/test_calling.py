@@ -14,6 +14,7 @@ from typing import cast
 import pytest
 
 from engine import loop
+from engine.calling import reply_to
 from engine.context import RunContext
 from engine.daily import Ledger, Spent
 from engine.errors import BudgetExhausted, CallError, ModelError, StopRequested
@@ -21,14 +22,14 @@ from engine.human.inbox import Inbox
 from engine.llm import Message
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
-from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from storage import commands
 from storage import events as ev
 from storage.models import CallFailure, ModelOptions
-from storage.records import Budget, CommandKind, HardwareLimit, Role, RunState, StepKind
+from storage.records import Budget, CommandKind, HardwareLimit, RunState, StepKind
 from tests.chat_server import Act, ChatServer, Handler, drops, fails, hangs, refuses, says, sends, serving
 from tests.engine.contexts import open_context
+from tests.engine.story import asks
 from tests.engine.test_steering import Meanwhile
 
 HELLO = [Message("user", "hello " * 100)]
@@ -69,7 +70,7 @@ def ask(context: RunContext, step: int = 1, call: int = 0) -> str:
     if context.record.in_flight is None or context.record.in_flight.step != step:
         context.emit(ev.StepStarted(step, StepKind.SYNTHESISE, 0, None))
     context.step = step
-    return context.ask(call, Role.SYNTHESISE, HELLO, None, exposed=False).text
+    return reply_to(context, asks("synthesise"), call, HELLO).text
 
 
 def events(context: RunContext, *kinds: type) -> list[ev.Event]:
@@ -351,7 +352,7 @@ def test_a_run_whose_model_gives_no_reply_waits_for_a_person_and_says_why(
         lambda: states.append(context.record.state),
         lambda: commands.send(context.folder.commands_file, CommandKind.STOP),
     )
-    ended = loop.run(context, CuteGen(), Inbox(context, person))
+    ended = loop.run(context, Inbox(context, person))
     (waiting,) = (
         e for e in events(context, ev.StateChanged) if isinstance(e, ev.StateChanged) and e.state == "waiting"
     )

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from engine.calling import reply_to
 from engine.context import RunContext
 from engine.errors import BudgetExhausted, OffRecordingError
 from engine.llm import Message
 from storage import events as ev
-from storage.records import Budget, Role, StepKind
+from storage.records import Budget, StepKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
+from tests.engine.story import asks
 
 HELLO = [Message("user", "hello")]
 
@@ -22,7 +24,7 @@ def begin_step(context: RunContext, step: int, kind: StepKind = StepKind.SYNTHES
 def test_a_reply_is_journaled_with_prompt_and_reply_kept_whole(tmp_path: Path) -> None:
     context = open_context(tmp_path, [("synthesise", None, "the reply")])
     begin_step(context, 1)
-    assert context.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False).text == "the reply"
+    assert reply_to(context, asks("synthesise"), 0, HELLO).text == "the reply"
     call = context.record.calls[1, 0]
     assert context.blobs.get(call.reply_blob) == "the reply"
     assert json.loads(context.blobs.get(call.prompt_blob)) == [{"role": "user", "text": "hello"}]
@@ -32,10 +34,10 @@ def test_a_reply_is_journaled_with_prompt_and_reply_kept_whole(tmp_path: Path) -
 def test_a_reply_paid_for_before_a_crash_is_read_not_bought(tmp_path: Path) -> None:
     context = open_context(tmp_path, [("synthesise", None, "only one")])
     begin_step(context, 1)
-    context.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False)
+    reply_to(context, asks("synthesise"), 0, HELLO)
     again = open_context(tmp_path, [])
     again.step = 1
-    assert again.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False).text == "only one"
+    assert reply_to(again, asks("synthesise"), 0, HELLO).text == "only one"
     assert again.record.usage.model_calls == 1
 
 
@@ -44,10 +46,10 @@ def test_replies_about_one_kernel_come_in_order_and_then_run_out(tmp_path: Path)
     name = add_candidate(context)
     for step, expected in ((1, "first"), (2, "second")):
         begin_step(context, step, StepKind.DIAGNOSE)
-        assert context.ask(0, Role.DIAGNOSE, HELLO, name, exposed=False).text == expected
+        assert reply_to(context, asks("diagnose", name), 0, HELLO).text == expected
     begin_step(context, 3, StepKind.DIAGNOSE)
     with pytest.raises(OffRecordingError, match="its 2 replies for this kernel are used up"):
-        context.ask(0, Role.DIAGNOSE, HELLO, name, exposed=False)
+        reply_to(context, asks("diagnose", name), 0, HELLO)
 
 
 def test_a_budget_of_n_calls_never_makes_call_n_plus_one_even_after_a_restart(tmp_path: Path) -> None:
@@ -56,11 +58,11 @@ def test_a_budget_of_n_calls_never_makes_call_n_plus_one_even_after_a_restart(tm
     context = open_context(tmp_path, replies, budget=budget)
     for step in (1, 2):
         begin_step(context, step)
-        context.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False)
+        reply_to(context, asks("synthesise"), 0, HELLO)
     again = open_context(tmp_path, replies, budget=budget)
     begin_step(again, 3)
     with pytest.raises(BudgetExhausted, match="2 of 2 model calls"):
-        again.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False)
+        reply_to(again, asks("synthesise"), 0, HELLO)
     assert again.record.usage.model_calls == 2
 
 
@@ -68,6 +70,6 @@ def test_a_budget_four_fifths_used_warns_once(tmp_path: Path) -> None:
     context = open_context(tmp_path, [("synthesise", None, "x")] * 5, budget=replace(Budget(), model_calls=5))
     for step in range(1, 6):
         begin_step(context, step)
-        context.ask(0, Role.SYNTHESISE, HELLO, None, exposed=False)
+        reply_to(context, asks("synthesise"), 0, HELLO)
     warned = [entry.event for entry in context.journal.entries if isinstance(entry.event, ev.BudgetWarned)]
     assert [(w.used, w.allowed) for w in warned] == [(4, 5)]

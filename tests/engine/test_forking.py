@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from engine import forking, supervisor
-from engine.actions import Step
 from engine.context import RunContext
 from engine.errors import EngineError
 from engine.importing.forked import take_over_kernel
@@ -20,6 +19,7 @@ from storage.folder import RunFolder, runs_folder
 from storage.journal import Journal
 from storage.records import Budget, CommandKind, KernelClass, Origin, RunSettings, RunState, StepKind, Verdict
 from tests.engine.contexts import context_with_tools
+from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of
 from tests.engine.test_steering_course import three_depths
 from tests.engine.test_supervisor import events_of as told_in
@@ -75,8 +75,8 @@ def test_the_kernel_taken_over_is_journaled_once_and_judged_first(home: Path, li
     assert (made.created.origin, made.created.depth, made.timed) == (Origin.FORKED, 0, None)
     assert context.source(made) == Path(source.blobs / settings.forked_from.source_blob).read_text()  # type: ignore[union-attr]
     assert len(events_of(context, ev.Imported)) == 1
-    assert (context.record.best_id, context.record.line) == (None, [])
-    assert CuteGen().next_move(context.record) == Step(StepKind.COMPILE, 0, "c001")
+    assert (context.record.best_id, state_of(context.record).line) == (None, [])
+    assert brief(CuteGen().next(context.record)) == Step(StepKind.COMPILE, 0, "c001")
 
 
 def test_a_run_that_is_no_fork_takes_nothing_over(home: Path) -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Step
 from engine.context import RunContext
 from engine.errors import AnswerNeeded
 from engine.human.approval import Leave, ask_leave, skip_step
 from engine.human.inbox import Inbox
-from engine.loop import attempt_step, take_step
+from engine.loop import attempt_step
 from storage import commands
 from storage import events as ev
 from storage.attendance import Answer, Ask, AskFirst, Fallback, as_file_reply
 from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.story import Step, resolved, state_of, take
 from tests.engine.swish_story import FIRST, SECOND, edits
 from tests.engine.test_steering import Meanwhile, ask, events_of
 
@@ -42,7 +42,7 @@ def test_a_call_without_an_answer_waits_and_is_asked_once(tmp_path: Path) -> Non
     for _ in range(2):
         context = context_at(tmp_path, model="manual")
         with pytest.raises(AnswerNeeded):
-            take_step(context, WRITE)
+            take(context, WRITE)
     (question,) = events_of(context, ev.QuestionAsked)
     assert isinstance(question, ev.QuestionAsked)
     assert "class Model" in context.blobs.get(question.prompt_blob)
@@ -51,9 +51,9 @@ def test_a_call_without_an_answer_waits_and_is_asked_once(tmp_path: Path) -> Non
 def test_an_answer_takes_the_way_of_any_reply_and_is_used_once(tmp_path: Path) -> None:
     context = context_at(tmp_path, model="manual")
     inbox = Inbox(context, Meanwhile(lambda: answer(context, "Approach: by hand\n" + FILE)))
-    attempt_step(context, WRITE, inbox)
+    attempt_step(context, resolved(context, WRITE), inbox)
     assert states(context) == [RunState.WAITING, RunState.RUNNING]
-    take_step(context, WRITE)
+    take(context, WRITE)
     made = context.record.candidates["c001"]
     assert (context.source(made), made.created.summary) == (SOURCE, "by hand")
     (call,) = context.record.calls.values()
@@ -68,14 +68,14 @@ def test_an_answer_that_cannot_be_used_is_refused_with_the_report_and_the_run_wa
 ) -> None:
     context = context_at(tmp_path, model="manual")
     acts = Meanwhile(lambda: answer(context, text), lambda: answer(context, FILE))
-    attempt_step(context, WRITE, Inbox(context, acts))
+    attempt_step(context, resolved(context, WRITE), Inbox(context, acts))
     assert acts.acts == []
     (reason,) = refusals(context)
     assert words in reason
     assert Answer.parse(next(iter(context.record.commands.values())).command.argument).blob in {
         path.name for path in context.blobs.folder.iterdir()
     }
-    take_step(context, WRITE)
+    take(context, WRITE)
     assert len(context.record.calls) == len(context.record.candidates) == 1
 
 
@@ -86,8 +86,8 @@ def test_a_patch_that_does_not_fit_its_kernel_is_refused_before_it_costs_a_rung(
     optimise = Step(StepKind.OPTIMISE, 1, "c001")
     wrong, right = edits("no such line\n", "x\n"), edits(FIRST, SECOND)
     acts = Meanwhile(lambda: answer(context, wrong, 2), lambda: answer(context, right, 2))
-    attempt_step(context, optimise, Inbox(context, acts))
-    take_step(context, optimise)
+    attempt_step(context, resolved(context, optimise), Inbox(context, acts))
+    take(context, optimise)
     assert "old_code stands nowhere" in refusals(context)[0]
     assert context.source(context.record.candidates["c002"]) == SECOND
     (tried,) = events_of(context, ev.PatchTried)
@@ -97,27 +97,27 @@ def test_a_patch_that_does_not_fit_its_kernel_is_refused_before_it_costs_a_rung(
 
 def test_an_answer_sent_while_no_engine_works_is_taken_by_the_next_one(tmp_path: Path) -> None:
     with pytest.raises(AnswerNeeded):
-        take_step(context_at(tmp_path, model="manual"), WRITE)
+        take(context_at(tmp_path, model="manual"), WRITE)
     answer(context_at(tmp_path, model="manual"), FILE)
     context = context_at(tmp_path, model="manual")
     Inbox(context).gate()
-    take_step(context, WRITE)
+    take(context, WRITE)
     assert list(context.record.candidates) == ["c001"]
 
 
 def test_an_engine_killed_after_it_used_an_answer_does_not_use_it_again(tmp_path: Path) -> None:
     context = context_at(tmp_path, model="manual")
     with pytest.raises(AnswerNeeded):
-        take_step(context, WRITE)
+        take(context, WRITE)
     answer(context, FILE)
     Inbox(context).gate()
-    take_step(context, WRITE)
+    take(context, WRITE)
     lines = context.folder.journal_file.read_text().splitlines(keepends=True)
     used = next(n for n, line in enumerate(lines) if '"kind":"ModelCalled"' in line)
     context.folder.journal_file.write_text("".join(lines[: used + 1]))
     again = context_at(tmp_path, model="manual")
     Inbox(again).gate()
-    take_step(again, WRITE)
+    take(again, WRITE)
     assert refusals(again) == []
     assert len(events_of(again, ev.CommandEffective)) == len(again.record.calls) == 1
 
@@ -134,9 +134,9 @@ def test_one_call_of_an_automatic_run_is_answered_by_hand_and_the_next_by_the_mo
     ask(context, CommandKind.TAKE_OVER, "next")
     inbox = Inbox(context, Meanwhile(lambda: answer(context, FILE.replace("pass", "mine = 1"))))
     inbox.gate()
-    attempt_step(context, WRITE, inbox)
-    take_step(context, WRITE)
-    take_step(context, WRITE)
+    attempt_step(context, resolved(context, WRITE), inbox)
+    take(context, WRITE)
+    take(context, WRITE)
     assert [call.model for call in context.record.calls.values()] == ["manual", "recorded"]
 
 
@@ -145,30 +145,30 @@ def test_who_took_over_can_give_the_call_back_to_the_model(tmp_path: Path) -> No
     ask(context, CommandKind.TAKE_OVER, "next")
     inbox = Inbox(context, Meanwhile(lambda: ask(context, CommandKind.TAKE_OVER, "off")))
     inbox.gate()
-    attempt_step(context, WRITE, inbox)
-    take_step(context, WRITE)
+    attempt_step(context, resolved(context, WRITE), inbox)
+    take(context, WRITE)
     assert [call.model for call in context.record.calls.values()] == ["recorded"]
 
 
-def waiting_bench(folder: Path, rule: AskFirst) -> RunContext:
+def waiting_context(folder: Path, rule: AskFirst) -> RunContext:
     return context_at(folder, ask_first=rule)
 
 
 def leave_after(context: RunContext, *acts: Callable[[], object], move: Step = WRITE, clock: float = 0.0) -> Leave:
     times = iter([0.0, *[clock] * 100])
-    return ask_leave(context, Inbox(context, Meanwhile(*acts)), move, lambda: next(times))
+    return ask_leave(context, Inbox(context, Meanwhile(*acts)), resolved(context, move), lambda: next(times))
 
 
 @pytest.mark.parametrize(("kind", "expected"), [(CommandKind.APPROVE, Leave.GIVEN), (CommandKind.SKIP, Leave.REFUSED)])
 def test_a_step_waits_for_a_yes_or_a_no(tmp_path: Path, kind: CommandKind, expected: Leave) -> None:
-    context = waiting_bench(tmp_path, AskFirst(Ask.ALL))
+    context = waiting_context(tmp_path, AskFirst(Ask.ALL))
     assert leave_after(context, lambda: ask(context, kind, "1")) is expected
     assert states(context) == [RunState.WAITING, RunState.RUNNING]
 
 
 @pytest.mark.parametrize(("fallback", "expected"), [(Fallback.YES, Leave.GIVEN), (Fallback.NO, Leave.REFUSED)])
 def test_silence_means_what_the_rule_says_after_its_time(tmp_path: Path, fallback: Fallback, expected: Leave) -> None:
-    context = waiting_bench(tmp_path, AskFirst(Ask.ALL, fallback, 60))
+    context = waiting_context(tmp_path, AskFirst(Ask.ALL, fallback, 60))
     assert leave_after(context, clock=60.0) is expected
     (settled,) = events_of(context, ev.LeaveSettled)
     assert isinstance(settled, ev.LeaveSettled)
@@ -176,19 +176,19 @@ def test_silence_means_what_the_rule_says_after_its_time(tmp_path: Path, fallbac
 
 
 def test_only_the_steps_that_the_rule_covers_wait(tmp_path: Path) -> None:
-    context = waiting_bench(tmp_path, AskFirst(Ask.CALLS))
-    assert leave_after(context, move=Step(StepKind.COMPILE, 0, "c001")) is Leave.GIVEN
-    assert leave_after(waiting_bench(tmp_path / "off", AskFirst())) is Leave.GIVEN
+    context = waiting_context(tmp_path, AskFirst(Ask.CALLS))
+    assert leave_after(context, move=Step(StepKind.COMPILE, 0, add_candidate(context))) is Leave.GIVEN
+    assert leave_after(waiting_context(tmp_path / "off", AskFirst())) is Leave.GIVEN
 
 
 def test_another_command_makes_the_loop_look_again(tmp_path: Path) -> None:
-    context = waiting_bench(tmp_path, AskFirst(Ask.ALL))
+    context = waiting_context(tmp_path, AskFirst(Ask.ALL))
     assert leave_after(context, lambda: ask(context, CommandKind.ASK_FIRST, "off")) is Leave.UNCLEAR
     assert leave_after(context) is Leave.GIVEN
 
 
 def test_a_yes_to_another_step_is_refused(tmp_path: Path) -> None:
-    context = waiting_bench(tmp_path, AskFirst(Ask.ALL))
+    context = waiting_context(tmp_path, AskFirst(Ask.ALL))
     leave_after(context, lambda: ask(context, CommandKind.APPROVE, "9"), lambda: ask(context, CommandKind.APPROVE))
     assert refusals(context) == ["step 9 is not waiting for approval"]
 
@@ -196,12 +196,12 @@ def test_a_yes_to_another_step_is_refused(tmp_path: Path) -> None:
 def test_a_skipped_step_gives_its_depth_up_and_a_skipped_profile_only_itself(tmp_path: Path) -> None:
     context = context_at(tmp_path)
     first = add_candidate(context, speedup=0.5)
-    skip_step(context, Step(StepKind.PROFILE, 1, first))
+    skip_step(context, resolved(context, Step(StepKind.PROFILE, 1, first)))
     assert context.record.candidates[first].is_profile_tried
-    assert context.record.depth == 1
-    skip_step(context, Step(StepKind.OPTIMISE, 1, first))
-    assert [d.outcome for d in context.record.depths] == [DepthOutcome.ACCEPTED, DepthOutcome.GIVEN_UP]
-    assert context.record.line == [first]
+    assert context.record.step_index == 1
+    skip_step(context, resolved(context, Step(StepKind.OPTIMISE, 1, first)))
+    assert [d.outcome for d in context.record.concluded] == [DepthOutcome.ACCEPTED, DepthOutcome.GIVEN_UP]
+    assert state_of(context.record).line == [first]
 
 
 @pytest.mark.parametrize("text", ["", "sometimes", "all maybe", "all yes soon", "off no -1"])

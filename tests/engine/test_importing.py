@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Step
 from engine.errors import EngineError
 from engine.importing.importing import import_kernels
 from engine.importing.kernels import read_kernels
@@ -15,6 +14,7 @@ from engine.strategies.cutegen import CuteGen
 from storage import events as ev
 from storage.records import Budget, DepthOutcome, Origin, StepKind
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of
 
 KERNEL = "class ModelNew:\n    step = {}\n"
@@ -76,9 +76,9 @@ def test_an_imported_run_keeps_foreign_figures_apart_and_judges_the_last_kernel_
         (0, None, Origin.IMPORTED), (1, "c001", Origin.IMPORTED), (1, "c002", Origin.IMPORTED),
         (2, "c003", Origin.IMPORTED),
     ]  # fmt: skip
-    assert [d.outcome for d in record.depths] == [DepthOutcome.IMPORTED] * 2
+    assert [d.outcome for d in record.concluded] == [DepthOutcome.IMPORTED] * 2
     assert all(a.timed is None and a.verdict is None for a in record.candidates.values())
-    assert (record.best_id, record.line) == (None, [])
+    assert (record.best_id, state_of(record).line) == (None, [])
     assert len(events_of(context, ev.Imported)) == 4
     context.emit(ev.EngineStarted(1, True))
-    assert CuteGen().next_move(context_at(tmp_path).record) == Step(StepKind.COMPILE, 2, "c004")
+    assert brief(CuteGen().next(context_at(tmp_path).record)) == Step(StepKind.COMPILE, 2, "c004")

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from engine import loop, tasks
-from engine.actions import Step
 from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.inbox import Inbox
-from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.cpu import CpuToolchain
@@ -33,6 +31,7 @@ from storage.records import (
     Verdict,
 )
 from tests.engine.contexts import open_context
+from tests.engine.story import Step, state_of, take
 from tests.engine.swish_story import FIRST, REPLIES, THIRD
 from tests.engine.test_steering import Meanwhile
 
@@ -67,7 +66,7 @@ def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunCont
 def work(context: RunContext, *acts: object) -> ev.RunEnded:
     inbox = Inbox(context, Meanwhile(*acts))
     context.interrupt = inbox.interrupt
-    return loop.run(context, CuteGen(), inbox)
+    return loop.run(context, inbox)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,7 @@ def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finish
     assert [a.created.origin for a in attempts] == [
         Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION, Origin.REPAIR, Origin.OPTIMISATION,
     ]  # fmt: skip
-    assert [d.outcome for d in record.depths] == [DepthOutcome.ACCEPTED] * 3
+    assert [d.outcome for d in record.concluded] == [DepthOutcome.ACCEPTED] * 3
     assert record.ended == ev.RunEnded(RunState.FINISHED, "all 2 depths are done", record.best_id)
     assert attempts[-1].created.summary == "single precision exponential"
 
@@ -158,7 +157,7 @@ def test_profiles_are_shown_when_forced_on_and_the_journal_says_so(tmp_path: Pat
     assert call.is_profile_exposed
     assert base is not None
     assert base.summary.strip() in json.loads(context.blobs.get(call.prompt_blob))[1]["text"]
-    assert context.record.depths[1].is_profile_exposed
+    assert context.record.concluded[1].is_profile_exposed
 
 
 def test_no_profile_is_shown_when_switched_off(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -197,9 +196,9 @@ def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is
     assert states == [RunState.WAITING]
     assert "no longer follows the recording" in waits[0]
     assert ended.state is RunState.STOPPED
-    depths = context.record.depths
+    depths = context.record.concluded
     assert [d.outcome for d in depths] == [*[DepthOutcome.ACCEPTED] * 3, DepthOutcome.GIVEN_UP]
-    assert context.record.line == ["c004"]
+    assert state_of(context.record).line == ["c004"]
 
 
 def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolchain: Toolchain, tmp_path: Path) -> None:
@@ -246,7 +245,7 @@ def test_a_step_that_the_loop_does_not_know_is_our_failure_and_asks_no_model(
     context = context_at(tmp_path, toolchain)
     before = len(context.journal.entries)
     with pytest.raises(EngineError, match=told):
-        loop.take_step(context, Step(kind, 0, candidate_id))
+        take(context, Step(kind, 0, candidate_id))
     assert len(context.journal.entries) == before
 
 
@@ -255,4 +254,4 @@ def test_the_step_in_flight_is_visible_while_it_works(finished: Path) -> None:
     started = [e.step for e in kinds if isinstance(e, ev.StepStarted)]
     ended = [e.step for e in kinds if isinstance(e, ev.StepFinished)]
     assert started == ended == list(range(1, len(started) + 1))
-    assert any(isinstance(e, ev.StepStarted) and e.kind is StepKind.REPAIR for e in kinds)
+    assert any(isinstance(e, ev.StepStarted) and e.kind == StepKind.REPAIR for e in kinds)

@@ -4,11 +4,14 @@ from pathlib import Path
 import pytest
 
 from engine import prompting
+from engine.actions import Ask
 from engine.errors import PromptError
 from engine.prompting import PROMPTS
-from engine.steps import write
+from engine.toolchains.cpu import CpuToolchain
+from storage import events as ev
 from storage.records import DISTURBED, KernelClass, ProfileResult, Switch
-from tests.engine.story import Story
+from tests.engine.contexts import add_candidate, open_context
+from tests.engine.story import Step, resolved
 
 FILES = sorted(path.relative_to(PROMPTS) for path in PROMPTS.rglob("*.md"))
 
@@ -49,11 +52,17 @@ def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> N
         assert ("cuda_sources=" in example.read_text()) == is_gpu
 
 
-def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed() -> None:
-    record = Story().candidate("c001").record
-    record.steering = replace(record.steering, expose=Switch.ON)
+def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    name = add_candidate(context, speedup=1.0)
+    context.record.steering = replace(context.record.steering, expose=Switch.ON)
+    context.toolchain = CpuToolchain()
     quiet = ProfileResult("h", (), "memory", "Bound: memory.")
     disturbed = replace(quiet, evidence={DISTURBED: "the profiled call took 24.6 ms, the timed one 15 ms"})
-    shown = [write._profile_section(record, replace(record.candidates["c001"], profiled=p)) for p in (quiet, disturbed)]
-    assert "Bound: memory." in shown[0]
-    assert shown[1] == ""
+    shown = []
+    for profile in (quiet, disturbed):
+        context.emit(ev.Profiled(1, name, profile, None))
+        ask = resolved(context, Step("optimise", 1, name))
+        assert isinstance(ask, Ask)
+        shown.append((ask.shows_profile, "Bound: memory." in ask.prompt(context, ask)[1].text))
+    assert shown == [(True, True), (False, False)]

@@ -11,6 +11,7 @@ from storage import commands
 from storage import events as ev
 from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind, Switch
 from tests.engine.contexts import add_candidate, open_context
+from tests.engine.story import state_of
 
 
 def ask(context: RunContext, kind: CommandKind, argument: str = "") -> Command:
@@ -77,9 +78,9 @@ def test_roll_back_leaves_the_depth_in_flight_and_keeps_its_attempt(tmp_path: Pa
     unfinished = add_candidate(context, "three", second)
     ask(context, CommandKind.ROLL_BACK, first)
     Inbox(context).gate()
-    left = context.record.depths[-1]
+    left = context.record.concluded[-1]
     assert (left.outcome, left.candidate_id) == (DepthOutcome.GIVEN_UP, unfinished)
-    assert context.record.line == [first]
+    assert state_of(context.record).line == [first]
     assert unfinished in context.record.candidates
 
 
@@ -89,7 +90,7 @@ def test_roll_back_between_depths_gives_up_nothing(tmp_path: Path) -> None:
     add_candidate(context, "two", first, speedup=0.8)
     ask(context, CommandKind.ROLL_BACK, first)
     Inbox(context).gate()
-    assert len(context.record.depths) == 2
+    assert len(context.record.concluded) == 2
 
 
 @pytest.mark.parametrize(("target", "words"), [("c999", "no kernel"), ("c001", "not correct")])
@@ -103,7 +104,7 @@ def test_roll_back_to_a_kernel_that_never_passed_is_refused_with_a_reason(
     (refused,) = events_of(context, ev.CommandRefused)
     assert isinstance(refused, ev.CommandRefused)
     assert words in refused.reason
-    assert context.record.line == []
+    assert state_of(context.record).line == []
 
 
 def test_a_foreign_line_with_a_bad_argument_is_refused_not_fatal(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_run_that_waits_goes_on_when_steered_and_drops_the_step_a_roll_back_le
     context.emit(ev.StepStarted(1, StepKind.OPTIMISE, 2, "c002"))
     Inbox(context, Meanwhile(lambda: ask(context, CommandKind.ROLL_BACK, first))).wait("no reply is left")
     assert context.record.in_flight is None
-    assert context.record.depths[-1].reason == "left to go back to kernel 1"
+    assert context.record.concluded[-1].reason == "left to go back to kernel 1"
     assert context.record.state is RunState.RUNNING
 
 

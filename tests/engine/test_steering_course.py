@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Settle, Step
+from engine.actions import Conclude
 from engine.context import RunContext
 from engine.errors import StopRequested
 from engine.human.inbox import Inbox
-from engine.loop import attempt_step, take_step
+from engine.loop import attempt_step
 from engine.strategies.cutegen import CuteGen
 from storage import events as ev
 from storage.blobs import text_hash
@@ -29,6 +29,7 @@ from storage.records import (
 )
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.story import Step, brief, resolved, state_of, take
 from tests.engine.swish_story import FIRST, SECOND, THIRD
 from tests.engine.test_human_replies import refusals
 from tests.engine.test_steering import Meanwhile, ask, events_of
@@ -59,28 +60,28 @@ def steer(context: RunContext, kind: CommandKind, argument: str = "") -> str:
 
 
 def next_step(context: RunContext) -> Step:
-    move = CuteGen().next_move(context.record)
+    move = brief(CuteGen().next(context.record))
     assert isinstance(move, Step)
     return move
 
 
 def pass_current(context: RunContext, speedup: float = 2.0) -> None:
     """Judge the kernel in hand as a real step would have, and end its depth."""
-    name, step = str(context.record.current_id), context.record.steps_finished
+    name, step = str(state_of(context.record).current_id), context.record.steps_finished
     context.emit(ev.Compiled(step, name, CompileResult(True, 1.0), None))
     context.emit(ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)))
     context.emit(ev.Timed(step, name, TimingResult((1.0,) * 9, (speedup,) * 9)))
     context.emit(ev.ProfileFailed(step, name, "not here"))
-    move = CuteGen().next_move(context.record)
-    assert isinstance(move, Settle)
+    move = brief(CuteGen().next(context.record))
+    assert isinstance(move, Conclude)
     base = context.record.candidates[name].created.base_id
-    context.emit(ev.DepthFinished(step, context.record.depth, DepthOutcome.ACCEPTED, name, base, False, False, ""))
+    context.emit(ev.DepthFinished(step, context.record.step_index, DepthOutcome.ACCEPTED, name, base, False, False, ""))
 
 
 def start_depth(context: RunContext, base: str) -> None:
     """The optimisation of a kernel, begun and written."""
     step = context.record.steps_finished + 1
-    context.emit(ev.StepStarted(step, StepKind.OPTIMISE, context.record.depth, base))
+    context.emit(ev.StepStarted(step, StepKind.OPTIMISE, context.record.step_index, base))
     add_candidate(context, f"# {step}", base)
     context.emit(ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "created"))
 
@@ -91,7 +92,7 @@ def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Pat
     context = context_at(tmp_path)  # the engine was killed between the asking and the effect
     assert next_step(context) == Step(StepKind.OPTIMISE, 3, "c001")
     start_depth(context, "c001")
-    assert context.record.steering.next_base is None
+    assert state_of(context.record).next_base is None
     pass_current(context)
     assert next_step(context).candidate_id == "c004"
 
@@ -134,7 +135,7 @@ def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path,
     start_depth(context, "c003")
     assert "no kernel c999" in steer(context, verb, "c999")
     assert "not correct and timed" in steer(context, verb, "c004")
-    assert context.record.steering.pinned is context.record.steering.next_base is None
+    assert state_of(context.record).pinned is state_of(context.record).next_base is None
 
 
 def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> None:
@@ -143,9 +144,9 @@ def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> No
     steer(context, CommandKind.REQUIRE, "128-bit loads")
     assert "exists already" in steer(context, CommandKind.REQUIRE, "128-bit loads")
     context = context_at(tmp_path, [("synthesise", None, "none"), ("synthesise", None, "none")])
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     assert steer(context, CommandKind.LIFT, "shared memory") == "removed from step 2 on: must not use: shared memory"
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     prompts = [json.loads(context.blobs.get(c.prompt_blob))[1]["text"] for c in context.record.calls.values()]
     assert ["- must not use: shared memory" in text for text in prompts] == [True, False]
     assert ["- must use: 128-bit loads" in text for text in prompts] == [True, True]
@@ -163,7 +164,7 @@ def test_a_kernel_by_hand_is_the_next_attempt_of_its_parent(tmp_path: Path) -> N
     Inbox(context).gate()
     move = next_step(context)
     assert move == Step(StepKind.SUBMIT, 3, "c002")
-    take_step(context, move)
+    take(context, move)
     made = context.record.candidates["c004"].created
     assert (made.origin, made.parent_id, made.base_id, made.summary) == (
         Origin.MANUAL,
@@ -180,13 +181,13 @@ def test_a_kernel_by_hand_is_taken_once_whatever_kills_the_engine(tmp_path: Path
     context = three_depths(tmp_path)
     hand_in(context, SOURCE)
     hand_in(context, SOURCE + "# two\n")
-    take_step(context, next_step(context))
+    take(context, next_step(context))
     lines = context.folder.journal_file.read_text().splitlines(keepends=True)
     context.journal.close()
     context.folder.journal_file.write_text("".join(lines[:-lines_lost]))
     context = context_at(tmp_path)
     assert context.record.in_flight is not None
-    take_step(context, Step(StepKind.SUBMIT, 3, "c003"))
+    take(context, Step(StepKind.SUBMIT, 3, "c003"))
     assert [a.created.origin for a in context.record.candidates.values()][3:] == [Origin.MANUAL]
     assert len(context.record.pending(CommandKind.SUBMIT)) == 1
 
@@ -197,16 +198,16 @@ def test_a_kernel_in_hand_is_judged_before_one_that_was_handed_in(tmp_path: Path
     hand_in(context, SOURCE)
     assert next_step(context) == Step(StepKind.COMPILE, 3, "c004")
     context.emit(ev.Compiled(1, "c004", CompileResult(False, 1.0, "no", verdict=Verdict.COMPILE_ERROR), None))
-    assert next_step(context).kind is StepKind.SUBMIT
+    assert next_step(context).kind == StepKind.SUBMIT
 
 
 def test_a_kernel_by_hand_takes_the_place_of_a_call_that_nobody_answered(tmp_path: Path) -> None:
     context = three_depths(tmp_path, model="manual")
     inbox = Inbox(context, Meanwhile(lambda: ask(context, CommandKind.SUBMIT, f"c003 {context.blobs.put(SOURCE)}")))
-    assert attempt_step(context, next_step(context), inbox) is None
+    assert attempt_step(context, resolved(context, next_step(context)), inbox) is None
     assert context.record.in_flight is None
     assert context.record.state is RunState.RUNNING
-    assert next_step(context).kind is StepKind.SUBMIT
+    assert next_step(context).kind == StepKind.SUBMIT
 
 
 @pytest.mark.parametrize(

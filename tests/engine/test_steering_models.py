@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.actions import Step
 from engine.context import RunContext
 from engine.errors import ModelError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
-from engine.loop import take_step
 from storage import events as ev
 from storage.choices import ModelChoice
 from storage.records import (
@@ -21,6 +19,7 @@ from storage.records import (
 )
 from tests.engine.contexts import add_candidate
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.story import Step, state_of, take
 from tests.engine.swish_story import FIRST, SECOND, edits
 from tests.engine.test_human_replies import refusals
 from tests.engine.test_steering_course import next_step, pass_current, start_depth, steer, three_depths
@@ -60,16 +59,16 @@ def with_other(context: RunContext, reply: str) -> Other:
 def test_the_last_step_is_done_again_by_another_model_and_only_that_step(tmp_path: Path) -> None:
     replies = [("synthesise", None, f"```python\n{FIRST}```")]
     context = context_at(tmp_path, replies)
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     other = with_other(context, f"```python\n{SECOND}```")
     assert steer(context, CommandKind.RETRY, "other") == "other gets the call of step 2"
     context = context_at(tmp_path, replies)
     other = with_other(context, f"```python\n{SECOND}```")
     move = next_step(context)
     assert move == Step(StepKind.SYNTHESISE, 0)
-    take_step(context, move)
+    take(context, move)
     assert context.blobs.get(context.record.candidates["c002"].created.source_blob) == SECOND
-    assert (len(other.asked), context.record.redo, context.record.current_id) == (1, None, "c002")
+    assert (len(other.asked), context.record.redo, state_of(context.record).current_id) == (1, None, "c002")
     assert context.record.model_choice is None
 
 
@@ -81,9 +80,9 @@ def test_an_earlier_step_done_again_leaves_the_depth_and_starts_from_that_steps_
     with_other(context, OPTIMISED)
     assert "step 9 did not call a model" in steer(context, CommandKind.RETRY, "other step=9")
     steer(context, CommandKind.RETRY, "other step=4")
-    left = context.record.depths[-1]
+    left = context.record.concluded[-1]
     assert (left.outcome, left.candidate_id, left.reason) == (DepthOutcome.GIVEN_UP, "c005", "left to redo step 4")
-    take_step(context, next_step(context))
+    take(context, next_step(context))
     made = context.record.candidates["c006"].created
     assert (made.parent_id, made.depth) == ("c001", 5)
     assert next(reversed(context.record.calls.values())).model == "other"
@@ -93,13 +92,13 @@ def test_a_diagnosis_done_again_replaces_the_first_and_leads_to_a_repair(tmp_pat
     context = context_at(tmp_path, [("diagnose", FIRST, "It is the layout.")])
     add_candidate(context, FIRST)
     context.emit(ev.Compiled(1, "c001", CompileResult(False, 1.0, "no", verdict=Verdict.COMPILE_ERROR), None))
-    take_step(context, next_step(context))
+    take(context, next_step(context))
     with_other(context, "It is the semicolon.")
     steer(context, CommandKind.RETRY, "other")
-    take_step(context, next_step(context))
+    take(context, next_step(context))
     told = context.record.candidates["c001"].diagnosis_blob
     assert context.blobs.get(str(told)) == "It is the semicolon."
-    assert next_step(context).kind is StepKind.REPAIR
+    assert next_step(context).kind == StepKind.REPAIR
 
 
 def test_a_model_that_was_set_answers_every_next_call_until_another_is(tmp_path: Path) -> None:
@@ -108,10 +107,10 @@ def test_a_model_that_was_set_answers_every_next_call_until_another_is(tmp_path:
     assert steer(context, CommandKind.SET_MODEL, "other reasoning_effort=high") == "other gets the calls from step 1 on"
     context = context_at(tmp_path, [("synthesise", None, "nothing")] * 3)
     other = with_other(context, "nothing")
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     steer(context, CommandKind.SET_MODEL, "recorded")
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     assert [c.model for c in context.record.calls.values()] == ["other", "other", "recorded"]
     assert len(other.asked) == 2
 
@@ -129,7 +128,7 @@ def test_a_run_of_a_person_goes_on_with_a_model_once_one_is_set(tmp_path: Path) 
     context = context_at(tmp_path, [], model="manual")
     with_other(context, "nothing")
     steer(context, CommandKind.SET_MODEL, "other")
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     assert [c.model for c in context.record.calls.values()] == ["other"]
     steer(context, CommandKind.SET_MODEL, "manual")
     assert context.record.is_by_hand

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine import tasks
-from engine.actions import Finish, Move, Settle, Step
+from engine.actions import Action, Ask, Conclude, Finish, label
 from engine.context import RunContext
 from engine.errors import EngineError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
-from engine.loop import step_in_flight, take_step
+from engine.loop import next_action, take_step
 from engine.record import Record
 from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from storage import events as ev
 from storage import journal
-from storage.attendance import WRITING
 from storage.blobs import Blobs
 from storage.folder import RunFolder
 from storage.journal import Entry, Journal
@@ -86,15 +85,15 @@ def next_move(folder: Path, entries: list[Entry]) -> Any:
     context = _context(folder, entries, CapturingModel(None))
     if context.record.steering.is_stopped:
         return ["stopped"]
-    return _plain(_move(context))
+    return _plain(next_action(context))
 
 
 def prompts(folder: Path, entries: list[Entry], window: int | None) -> Any:
     """What would be sent in the next step, None where it asks nobody; an error stands for itself."""
     model = CapturingModel(window)
     context = _context(folder, list(entries), cast(LanguageModel, model))
-    move = None if context.record.steering.is_stopped else _move(context)
-    if not isinstance(move, Step) or move.kind not in WRITING:
+    move = None if context.record.steering.is_stopped else next_action(context)
+    if not isinstance(move, Ask):
         return None
     try:
         with suppress(Captured):
@@ -111,18 +110,15 @@ def _asked_of_a_person(context: RunContext) -> Any:
     return None
 
 
-def _move(context: RunContext) -> Move:
-    return step_in_flight(context) or CuteGen().next_move(context.record)
-
-
-def _plain(move: Move) -> Any:
-    match move:
-        case Step():
-            return ["step", str(move.kind), move.depth, move.candidate_id]
-        case Settle():
-            return ["settle", move.depth, str(move.outcome), move.candidate_id, move.base_id, move.reason]
+def _plain(action: Action) -> Any:
+    match action:
+        case Conclude():
+            end = [action.candidate_id, action.base_id, action.reason]
+            return ["settle", action.index, str(action.outcome), *end]
         case Finish():
-            return ["finish", str(move.state), move.reason]
+            return ["finish", str(action.state), action.reason]
+        case _:
+            return ["step", label(action), action.index, action.about]
 
 
 def _context(folder: Path, entries: list[Entry], model: LanguageModel) -> RunContext:
@@ -134,7 +130,7 @@ def _context(folder: Path, entries: list[Entry], model: LanguageModel) -> RunCon
     )
     context = RunContext(
         run, cast(Journal, MemoryJournal(entries)), record, task, model,
-        cast(Toolchain, NoToolchain(settings.toolchain)), Blobs(run.blobs),
+        cast(Toolchain, NoToolchain(settings.toolchain)), Blobs(run.blobs), CuteGen(),
     )  # fmt: skip
     context.other_model = lambda choice: model
     return context

@@ -184,7 +184,7 @@ def test_what_was_lost_before_a_resume_stays_told(root: Path, db: Database) -> N
     run = write_run(root, depths=2, ending="new")
     book = Journal(run.journal_file)
     for step in range(1, 9):
-        book.append(StepStarted(step, "compile", 0, None))  # type: ignore[arg-type]
+        book.append(StepStarted(step, "compile", 0, None))
     book.close()
     run.journal_file.write_bytes(b"".join(lines_of(run)[:4]))
     book = Journal(run.journal_file)

@@ -8,8 +8,9 @@ import streamlit as st
 from pages.parts import client, index, wording
 from pages.parts.widgets import table
 from storage import queries
+from storage.attendance import is_call
 from storage.queries import FeedRow, RunRow, StepRow
-from storage.records import RunState, StepKind
+from storage.records import RunState
 
 SHORT = 16
 LONG = 400
@@ -18,7 +19,6 @@ TONE = {
     "passed": "green", "best": "green", "compile_error": "orange", "incorrect": "red", "runtime_error": "red",
     "timeout": "violet", "given_up": "orange", "patch_failed": "orange", "refused": "orange", "failed": "red",
 }  # fmt: skip
-WRITING = (StepKind.SYNTHESISE, StepKind.OPTIMISE, StepKind.DIAGNOSE, StepKind.REPAIR)
 
 _stream = st.components.v2.component(
     "tilewright_stream",
@@ -54,7 +54,7 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
     """A line that follows the reply and unfolds; gone once the run is over."""
     if state.is_over:
         return
-    is_writing = state is RunState.RUNNING and step is not None and step.kind in WRITING
+    is_writing = state is RunState.RUNNING and step is not None and is_call(step.kind)
     texts = {
         "run": run.run_id,
         "step": step.step if step and is_writing else 0,

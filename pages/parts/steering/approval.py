@@ -3,6 +3,8 @@ Writing the next reply in the place of the model begins here too."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from pages.parts import access, index, wording
@@ -12,7 +14,7 @@ from storage.attendance import MANUAL, Ask, AskFirst, Fallback
 from storage.queries import LeaveRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
 
-ABOUT = {
+ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",
     StepKind.OPTIMISE: "Ask the model to optimise",
     StepKind.DIAGNOSE: "Ask the model what is wrong with",
@@ -55,11 +57,11 @@ def draw(run: RunRow, state: RunState) -> None:
 
 def _sentence(asked: LeaveRow) -> str:
     about = f" kernel {asked.number} ({asked.summary})" if asked.number else ""
-    return f"{ABOUT[asked.kind]}{about}."
+    return f"{ABOUT.get(asked.kind, f'Ask the model: {asked.kind}')}{about}."
 
 
 def _silence(asked: LeaveRow) -> str:
-    skipped = "skips only this profile" if asked.kind is StepKind.PROFILE else "abandons the depth"
+    skipped = "skips only this profile" if asked.kind == StepKind.PROFILE else "abandons the depth"
     if asked.fallback is Fallback.NEVER:
         return f"Rejecting {skipped}. The run waits until you decide."
     until = wording.clock(asked.at + asked.after_s)

@@ -14,7 +14,7 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
-from storage.attendance import MANUAL, WRITING
+from storage.attendance import MANUAL, is_call
 from storage.choices import Retry
 from storage.queries import AttemptRow, OrdersRow, RunRow, StepRow
 from storage.records import CommandKind, KernelClass, RunState
@@ -69,7 +69,7 @@ def _model_preview(model: str, step: StepRow | None) -> str:
 
 def _step_to_redo(run: RunRow) -> StepRow | None:
     steps = dialogs.hold("steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS))
-    found = [s for s in steps if s.kind in WRITING][:STEPS]
+    found = [s for s in steps if is_call(s.kind)][:STEPS]
     if not found:
         return None
     return st.selectbox(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -14,9 +15,10 @@ from storage.blobs import Blobs
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import CommandKind, Role, RunState
 
+OTHER_REPLY = "Answer in the form that the prompt asks for."
 _EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
 # What to do, and in which form.
-TO_DO = {
+TO_DO: Mapping[str, tuple[str, str]] = {
     Role.SYNTHESISE: (
         "Write the first kernel",
         "Send the whole file with `class ModelNew`, in one Python code block or as plain text.",
@@ -33,7 +35,7 @@ def draw(run: RunRow, state: RunState) -> None:
     if question is None or state.is_finished or not access.may_steer():
         return
     with st.container(border=True, key="answer_desk"):
-        title, form = TO_DO[question.role]
+        title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
         st.markdown(f"## {title} :gray[depth {question.depth}]")
         st.caption(f"{form} Your reply is checked like a model's.")
         refused = _last_refused(run.run_id, question)
@@ -59,7 +61,7 @@ def prompt(run_id: str, question: QuestionRow) -> str:
 def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> None:
     name = f"{run_id}:{question.step}.{question.call}"
     source = texts.source(run_id, question.source_blob) if question.source_blob else ""
-    can_edit = bool(source) and question.role is not Role.DIAGNOSE
+    can_edit = bool(source) and question.role != Role.DIAGNOSE
     ways = ["Paste a reply", "Edit the kernel"]
     way = st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True) if can_edit else ways[0]
     is_file = way == ways[1]

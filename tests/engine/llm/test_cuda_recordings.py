@@ -50,7 +50,7 @@ def test_a_kernel_that_failed_as_recorded_can_be_gone_on_from_where_it_passes() 
     for task in recorded.CUDA_TASKS:
         replies = recorded.of(task, "cuda").replies
         for role, source in replies:
-            assert role is not Role.DIAGNOSE or {(Role.REPAIR, source), (Role.OPTIMISE, source)} <= set(replies)
+            assert role != Role.DIAGNOSE or {(Role.REPAIR, source), (Role.OPTIMISE, source)} <= set(replies)
 
 
 def test_a_run_on_a_gpu_replays_the_recording_for_gpus() -> None:

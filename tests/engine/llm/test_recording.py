@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Step
 from engine.errors import OffRecordingError
 from engine.llm import Completion, Purpose
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import Line, read_recording, write_recording
-from engine.loop import take_step
 from engine.recording_runs import recording_of, without_secrets
 from storage import events as ev
 from storage.attendance import as_file_reply
@@ -19,6 +17,7 @@ from storage.blobs import text_hash
 from storage.records import Role, StepKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.story import Step, take
 from tests.engine.test_steering import events_of
 
 KEY = "sk-planted-0123456789abcdefghij"
@@ -69,14 +68,14 @@ def test_with_no_reply_left_for_the_role_at_the_depth_the_call_fails_with_a_reas
 
 def test_a_run_is_saved_and_replays_to_the_same_kernel(tmp_path: Path) -> None:
     context = context_at(tmp_path, [("synthesise", None, as_file_reply(SOURCE))])
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     saved = tmp_path / "saved.jsonl"
     saved.write_text(recording_of(context.folder))
     (line,) = read_recording(saved).lines
     assert (line.role, line.source, line.depth) == (Role.SYNTHESISE, None, 0)
     again = context_at(tmp_path / "again")
     again.model = RecordedModel(read_recording(saved))
-    take_step(again, Step(StepKind.SYNTHESISE, 0))
+    take(again, Step(StepKind.SYNTHESISE, 0))
     assert again.source(again.record.candidates["c001"]) == SOURCE
 
 
@@ -86,7 +85,7 @@ def test_a_divergence_is_journaled_once_per_call(tmp_path: Path) -> None:
     name = add_candidate(context, speedup=0.5)
     for _ in range(2):
         with pytest.raises(OffRecordingError):
-            take_step(context, Step(StepKind.OPTIMISE, 1, name))
+            take(context, Step(StepKind.OPTIMISE, 1, name))
     (told,) = events_of(context, ev.Diverged)
     assert isinstance(told, ev.Diverged)
     assert (told.role, told.candidate_id, told.is_bridged) == (Role.OPTIMISE, name, False)
@@ -98,7 +97,7 @@ def test_neither_keys_nor_addresses_are_in_a_recording(tmp_path: Path, monkeypat
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
     planted = f"{KEY} planted-without-a-prefix-77 another-planted-secret {ADDRESS}/chat models.internal.example:8000"
     context = context_at(tmp_path, [("synthesise", None, planted + "\n" + as_file_reply(SOURCE))], model=ADDRESS)
-    take_step(context, Step(StepKind.SYNTHESISE, 0))
+    take(context, Step(StepKind.SYNTHESISE, 0))
     text = recording_of(context.folder)
     for secret in (KEY, "planted-without", "another-planted", "internal.example", ":8000"):
         assert secret not in text

@@ -1,16 +1,16 @@
 import pytest
 
-from engine.actions import Finish, Settle, Step
+from engine.actions import Conclude, Finish
 from engine.strategies.cutegen import CuteGen
 from storage.records import Budget, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
-from tests.engine.story import Story
+from tests.engine.story import Step, Story, brief, state_of
 
 
 def move(story: Story) -> object:
-    return CuteGen().next_move(story.record)
+    return brief(CuteGen().next(story.record))
 
 
-def kind(story: Story) -> StepKind:
+def kind(story: Story) -> str:
     step = move(story)
     assert isinstance(step, Step), step
     return step.kind
@@ -22,11 +22,11 @@ def test_a_run_begins_with_a_synthesis() -> None:
 
 def test_a_new_kernel_is_compiled_checked_timed_profiled_and_accepted() -> None:
     story = Story().candidate("c001")
-    assert kind(story) is StepKind.COMPILE
-    assert kind(story.compiles("c001")) is StepKind.CHECK
-    assert kind(story.checks("c001")) is StepKind.TIME
-    assert kind(story.runs_at("c001", 0.1)) is StepKind.PROFILE
-    assert move(story.is_profiled("c001")) == Settle(0, DepthOutcome.ACCEPTED, "c001", None, "correct and timed")
+    assert kind(story) == StepKind.COMPILE
+    assert kind(story.compiles("c001")) == StepKind.CHECK
+    assert kind(story.checks("c001")) == StepKind.TIME
+    assert kind(story.runs_at("c001", 0.1)) == StepKind.PROFILE
+    assert move(story.is_profiled("c001")) == Conclude(0, DepthOutcome.ACCEPTED, "c001", None, "correct and timed")
 
 
 def test_a_failure_is_diagnosed_before_it_is_repaired() -> None:
@@ -38,19 +38,19 @@ def test_a_failure_is_diagnosed_before_it_is_repaired() -> None:
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v not in (Verdict.PASSED, Verdict.COMPILE_ERROR)])
 def test_every_failed_check_leads_to_a_diagnosis(verdict: Verdict) -> None:
     story = Story().candidate("c001").compiles("c001").checks("c001", verdict)
-    assert kind(story) is StepKind.DIAGNOSE
+    assert kind(story) == StepKind.DIAGNOSE
 
 
 def test_the_last_patch_of_a_repair_sequence_is_judged() -> None:
     story = Story(max_repairs=1).candidate("c001").does_not_compile("c001").is_diagnosed("c001")
     story.candidate("c002", Origin.REPAIR, "c001")
     assert move(story) == Step(StepKind.COMPILE, 0, "c002")
-    assert kind(story.compiles("c002")) is StepKind.CHECK
+    assert kind(story.compiles("c002")) == StepKind.CHECK
 
 
 def test_repairs_used_up_lead_to_a_fresh_generation_and_then_to_failure() -> None:
     story = Story(max_repairs=0, max_regenerations=1).candidate("c001").does_not_compile("c001")
-    assert kind(story) is StepKind.SYNTHESISE
+    assert kind(story) == StepKind.SYNTHESISE
     ending = move(story.candidate("c002").does_not_compile("c002"))
     assert isinstance(ending, Finish)
     assert ending.state is RunState.FAILED
@@ -59,16 +59,16 @@ def test_repairs_used_up_lead_to_a_fresh_generation_and_then_to_failure() -> Non
 def test_a_patch_that_never_applies_uses_up_a_repair() -> None:
     story = Story(max_repairs=2).candidate("c001").does_not_compile("c001").is_diagnosed("c001")
     story.fails_to_patch(StepKind.REPAIR, "c001")
-    assert kind(story) is StepKind.REPAIR
+    assert kind(story) == StepKind.REPAIR
     story.fails_to_patch(StepKind.REPAIR, "c001")
-    assert kind(story) is StepKind.SYNTHESISE
+    assert kind(story) == StepKind.SYNTHESISE
 
 
 def test_a_depth_given_up_keeps_the_base_and_names_the_last_attempt() -> None:
     story = Story(max_repairs=0, max_regenerations=0).accepts("c001", 0.5)
     story.candidate("c002", Origin.OPTIMISATION, "c001").does_not_compile("c002")
     given_up = move(story)
-    assert isinstance(given_up, Settle)
+    assert isinstance(given_up, Conclude)
     assert (given_up.outcome, given_up.candidate_id, given_up.base_id) == (DepthOutcome.GIVEN_UP, "c002", "c001")
     assert move(story.settles("c002", DepthOutcome.GIVEN_UP)) == Step(StepKind.OPTIMISE, 2, "c001")
 
@@ -76,7 +76,7 @@ def test_a_depth_given_up_keeps_the_base_and_names_the_last_attempt() -> None:
 def test_an_optimisation_whose_patch_never_applies_is_tried_anew_from_the_same_base() -> None:
     story = Story(max_regenerations=1).accepts("c001", 0.5).fails_to_patch(StepKind.OPTIMISE, "c001")
     assert move(story) == Step(StepKind.OPTIMISE, 1, "c001")
-    assert isinstance(move(story.fails_to_patch(StepKind.OPTIMISE, "c001")), Settle)
+    assert isinstance(move(story.fails_to_patch(StepKind.OPTIMISE, "c001")), Conclude)
 
 
 def test_latest_continues_from_a_slower_kernel() -> None:
@@ -101,7 +101,7 @@ def test_patience_returns_to_the_best_after_two_depths_without_gain_and_then_all
 def test_a_gain_within_the_noise_is_no_gain_for_the_next_base_though_the_fastest_is_the_best() -> None:
     story = Story(base_policy="best").accepts("c001", 0.5).accepts("c002", 0.5004, "c001")
     assert story.record.best_id == "c002"
-    assert (story.record.line_best_id, story.record.fruitless) == ("c001", 1)
+    assert (state_of(story.record).line_best_id, state_of(story.record).fruitless) == ("c001", 1)
     assert move(story) == Step(StepKind.OPTIMISE, 2, "c001")
 
 
@@ -130,16 +130,16 @@ def test_a_matmul_sees_no_profile_before_depth_six_and_its_base_is_profiled_for_
     story = Story(collect=Switch.OFF)
     for n in range(6):
         story.accepts(f"c{n:03d}", 0.1 + n / 10, f"c{n - 1:03d}" if n else None)
-    assert story.record.depth == 6
-    assert kind(story) is StepKind.OPTIMISE
+    assert story.record.step_index == 6
+    assert kind(story) == StepKind.OPTIMISE
     story.steers(CommandKind.COLLECT, "auto")
     assert move(story) == Step(StepKind.PROFILE, 6, "c005")
-    assert kind(story.is_profiled("c005")) is StepKind.OPTIMISE
+    assert kind(story.is_profiled("c005")) == StepKind.OPTIMISE
 
 
 def test_exposure_can_be_forced_on_before_its_depth() -> None:
     story = Story().accepts("c001", 0.5)
-    assert kind(story) is StepKind.OPTIMISE
+    assert kind(story) == StepKind.OPTIMISE
     story.steers(CommandKind.EXPOSE, "on")
     assert move(story) == Step(StepKind.PROFILE, 1, "c001")
 
@@ -151,7 +151,7 @@ def test_the_run_ends_when_all_depths_are_done() -> None:
 
 def test_the_run_ends_at_its_target_only_when_the_whole_interval_is_above() -> None:
     story = Story(budget=Budget(depths=9, target_speedup=0.8)).accepts("c001", 0.8)
-    assert kind(story) is StepKind.OPTIMISE
+    assert kind(story) == StepKind.OPTIMISE
     story.accepts("c002", 0.9, "c001")
     ending = move(story)
     assert isinstance(ending, Finish)

@@ -2,7 +2,6 @@
 // the browser. Also asks the server whether anything is new; only then does the page run again, so an idle page costs
 // nothing. A page that is held still is not run again: it counts the events since.
 const STAGES = ["write", "compile", "check", "time", "profile"]
-const WRITING = ["synthesise", "optimise", "diagnose", "repair"]
 const IDLE_MS = 60_000, SLOWEST_MS = 5000  // without news for so long, asking gets slower, down to this
 const LONGEST_PRESS_MS = 2000  // longer, and its end was lost
 const ON_ITS_WAY_MS = 3000  // from a click until the page is drawn again, at the longest
@@ -18,7 +17,7 @@ function drawPipeline(list, active) {
   list.hidden = !active
   if (list.dataset.active === active && list.childElementCount) return
   list.dataset.active = active
-  const at = WRITING.includes(active) ? 0 : STAGES.indexOf(active)
+  const at = Math.max(0, STAGES.indexOf(active))  // a strategy gives the steps that ask the model names of its own
   list.replaceChildren(...STAGES.map((name, i) => {
     const item = document.createElement("li")
     item.textContent = i === 0 && at === 0 ? active : name

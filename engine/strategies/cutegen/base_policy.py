@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from engine.errors import EngineError
-from engine.record import Record
+from engine.strategies.cutegen.state import CuteGenState
+from storage.records import RunSettings
 
 POLICIES = "latest, best, or patience=K (latest, but back to the best after K depths without improvement)"
 
@@ -16,25 +17,25 @@ def check_policy(policy: str) -> None:
         raise EngineError(f"unknown base policy {policy!r}: use {POLICIES}")
 
 
-def choose_base(record: Record) -> str:
+def choose_base(settings: RunSettings, state: CuteGenState) -> str:
     """Candidate id of the next base kernel. The line must hold at least one kernel.
 
     A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
     """
-    if record.depth_base is not None:
-        return record.depth_base
-    if chosen := record.steering.next_base or record.steering.pinned:
+    if state.base_id is not None:
+        return state.base_id
+    if chosen := state.next_base or state.pinned:
         return chosen
-    return _by_policy(record)
+    return _by_policy(settings.base_policy, state)
 
 
-def _by_policy(record: Record) -> str:
-    policy, latest = record.settings.base_policy, record.line[-1]
-    best = record.line_best_id or latest
+def _by_policy(policy: str, state: CuteGenState) -> str:
+    latest = state.line[-1]
+    best = state.line_best_id or latest
     if policy == "latest":
         return latest
     if policy == "best":
         return best
     patience = int(policy.partition("=")[2])
     # After each return to the best the count starts again, so a two-step detour from it stays possible.
-    return best if record.fruitless and record.fruitless % patience == 0 else latest
+    return best if state.fruitless and state.fruitless % patience == 0 else latest

@@ -21,7 +21,7 @@ def is_exposed(record: Record) -> bool:
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return record.depth >= exposure_depth(record)
+            return record.step_index >= exposure_depth(record)
 
 
 def is_collected(record: Record) -> bool:
@@ -36,4 +36,4 @@ def is_collected(record: Record) -> bool:
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return record.depth == 0 or record.depth >= exposure_depth(record) - 1
+            return record.step_index == 0 or record.step_index >= exposure_depth(record) - 1

@@ -1,0 +1,64 @@
+"""A step that asks the model: prompt, reply, and what the reply brings. Knows no method."""
+
+from __future__ import annotations
+
+from engine.actions import Ask, Expects, NewCandidate
+from engine.calling import reply_to
+from engine.context import RunContext
+from engine.llm import Completion
+from engine.patching.reply import find_python, labelled
+from engine.steps.candidates import create_candidate
+from engine.steps.conversation import settle_hints
+from engine.steps.ladder import climb
+from storage.events import ClassProposed, DiagnosisWritten
+from storage.records import KernelClass
+
+SUMMARY_LENGTH = 140
+
+
+def ask_model(context: RunContext, ask: Ask) -> str:
+    """Ask and journal what comes of it. Returns the step's outcome."""
+    if ask.makes is None:
+        return _keep_text(context, ask)
+    hints = context.record.pending_hints
+    if ask.expects is Expects.SOURCE:
+        completion = reply_to(context, ask, 0, ask.prompt(context, ask))
+        source, reply, found = find_python(completion.text), completion.text, ""
+        if completion.finish_reason == "length":
+            source = None
+    else:
+        patched = climb(context, ask)
+        source, reply, found = (patched.source, patched.reply, patched.why) if patched else (None, "", "")
+    settle_hints(context, hints)
+    if source is None:
+        return "patch_failed"
+    if ask.expects is Expects.SOURCE:
+        _learn_class(context, reply)
+    create_candidate(context, source, ask.about, ask.makes, _summary(ask.makes, reply, found))
+    return "created"
+
+
+def _keep_text(context: RunContext, ask: Ask) -> str:
+    completion, about = reply_to(context, ask, 0, ask.prompt(context, ask)), context.candidate(ask.about)
+    if about.diagnosis_step != context.step:
+        blob = context.blobs.put(_whole(completion))
+        context.emit(DiagnosisWritten(context.step, about.candidate_id, blob))
+    return "written"
+
+
+def _whole(completion: Completion) -> str:
+    """The text of a diagnosis; one that stayed cut off says so, to the model that repairs as well."""
+    cut = "\n\n[The diagnosis was cut off here at the output limit.]\n" if completion.finish_reason == "length" else ""
+    return completion.text + cut
+
+
+def _learn_class(context: RunContext, reply: str) -> None:
+    said = labelled(reply, "Kernel class").lower().strip("`. ")
+    if not context.record.is_class_known and said in set(KernelClass):
+        context.emit(ClassProposed(KernelClass(said)))
+
+
+def _summary(makes: NewCandidate, reply: str, why: str) -> str:
+    """The reply's own words for what it brings, else those of its first edit, in one line."""
+    line = " ".join((labelled(reply, makes.title) or why or makes.untitled).split())
+    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"
