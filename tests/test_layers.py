@@ -142,11 +142,13 @@ def test_models_toolchains_and_patches_do_not_know_each_other() -> None:
 
 
 def test_only_the_command_line_chooses_concrete_classes() -> None:
-    concrete = ("engine.llm.endpoint", "engine.llm.recorded", "engine.toolchains.cpu", "engine.strategies.cutegen")
+    strategies = "engine.strategies.cutegen.strategy"
+    concrete = ("engine.llm.endpoint", "engine.llm.recorded", "engine.toolchains.cpu", strategies)
     choosers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "engine").rglob("*.py")
-        if any(within(name, *concrete) for name in imports(path))
+        if any(within(name, *concrete) or name == "engine.strategies.cutegen" for name in imports(path))
+        and "strategies" not in path.parts
     }
     assert choosers <= {"engine/__main__.py", "engine/doctor.py"}
 

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from engine import loop, tasks
+from engine.actions import Evaluate
 from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.inbox import Inbox
+from engine.record import Record
+from engine.strategies.cutegen import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.cpu import CpuToolchain
@@ -31,7 +34,7 @@ from storage.records import (
     Verdict,
 )
 from tests.engine.contexts import open_context
-from tests.engine.story import Step, state_of, take
+from tests.engine.story import asks, state_of
 from tests.engine.swish_story import FIRST, REPLIES, THIRD
 from tests.engine.test_steering import Meanwhile
 
@@ -235,18 +238,33 @@ def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path,
     assert list(journal.read(context.folder.journal_file)) == []
 
 
+class Asking(CuteGen):
+    """A strategy that asks for something else."""
+
+    def __init__(self, action: Any) -> None:
+        super().__init__()
+        self.action = action
+
+    def next(self, record: Record) -> Any:
+        return self.action
+
+
 @pytest.mark.parametrize(
-    ("kind", "candidate_id", "told"),
-    [("tune", "c001", "'tune', which is no step"), (StepKind.COMPILE, None, "compile None, a kernel")],
+    ("action", "said"),
+    [
+        ("tune", "'tune', which is no action of the loop"),
+        (asks("tune", "c001"), "c001, a kernel that this run does not have"),
+        (Evaluate(StepKind.COMPILE, 0, "c009"), "c009, a kernel that this run does not have"),
+    ],
 )
-def test_a_step_that_the_loop_does_not_know_is_our_failure_and_asks_no_model(
-    tmp_path: Path, toolchain: Toolchain, kind: Any, candidate_id: str | None, told: str
+def test_what_the_loop_cannot_do_is_our_failure_and_asks_no_model(
+    tmp_path: Path, toolchain: Toolchain, action: Any, said: str
 ) -> None:
     context = context_at(tmp_path, toolchain)
-    before = len(context.journal.entries)
-    with pytest.raises(EngineError, match=told):
-        take(context, Step(kind, 0, candidate_id))
-    assert len(context.journal.entries) == before
+    context.strategy = Asking(action)
+    with pytest.raises(EngineError, match=said):
+        work(context)
+    assert not [e for e in context.record.events if isinstance(e, ev.StepStarted | ev.CallSent | ev.ModelCalled)]
 
 
 def test_the_step_in_flight_is_visible_while_it_works(finished: Path) -> None:
