@@ -33,7 +33,7 @@ from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.record import Record
-from engine.strategies import Strategy
+from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from storage import codec, commands, liveness
@@ -42,7 +42,7 @@ from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
 from storage.models import ModelOptions
-from storage.records import CommandKind, RunSettings, RunState
+from storage.records import CommandKind, RunState
 
 if TYPE_CHECKING:
     from engine.toolchains.cpu import CpuToolchain
@@ -129,7 +129,7 @@ def work(folder: RunFolder, console: Console) -> int:
     toolchain = _toolchain(settings.toolchain, folder.scratch)
     models = Models(settings, _replay, _connect)
     context = RunContext(
-        folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), _strategy(settings)
+        folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
     inbox = Inbox(context)
@@ -187,7 +187,7 @@ def import_result(options: Namespace) -> int:
     )
     toolchain = _toolchain(settings.toolchain, folder.scratch)  # it starts nothing before it is used
     context = RunContext(
-        folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs), _strategy(settings)
+        folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
     try:
         context.emit(ev.RunStarted(folder.run_id, task.name))
@@ -299,14 +299,6 @@ def _toolchain(name: str, scratch: Path | None = None) -> CpuToolchain | CudaToo
 
         return CudaToolchain(scratch)
     raise ToolchainError(f"unknown toolchain {name!r}: use cpu or cuda")
-
-
-def _strategy(settings: RunSettings) -> Strategy:
-    from engine.strategies.cutegen import CuteGen
-
-    if settings.strategy != "cutegen":
-        raise EngineError(f"unknown strategy {settings.strategy!r}: use cutegen")
-    return CuteGen()
 
 
 def _detach(folder: RunFolder) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from engine.strategies.cutegen.base_policy import POLICIES
+from engine.strategies.loading import TABLE
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass
@@ -184,6 +185,10 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
+    run.add_argument(
+        "--strategy", default="cutegen", metavar="NAME",
+        help=f"search method: {', '.join(TABLE)}, or package.module:Name for one of your own (default cutegen)",
+    )  # fmt: skip
     run.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
     run.add_argument("--max-repairs", type=int, help="patches per generated kernel (default 5)")
     run.add_argument("--max-regenerations", type=int, help="new kernels per depth after failed patches (default 2)")

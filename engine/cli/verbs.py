@@ -17,6 +17,7 @@ from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
 from engine.strategies.cutegen.base_policy import check_policy
+from engine.strategies.loading import open_strategy
 from storage import budgets, commands, damage, liveness
 from storage.attendance import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
@@ -136,6 +137,8 @@ def settings_of(options: Namespace) -> RunSettings:
     fields: dict[str, Any] = {
         "collect": Switch(options.collect),
     }
+    open_strategy(options.strategy)  # an unknown one is told before a run is made
+    fields["strategy"] = options.strategy
     for name in ("max_repairs", "max_regenerations", "expose_from_depth"):
         if (value := getattr(options, name)) is not None:
             fields[name] = value

@@ -213,3 +213,33 @@ def test_help_teaches_each_verb(capsys: pytest.CaptureFixture[str]) -> None:
             arguments.parse([verb, "--help"])
         assert ended.value.code == 0
         assert "usage: python -m engine" in capsys.readouterr().out
+
+
+def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> None:
+    first = "Kernel class: activation\nApproach: %s\n```python\n" + FIRST + "```\n"
+    replies = [("write", None, first % "one"), ("write", None, first % "two")]
+    recording = write_recording(home / "replies.jsonl", replies)
+    name = "tests.engine.strategies.random_restarts:RandomRestarts"
+    words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "1", *SET]
+    done = tilewright("run", "swish", "--strategy", name, *words)
+    assert done.returncode == 0, done.stderr
+    assert "finished: all 1 depths are done" in done.stdout
+    (run,) = (home / "runs").iterdir()
+    shown = json.loads(tilewright("show", run.name, "--json").stdout)
+    assert [row["verdict"] for row in shown["attempts"]] == ["passed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "unknown strategy 'nothing': use cutegen"),
+        ("no.such.module:Name", "cannot be imported"),
+        ("engine.loop:Nothing", "engine.loop has no Nothing"),
+        ("engine.record:Record", "lacks next, again, abandon"),
+    ],
+)
+def test_what_is_no_strategy_is_told_before_a_run_is_made(home: Path, name: str, said: str) -> None:
+    done = tilewright("run", "swish", "--strategy", name)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list((home / "runs").iterdir() if (home / "runs").exists() else ())

@@ -1,0 +1,35 @@
+"""Which strategies there are, by name: those in the table, and anybody's as `package.module:Name`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from engine.errors import EngineError
+from engine.strategies import Strategy
+
+TABLE: Mapping[str, str] = {"cutegen": "engine.strategies.cutegen:CuteGen"}
+METHODS = ("next", "again", "abandon", "refusal", "note")
+
+
+def open_strategy(name: str) -> Strategy:
+    """A strategy of that name, at its start.
+
+    Raises:
+        EngineError: there is none, or what was found is no strategy; the message says what is missing.
+    """
+    module_name, colon, class_name = TABLE.get(name, name).partition(":")
+    if not colon:
+        raise EngineError(
+            f"unknown strategy {name!r}: use {', '.join(TABLE)}, or package.module:Name for one of your own"
+        )
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, ValueError) as error:
+        raise EngineError(f"strategy {name!r} cannot be imported: {error}") from error
+    except AttributeError as error:
+        raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}") from error
+    if missing := [method for method in METHODS if not callable(getattr(found, method, None))]:
+        raise EngineError(f"strategy {name!r} lacks {', '.join(missing)}: see engine/strategies/__init__.py")
+    strategy: Strategy = found()
+    return strategy

@@ -1,0 +1,170 @@
+"""What every search method keeps to, whoever wrote it: each is played through runs with random outcomes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+from dataclasses import replace
+
+import pytest
+
+from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, Step, TakeSubmission, label
+from engine.record import Record
+from engine.strategies import Strategy
+from engine.strategies.loading import open_strategy
+from storage import events as ev
+from storage.records import (
+    Budget,
+    CheckResult,
+    Command,
+    CommandKind,
+    CompileResult,
+    ProfileResult,
+    RunSettings,
+    StepKind,
+    TimingResult,
+    Verdict,
+)
+from tests.engine.story import SETTINGS
+
+NAMES = ("cutegen", "tests.engine.strategies.random_restarts:RandomRestarts")
+SEEDS = range(12)
+MOST_ACTIONS = 600
+
+
+def settings_of(seed: int) -> RunSettings:
+    chance = random.Random(seed)
+    limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
+    return replace(SETTINGS, budget=limits, max_repairs=chance.randint(0, 3), max_regenerations=chance.randint(0, 2))
+
+
+class Play:
+    """A run in memory: carries out what a strategy asks for with results drawn at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.settings = settings_of(seed)
+        self.chance = random.Random(seed)
+        self.record = Record.of(self.settings, [])
+
+    def carry_out(self, action: Action) -> Generator[ev.Event]:
+        """The events of an action, one at a time: a killed engine leaves any number of them."""
+        if isinstance(action, Conclude):
+            yield ev.DepthFinished(
+                self.record.steps_finished, action.index, action.outcome, action.candidate_id, action.base_id, False,
+                False, action.reason,
+            )  # fmt: skip
+            return
+        assert isinstance(action, Ask | Evaluate | TakeSubmission), action
+        number = self.record.steps_finished + 1
+        yield ev.StepStarted(number, label(action), action.index, action.about)
+        outcome = yield from self._work(action, number)
+        yield ev.StepFinished(number, label(action), 1.0, outcome)
+
+    def _work(self, action: Step, number: int) -> Generator[ev.Event, None, str]:
+        if isinstance(action, Evaluate):
+            yield self._result(action, number)
+            return "done"
+        assert isinstance(action, Ask)
+        yield ev.ModelCalled(
+            number, 0, action.label, action.index, action.about, "m", "p", "r", 9, 9, 0, 0, 0.0, 1.0, "stop"
+        )  # fmt: skip
+        if action.expects is Expects.TEXT and action.about:
+            yield ev.DiagnosisWritten(number, action.about, "blob")
+        elif self.chance.random() < 0.25 or action.makes is None:
+            return "patch_failed"
+        else:
+            name = f"c{len(self.record.candidates) + 1:03d}"
+            makes = action.makes
+            yield ev.CandidateCreated(
+                number, name, action.about, makes.base_id, action.index, makes.generation, makes.repair, makes.origin,
+                f"blob-{name}", None, 1, 0, name,
+            )  # fmt: skip
+        return "created"
+
+    def _result(self, action: Evaluate, number: int) -> ev.Event:
+        is_good = self.chance.random() < 0.7
+        match action.stage:
+            case StepKind.COMPILE:
+                verdict = Verdict.PASSED if is_good else Verdict.COMPILE_ERROR
+                return ev.Compiled(number, action.about, CompileResult(is_good, 1.0, verdict=verdict), None)
+            case StepKind.CHECK:
+                verdict = Verdict.PASSED if is_good else Verdict.INCORRECT
+                return ev.Checked(number, action.about, CheckResult(verdict, 1.0))
+            case StepKind.TIME:
+                speedup = self.chance.uniform(0.5, 3.0)
+                return ev.Timed(number, action.about, TimingResult((1.0,) * 9, (speedup,) * 9))
+            case _ if is_good:
+                return ev.Profiled(number, action.about, ProfileResult("h", (), "memory", "summary"), None)
+            case _:
+                return ev.ProfileFailed(number, action.about, "not here")
+
+
+def next_action(strategy: Strategy, record: Record) -> Action:
+    """As the loop asks: a step in flight is taken once more."""
+    started = record.in_flight
+    return strategy.again(record, started.kind, started.candidate_id) if started else strategy.next(record)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_comes_to_its_end_and_any_journal_of_it_leads_on_as_it_did(name: str, seed: int) -> None:
+    play, strategy = Play(seed), open_strategy(name)
+    for _ in range(MOST_ACTIONS):
+        action = strategy.next(play.record)
+        assert strategy.next(play.record) == action, "asked twice, it says the same"
+        if isinstance(action, Finish):
+            return
+        for event in play.carry_out(action):
+            play.record.apply(event)
+            again = Record.of(play.settings, [])
+            for earlier in play.record.events:
+                again.apply(earlier)
+            assert next_action(open_strategy(name), again) == next_action(strategy, play.record)
+    pytest.fail(f"no end after {MOST_ACTIONS} actions")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> None:
+    play, strategy = Play(seed), open_strategy(name)
+    for _ in range(MOST_ACTIONS):
+        action = strategy.next(play.record)
+        if isinstance(action, Finish):
+            return
+        for event in play.carry_out(action):
+            play.record.apply(event)
+            if play.record.in_flight and isinstance(event, ev.StepStarted):
+                assert next_action(strategy, play.record) == action
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_limit_of_calls_ends_every_run(name: str) -> None:
+    for seed in SEEDS:
+        play, strategy = Play(seed), open_strategy(name)
+        while not isinstance(action := strategy.next(play.record), Finish):
+            for event in play.carry_out(action):
+                play.record.apply(event)
+            most = play.settings.budget.model_calls or 0
+            # Within a step index the calls themselves are refused; a new one does not begin.
+            assert play.record.usage.model_calls <= most + 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_left_can_be_concluded_and_nothing_is_left_of_nothing(name: str) -> None:
+    play, strategy = Play(3), open_strategy(name)
+    assert strategy.abandon(play.record, "left") is None
+    for event in play.carry_out(strategy.next(play.record)):
+        play.record.apply(event)
+        left = strategy.abandon(play.record, "left")
+        if play.record.in_flight:
+            assert left is not None
+            assert (left.index, left.reason) == (play.record.step_index, "left")
+
+
+@pytest.mark.parametrize("kind", list(CommandKind))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_verb_is_honoured_or_refused_with_a_reason(name: str, kind: CommandKind) -> None:
+    play, strategy = Play(1), open_strategy(name)
+    command = Command("k1", kind, "c001", "someone", 0.0)
+    assert strategy.refusal(play.record, command) != ""
+    assert strategy.note(play.record, command) != ""
