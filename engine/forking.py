@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.record import Candidate, Record
+from engine.run_settings import take_options
 from storage import journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
@@ -41,7 +42,9 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
         "replay_of": None,
         "forked_from": _fork(folder.run_id, candidate, number),
     }
-    return replace(settings, **(known | changes | new))
+    fields = known | changes | new
+    fields["strategy_options"] = take_options(settings.strategy, fields, settings.strategy_options)
+    return replace(settings, **fields)
 
 
 def lay_out(settings: RunSettings, source: RunFolder) -> RunFolder:

@@ -70,10 +70,7 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
         "note": "",
         "settings": {
             "sizes": dict(settings.sizes),
-            "base_policy": settings.base_policy,
-            "max_repairs": settings.max_repairs,
-            "max_regenerations": settings.max_regenerations,
-            "expose_from_depth": settings.expose_from_depth,
+            **settings.strategy_options,
             "depths": max(len(record.concluded) - 1, 0) or settings.budget.depths,
         },
     }

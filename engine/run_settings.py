@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from engine.capabilities import available_models
 from engine.errors import ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import read_recording, shipped_recording
+from engine.strategies.loading import options_of
+from engine.strategies.options import Value, names, read
 from storage.attendance import MANUAL
 from storage.records import Budget, KernelClass, RunSettings, Switch
 
@@ -47,8 +50,11 @@ def new_settings(
         chosen = tasks.find(task).task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
         # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
-        fields.setdefault("base_policy", "latest")
+        if fields.get("strategy", "cutegen") == "cutegen":
+            fields.setdefault("base_policy", "latest")
         fields.setdefault("budget", Budget(depths=recorded_depths(chosen.name, toolchain) or Budget().depths))
+    strategy = fields.pop("strategy", "cutegen")
+    options = take_options(strategy, fields)
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     return RunSettings(
@@ -63,8 +69,22 @@ def new_settings(
         recording=recording,
         policy=chosen.policy,
         created_at=created,
+        strategy=strategy,
+        strategy_options=options,
         **fields,
     )
+
+
+def take_options(strategy: str, fields: dict[str, Any], known: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """Every option of a strategy, taken out of the fields where it stands there, else as `known`, else its default.
+
+    Raises:
+        EngineError: no such strategy, or a value that an option cannot have.
+    """
+    kind = options_of(strategy)
+    given = {name: fields.pop(name) for name in names(kind) if name in fields}
+    values = dict(known or {}) | given | fields.pop("strategy_options", {})
+    return dataclasses.asdict(read(kind, values))
 
 
 def import_settings(
@@ -113,7 +133,7 @@ def _as_recorded(
     recorded = read_recording(path).header.get("settings")
     if not isinstance(recorded, dict):
         return dict(overrides or {})
-    for name in ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth"):
+    for name in names(options_of(fields.get("strategy", "cutegen"))):
         if name in recorded:
             fields.setdefault(name, recorded[name])
     if isinstance(recorded.get("depths"), int):

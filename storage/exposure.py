@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from storage.records import KernelClass
+from storage.records import KernelClass, RunSettings
 
 # First depth, of ten, at which the model is shown a profile: late where structure decides, early where tuning does
 # (CuTeGen section 3.3 and figure 5).
@@ -23,3 +23,9 @@ OF_TEN: Mapping[KernelClass, int] = {
 def first_depth(kernel_class: KernelClass, depths: int, asked: int | None = None) -> int:
     """As set for the run, else by class, scaled to the run's depths."""
     return asked if asked is not None else max(1, math.ceil(OF_TEN[kernel_class] * depths / 10))
+
+
+def asked_depth(settings: RunSettings) -> int | None:
+    """The first depth as set for a run; None where its kernel class decides, or its strategy has no such option."""
+    asked = settings.strategy_options.get("expose_from_depth")
+    return asked if isinstance(asked, int) else None

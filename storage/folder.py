@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from storage import codec
 from storage.records import RunSettings
 
+# Settings of every run before strategies had options of their own; the index keeps a column for each.
+FORMER_OPTIONS = ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth")
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -103,10 +106,18 @@ class RunFolder:
             codec.DecodeError: the file is damaged.
         """
         try:
-            settings: RunSettings = codec.from_plain(RunSettings, json.loads(self.settings_file.read_text()))
+            plain = json.loads(self.settings_file.read_text())
+            settings: RunSettings = codec.from_plain(RunSettings, _with_options(plain))
         except ValueError as error:
             raise codec.DecodeError(f"{self.settings_file}: {error}") from error
         return settings
+
+
+def _with_options(plain: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run from before strategies had options of their own."""
+    if isinstance(plain, dict) and "strategy_options" not in plain:
+        plain = plain | {"strategy_options": {name: plain[name] for name in FORMER_OPTIONS if name in plain}}
+    return plain
 
 
 def find_run(run_id: str) -> RunFolder:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events, headline
+from storage import events, folder, headline
 from storage.codec import DecodeError
 from storage.journal import Entry
 from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict
@@ -21,7 +21,8 @@ def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
     del row["model_options"]  # they stand in run.json alone
-    del row["forked_from"]
+    del row["forked_from"], row["strategy_options"]
+    row |= {name: settings.strategy_options.get(name) for name in folder.FORMER_OPTIONS}
     row |= _fork(settings)
     row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)
     yield "runs", storable(row)

@@ -161,10 +161,7 @@ class RunSettings:
     toolchain: str
     model: str
     strategy: str = "cutegen"
-    base_policy: str = "patience=2"
-    max_repairs: int = 5
-    max_regenerations: int = 2
-    expose_from_depth: int | None = None
+    strategy_options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     collect: Switch = Switch.AUTO
     policy: Policy = field(default_factory=Policy)
     model_options: Options = ()

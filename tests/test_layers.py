@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIGHT_ENGINE = {"engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor"}
+LIGHT_ENGINE = {
+    "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
+    "engine.strategies.cutegen.settings",
+}  # fmt: skip
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
     "storage.policy", "storage.proof", "storage.relative", "storage.events",

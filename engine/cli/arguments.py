@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from engine.strategies.cutegen.base_policy import POLICIES
+from engine.strategies import options
+from engine.strategies.cutegen.settings import CuteGenSettings
 from engine.strategies.loading import TABLE
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
@@ -166,6 +167,10 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--toolchain", default="cpu", choices=("cpu", "cuda"), help="where kernels run (default: cpu)")
 
 
+def _of_cutegen(name: str) -> str:
+    return options.about(CuteGenSettings, name).replace("%", "%%")
+
+
 def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run = verbs.add_parser("run", help="optimise a task")
     run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
@@ -189,12 +194,14 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         "--strategy", default="cutegen", metavar="NAME",
         help=f"search method: {', '.join(TABLE)}, or package.module:Name for one of your own (default cutegen)",
     )  # fmt: skip
-    run.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
-    run.add_argument("--max-repairs", type=int, help="patches per generated kernel (default 5)")
-    run.add_argument("--max-regenerations", type=int, help="new kernels per depth after failed patches (default 2)")
     run.add_argument(
-        "--expose-from", dest="expose_from_depth", type=int, help="first depth that shows the model profiles"
-    )
+        "--strategy-option", dest="strategy_options", action="append", default=[], metavar="NAME=VALUE",
+        help="an option of the strategy by name; may be repeated",
+    )  # fmt: skip
+    run.add_argument("--base", dest="base_policy", help=_of_cutegen("base_policy"))
+    run.add_argument("--max-repairs", type=int, help=_of_cutegen("max_repairs"))
+    run.add_argument("--max-regenerations", type=int, help=_of_cutegen("max_regenerations"))
+    run.add_argument("--expose-from", dest="expose_from_depth", type=int, help=_of_cutegen("expose_from_depth"))
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")
@@ -223,11 +230,9 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help="model option; may be repeated",
     )
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
-    fork.add_argument("--base", dest="base_policy", help=f"base kernel policy: {POLICIES}")
+    fork.add_argument("--base", dest="base_policy", help=_of_cutegen("base_policy"))
     shown = fork.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--expose-from", dest="expose_from_depth", type=int, help="first depth at which the model is shown profiles"
-    )
+    shown.add_argument("--expose-from", dest="expose_from_depth", type=int, help=_of_cutegen("expose_from_depth"))
     shown.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
     fork.add_argument(
         "--set-budget",

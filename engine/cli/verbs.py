@@ -16,8 +16,8 @@ from engine.cli import export, report
 from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.offer import read_offer
-from engine.strategies.cutegen.base_policy import check_policy
-from engine.strategies.loading import open_strategy
+from engine.strategies.loading import options_of
+from engine.strategies.options import parse
 from storage import budgets, commands, damage, liveness
 from storage.attendance import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
@@ -97,8 +97,6 @@ def fork_run(options: Namespace) -> int:
     folder = find_run(options.run_id)
     warn_of_damage(folder)
     fields: dict[str, Any] = {}
-    if options.base_policy:
-        check_policy(options.base_policy)
     for name in ("model", "base_policy", "expose_from_depth"):
         if (value := getattr(options, name)) is not None:
             fields[name] = value
@@ -137,16 +135,13 @@ def settings_of(options: Namespace) -> RunSettings:
     fields: dict[str, Any] = {
         "collect": Switch(options.collect),
     }
-    open_strategy(options.strategy)  # an unknown one is told before a run is made
-    fields["strategy"] = options.strategy
-    for name in ("max_repairs", "max_regenerations", "expose_from_depth"):
+    own = parse(options_of(options.strategy), options.strategy_options)
+    fields |= {"strategy": options.strategy, "strategy_options": own}
+    for name in ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth"):
         if (value := getattr(options, name)) is not None:
             fields[name] = value
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
-    if options.base_policy:
-        check_policy(options.base_policy)
-        fields["base_policy"] = options.base_policy
     if options.model_options:
         fields["model_options"] = read_options("\n".join(options.model_options))
     if options.recording:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import typing
 from collections.abc import Mapping
+from typing import Any
 
 from engine.errors import EngineError
 from engine.strategies import Strategy
+from engine.strategies.options import NoOptions
 
-TABLE: Mapping[str, str] = {"cutegen": "engine.strategies.cutegen:CuteGen"}
+TABLE: Mapping[str, str] = {"cutegen": "engine.strategies.cutegen.strategy:CuteGen"}
 METHODS = ("next", "again", "abandon", "refusal", "note")
+
+
+def options_of(name: str) -> type[Any]:
+    """The record of the options of a strategy.
+
+    Raises:
+        EngineError: as `open_strategy`.
+    """
+    found: type[Any] = getattr(_find(name), "options", NoOptions)
+    return found
 
 
 def open_strategy(name: str) -> Strategy:
@@ -18,6 +31,11 @@ def open_strategy(name: str) -> Strategy:
     Raises:
         EngineError: there is none, or what was found is no strategy; the message says what is missing.
     """
+    strategy: Strategy = _find(name)()
+    return strategy
+
+
+def _find(name: str) -> type[Any]:
     module_name, colon, class_name = TABLE.get(name, name).partition(":")
     if not colon:
         raise EngineError(
@@ -31,5 +49,4 @@ def open_strategy(name: str) -> Strategy:
         raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}") from error
     if missing := [method for method in METHODS if not callable(getattr(found, method, None))]:
         raise EngineError(f"strategy {name!r} lacks {', '.join(missing)}: see engine/strategies/__init__.py")
-    strategy: Strategy = found()
-    return strategy
+    return typing.cast("type[Any]", found)

@@ -195,7 +195,8 @@ def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers
     expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
     run = find_run(page.url.partition("run=")[2])
     settings = run.read_settings()
-    assert (dict(settings.sizes), settings.budget.depths, settings.base_policy) == ({"N": 64}, 5, "latest")
+    policy = settings.strategy_options["base_policy"]
+    assert (dict(settings.sizes), settings.budget.depths, policy) == ({"N": 64}, 5, "latest")
     expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
     page.goto("about:blank")
     first.process.kill()

@@ -126,7 +126,7 @@ def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(
     settings, source = made.read_settings(), folder.read_settings()
     assert settings.forked_from is not None
     assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == ("forked", "c001")
-    assert settings.expose_from_depth == source.budget.depths + 1
+    assert settings.strategy_options["expose_from_depth"] == source.budget.depths + 1
     assert settings.collect is Switch.OFF
     assert [c.argument for c in commands.read_from(made.commands_file)[0]] == ["try larger tiles"]
     supervisor.stop(made)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -15,15 +14,15 @@ from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.record import Record
 from engine.steps.concluding import conclude
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.blobs import Blobs, text_hash
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import CheckResult, CompileResult, DepthOutcome, Origin, RunSettings, TimingResult, Verdict
-from tests.engine.story import SETTINGS
+from storage.records import CheckResult, CompileResult, DepthOutcome, Origin, TimingResult, Verdict
+from tests.engine.story import settings_with
 
 SOURCE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"
 
@@ -45,7 +44,7 @@ def open_context(
 ) -> RunContext:
     """A context on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
     folder = RunFolder(home / "run")
-    settings: RunSettings = replace(SETTINGS, **changes)  # type: ignore[arg-type]
+    settings = settings_with(**changes)
     if not folder.settings_file.exists():
         folder.write_settings(settings)
     journal = Journal(folder.journal_file)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, TakeSubmission, label
 from engine.context import RunContext
 from engine.loop import take_step
 from engine.record import Record
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.settings import CuteGenSettings
 from engine.strategies.cutegen.state import CuteGenState
+from engine.strategies.cutegen.strategy import CuteGen
+from engine.strategies.options import names
 from storage import events as ev
 from storage.records import (
     Budget,
@@ -39,6 +41,12 @@ SETTINGS = RunSettings(
     toolchain="cpu",
     model="recorded",
 )
+
+
+def settings_with(**changes: Any) -> RunSettings:
+    """The settings of every story with some changed; those of CuTeGen by their own names."""
+    own = {name: changes.pop(name) for name in names(CuteGenSettings) if name in changes}
+    return replace(SETTINGS, strategy_options=own, **changes)
 
 
 class Step(NamedTuple):
@@ -79,7 +87,7 @@ class Story:
 
     def __init__(self, **changes: object) -> None:
         budget = changes.pop("budget", Budget(depths=10))
-        self.settings = replace(SETTINGS, budget=budget, **changes)  # type: ignore[arg-type]
+        self.settings = settings_with(budget=budget, **changes)
         self.record = Record.of(self.settings, [])
         self.step = 0
 

@@ -92,7 +92,7 @@ def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
     settings = made.read_settings()
     assert settings.forked_from is not None
     assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == (run_id, "c002")
-    assert (settings.model, settings.budget.depths, settings.expose_from_depth) == ("manual", 3, 4)
+    assert (settings.model, settings.budget.depths, settings.strategy_options["expose_from_depth"]) == ("manual", 3, 4)
     assert [c.argument for c in read_from(made.commands_file)[0]] == ["mind the tail"]
     until(lambda: json.loads(tilewright("show", made.run_id, "--json").stdout)["state"] == "waiting", "a question")
     assert json.loads(tilewright("show", made.run_id, "--json").stdout)["attempts"][0]["verdict"] == "passed"

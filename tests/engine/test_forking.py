@@ -12,7 +12,7 @@ from engine.context import RunContext
 from engine.errors import EngineError
 from engine.importing.forked import take_over_kernel
 from engine.record import Record
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder, runs_folder

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import EngineError
 from engine.importing.importing import import_kernels
 from engine.importing.kernels import read_kernels
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.records import Budget, DepthOutcome, Origin, StepKind
 from tests.engine.contexts import context_with_tools as context_at

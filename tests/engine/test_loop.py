@@ -16,7 +16,7 @@ from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.inbox import Inbox
 from engine.record import Record
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.cpu import CpuToolchain

@@ -12,7 +12,7 @@ from engine.context import RunContext
 from engine.errors import StopRequested
 from engine.human.inbox import Inbox
 from engine.loop import attempt_step
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.choices import Submission

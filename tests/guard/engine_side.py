@@ -21,7 +21,7 @@ from engine.errors import EngineError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
 from engine.loop import next_action, take_step
 from engine.record import Record
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from storage import events as ev
 from storage import journal

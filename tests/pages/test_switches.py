@@ -23,7 +23,7 @@ def test_auto_is_put_into_words_for_this_run() -> None:
 
 def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
-    settings = replace(folder.read_settings(), expose_from_depth=5)
+    settings = replace(folder.read_settings(), strategy_options={"expose_from_depth": 5})
     folder.settings_file.unlink()
     folder.write_settings(settings)
     liveness.hold(folder)

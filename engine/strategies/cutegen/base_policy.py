@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from engine.errors import EngineError
 from engine.strategies.cutegen.state import CuteGenState
-from storage.records import RunSettings
-
-POLICIES = "latest, best, or patience=K (latest, but back to the best after K depths without improvement)"
 
 
-def check_policy(policy: str) -> None:
-    """Raises EngineError for a policy nobody knows."""
-    if policy not in ("latest", "best") and not re.fullmatch(r"patience=[1-9]\d*", policy):
-        raise EngineError(f"unknown base policy {policy!r}: use {POLICIES}")
-
-
-def choose_base(settings: RunSettings, state: CuteGenState) -> str:
+def choose_base(policy: str, state: CuteGenState) -> str:
     """Candidate id of the next base kernel. The line must hold at least one kernel.
 
     A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
@@ -26,7 +14,7 @@ def choose_base(settings: RunSettings, state: CuteGenState) -> str:
         return state.base_id
     if chosen := state.next_base or state.pinned:
         return chosen
-    return _by_policy(settings.base_policy, state)
+    return _by_policy(policy, state)
 
 
 def _by_policy(policy: str, state: CuteGenState) -> str:

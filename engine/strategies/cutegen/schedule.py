@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.record import Record
+from engine.strategies.cutegen.settings import settings_of
 from storage import exposure
 from storage.records import Switch
 
@@ -10,7 +11,7 @@ from storage.records import Switch
 def exposure_depth(record: Record) -> int:
     """First depth whose prompt carries a profile."""
     settings = record.settings
-    return exposure.first_depth(record.kernel_class, settings.budget.depths, settings.expose_from_depth)
+    return exposure.first_depth(record.kernel_class, settings.budget.depths, settings_of(settings).expose_from_depth)
 
 
 def is_exposed(record: Record) -> bool:

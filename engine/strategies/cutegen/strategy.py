@@ -14,6 +14,7 @@ from engine.strategies import Fold
 from engine.strategies.cutegen import prompts
 from engine.strategies.cutegen.base_policy import choose_base
 from engine.strategies.cutegen.schedule import is_collected, is_exposed
+from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
 from storage.choices import Submission
 from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
@@ -23,6 +24,7 @@ class CuteGen:
     """The default strategy."""
 
     name = "cutegen"
+    options = CuteGenSettings
 
     def __init__(self) -> None:
         self._fold = Fold(CuteGenState.new)
@@ -103,7 +105,8 @@ class CuteGen:
             case CommandKind.PIN:
                 return f"every depth from {upcoming} on starts from {kernel}"
             case CommandKind.UNPIN:
-                return f"from depth {upcoming} on, the base policy applies again: {record.settings.base_policy}"
+                policy = settings_of(record.settings).base_policy
+                return f"from depth {upcoming} on, the base policy applies again: {policy}"
             case CommandKind.EXPOSE:
                 return f"show profiles to the model: {command.argument}, from depth {depth}"
             case _:
@@ -112,13 +115,13 @@ class CuteGen:
 
 def _write(record: Record, state: CuteGenState) -> Action:
     """A new kernel for this depth, unless the run or the depth is over."""
-    if state.generations_used > record.settings.max_regenerations:
+    if state.generations_used > settings_of(record.settings).max_regenerations:
         return _give_up(record, state)
     if state.generations_used == 0 and (reason := limits.reason_to_stop(record, state.fruitless)):
         return Finish(RunState.FINISHED, reason)
     if record.step_index == 0 or not state.line:
         return _synthesise(record, state)
-    base = record.candidates[choose_base(record.settings, state)]
+    base = record.candidates[choose_base(settings_of(record.settings).base_policy, state)]
     wants_profile = is_exposed(record) and record.steering.collect is not Switch.OFF
     if wants_profile and not base.is_profile_tried:
         return Evaluate(StepKind.PROFILE, record.step_index, base.candidate_id)
@@ -131,12 +134,12 @@ def _give_up(record: Record, state: CuteGenState) -> Action:
         return Finish(RunState.FAILED, f"no correct kernel after {tries} generations with all their repairs")
     reason = f"no correct kernel after {tries} attempt{'s' if tries > 1 else ''} with their repairs"
     ids = [made.candidate_id for made in record.candidates.values() if made.created.depth == depth]
-    base = choose_base(record.settings, state)
+    base = choose_base(settings_of(record.settings).base_policy, state)
     return Conclude(depth, DepthOutcome.GIVEN_UP, ids[-1] if ids else None, base, reason)
 
 
 def _is_beyond_repair(record: Record, state: CuteGenState, candidate: Candidate) -> bool:
-    return candidate.has_failed and state.repairs_used >= record.settings.max_repairs
+    return candidate.has_failed and state.repairs_used >= settings_of(record.settings).max_repairs
 
 
 def _evaluate(record: Record, candidate: Candidate) -> Action:
@@ -181,5 +184,5 @@ def _take(record: Record, state: CuteGenState, parent_id: str | None) -> TakeSub
     if state.base_id is None and parent is not None and parent.timed is not None:
         base = parent.candidate_id
     elif state.line:
-        base = choose_base(record.settings, state)
+        base = choose_base(settings_of(record.settings).base_policy, state)
     return TakeSubmission(record.step_index, parent_id, base, state.generations_used)

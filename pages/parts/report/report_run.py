@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from engine.strategies.cutegen.settings import settings_of
 from pages.parts import run_state, speed_of_light, texts, wording
 from pages.parts.kernel import trust
 from pages.parts.report import report_depths, report_figure, report_html
@@ -163,17 +164,26 @@ def _settings(run_id: str) -> Html:
     )
 
 
+def _strategy(settings: RunSettings) -> Iterator[tuple[str, str]]:
+    if settings.strategy != "cutegen":
+        own = "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in settings.strategy_options.items())
+        yield "Strategy", f"{settings.strategy}{'; ' if own else ''}{own}"
+        return
+    known = settings_of(settings)
+    yield "Strategy", f"{settings.strategy}; base policy: {known.base_policy}"
+    yield (
+        "Attempts",
+        f"up to {known.max_repairs} repairs of a kernel, {known.max_regenerations} regenerations of a depth",
+    )
+    first = known.expose_from_depth
+    yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"
+
+
 def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.precision
-    yield "Strategy", f"{settings.strategy}; base policy: {settings.base_policy}"
-    yield (
-        "Attempts",
-        f"up to {settings.max_repairs} repairs of a kernel, {settings.max_regenerations} regenerations of a depth",
-    )
-    first = settings.expose_from_depth
-    yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"
+    yield from _strategy(settings)
     limits = [
         f"{budget.depths} depths",
         wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.run import curve, curve_marks, selection
 from pages.parts.widgets import plot
-from storage import folder, queries
+from storage import exposure, folder, queries
 from storage.codec import DecodeError
 from storage.queries import RunRow
 from storage.records import RunSettings
@@ -44,7 +44,7 @@ def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
         unapplied=queries.unapplied(db, run.run_id),
         beam=queries.beam(db, run.run_id),
         rises=queries.rises(db, run.run_id),
-        phases=curve_marks.phases(seen, switch, settings.expose_from_depth if settings else None, last),
+        phases=curve_marks.phases(seen, switch, exposure.asked_depth(settings) if settings else None, last),
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=run.depths,

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from pages.parts import access, index, texts, wording
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, steer
 from pages.parts.widgets import diff
-from storage import folder, queries
+from storage import exposure, folder, queries
 from storage.queries import AttemptRow, RunRow
 from storage.records import CommandKind, KernelClass, RunSettings, RunState, Switch
 
@@ -149,7 +149,8 @@ def _settings(run: RunRow, shown: Switch | None) -> dict[str, Any]:
 
 
 def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
-    classes, policies = list(KernelClass), list(dict.fromkeys([settings.base_policy, *POLICIES]))
+    own = settings.strategy_options
+    classes, policies = list(KernelClass), list(dict.fromkeys([str(own.get("base_policy", "latest")), *POLICIES]))
     left, right = st.columns(2)
     chosen = left.selectbox(
         "Kernel class", classes, classes.index(run.kernel_class), format_func=wording.CLASS_NAME.__getitem__,
@@ -170,5 +171,5 @@ def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str
 
 def _first_exposed(settings: RunSettings, shown: Switch | None, depths: int) -> int | None:
     if shown is None:
-        return settings.expose_from_depth
+        return exposure.asked_depth(settings)
     return 1 if shown is Switch.ON else depths + 1

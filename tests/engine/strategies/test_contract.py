@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator
-from dataclasses import replace
 
 import pytest
 
@@ -25,7 +24,7 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
-from tests.engine.story import SETTINGS
+from tests.engine.story import settings_with
 
 NAMES = ("cutegen", "tests.engine.strategies.random_restarts:RandomRestarts")
 SEEDS = range(12)
@@ -35,7 +34,7 @@ MOST_ACTIONS = 600
 def settings_of(seed: int) -> RunSettings:
     chance = random.Random(seed)
     limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
-    return replace(SETTINGS, budget=limits, max_repairs=chance.randint(0, 3), max_regenerations=chance.randint(0, 2))
+    return settings_with(budget=limits, max_repairs=chance.randint(0, 3), max_regenerations=chance.randint(0, 2))
 
 
 class Play:

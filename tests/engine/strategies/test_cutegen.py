@@ -1,7 +1,7 @@
 import pytest
 
 from engine.actions import Conclude, Finish
-from engine.strategies.cutegen import CuteGen
+from engine.strategies.cutegen.strategy import CuteGen
 from storage.records import Budget, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
 from tests.engine.story import Step, Story, brief, state_of
 
