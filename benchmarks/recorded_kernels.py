@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from engine.llm.recording import read_recording
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage.records import Role
 
@@ -28,6 +28,6 @@ def kernels_of(path: Path) -> list[str]:
 
 def _patched(source: str, reply: str) -> str:
     try:
-        return read_offer(reply).apply(source)
+        return read_patch(reply).apply(source)
     except (EditError, EngineError):
         return ""

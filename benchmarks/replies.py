@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 
 SAME = "as recorded"
 BLANKS = "as recorded but for blank lines, which the reply asks for and the recorded source lacks"
@@ -25,7 +25,7 @@ RESCUED, LOST = "used here, lost in the recording", "not used"
 def judge(row: dict[str, str]) -> tuple[str, str]:
     """(outcome, why) of one reply."""
     try:
-        offer = read_offer(row["answer"])
+        offer = read_patch(row["answer"])
         made = offer.apply(row["source"])
     except EditError as report:
         is_bare = "{" not in row["answer"] and "```" not in row["answer"]

@@ -146,7 +146,7 @@ class RunContext:
         call = sum(step == self.step for step, _ in self.record.calls)
         current = self.record.in_flight.candidate_id if self.record.in_flight else None
         event = ev.Diverged(self.step, call, purpose.role, current, is_bridged, reason)
-        if event != self.record.attendance.divergence:
+        if event != self.record.human.divergence:
             self.emit(event)
 
     def _source_of(self, call: ev.ModelCalled) -> str | None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from engine.actions import Action, Ask, Conclude, Evaluate, Finish, Step, TakeSubmission, label
 from engine.context import RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
-from engine.human.approval import Leave, ask_leave, skip_step
+from engine.human.approval import Approval, await_approval, skip_step
 from engine.human.inbox import Inbox
 from engine.human.submissions import take_submission
 from engine.record import Candidate
@@ -44,10 +44,10 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
             case Conclude() as conclusion:
                 conclude(context, conclusion)
             case Ask() | Evaluate() | TakeSubmission() as step:
-                leave = ask_leave(context, inbox, step)
-                if leave is Leave.REFUSED:
+                approval = await_approval(context, inbox, step)
+                if approval is Approval.REFUSED:
                     skip_step(context, step)
-                elif leave is Leave.GIVEN and (limit := attempt_step(context, step, inbox)):
+                elif approval is Approval.GIVEN and (limit := attempt_step(context, step, inbox)):
                     return finish(context, limit)
             case unknown:
                 raise EngineError(f"the strategy asked for {unknown!r}, which is no action of the loop")

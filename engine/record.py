@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from engine.human.human_state import Attendance
+from engine.human.human_state import HumanState
 from engine.human.steering_state import Redo, Steering
 from engine.usage import Usage as Usage
 from storage import events as ev
@@ -98,7 +98,7 @@ class Record:
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
     patches: set[tuple[int, int]] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
-    attendance: Attendance = field(default_factory=Attendance)
+    human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
     events: list[ev.Event] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Record:
         """Fold a whole journal."""
         record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
         record.steering = replace(record.steering, collect=settings.collect)
-        record.attendance = Attendance.of(settings)
+        record.human = HumanState.of(settings)
         for entry in entries:
             record.apply(entry.event)
         return record
@@ -131,7 +131,7 @@ class Record:
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
         self.events.append(event)
-        self.attendance.apply(event)
+        self.human.apply(event)
         match event:
             case ev.EngineStarted():
                 self.state, self.ended = RunState.RUNNING, None
@@ -265,7 +265,7 @@ class Record:
     @property
     def is_by_hand(self) -> bool:
         """Whether a person answers the next call."""
-        return self.redo is None and self.attendance.is_by_hand
+        return self.redo is None and self.human.is_by_hand
 
     @property
     def pending_hints(self) -> list[Command]:

@@ -26,7 +26,7 @@ POLL_S = 0.05
 def answer_call(options: Namespace) -> int:
     """Show the call that waits for a person, or send the answer in a file and say what the engine made of it."""
     folder = find_run(options.run_id)
-    question = report.load(folder).attendance.question
+    question = report.load(folder).human.question
     if question is None:
         raise EngineError(f"run {folder.run_id} is not waiting for a reply")
     blobs = Blobs(folder.blobs)

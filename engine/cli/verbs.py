@@ -15,7 +15,7 @@ from engine import supervisor, tasks
 from engine.cli import export, report
 from engine.errors import EngineError
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.strategies.loading import options_of
 from engine.strategies.options import parse
 from storage import budgets, commands, damage, liveness
@@ -84,7 +84,7 @@ def patch_source(options: Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read: {error}") from error
     try:
-        patched = read_offer(reply).apply(source)
+        patched = read_patch(reply).apply(source)
     except EditError as report_for_model:
         print(report_for_model, file=sys.stderr)
         return FAILED

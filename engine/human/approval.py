@@ -20,7 +20,7 @@ SKIPPED = "skipped by a person"
 _HARMLESS = (CommandKind.APPROVE, CommandKind.SKIP, CommandKind.HINT)
 
 
-class Leave(Enum):
+class Approval(Enum):
     """The word on a step. UNCLEAR: something else was asked for meanwhile, so the loop looks again."""
 
     GIVEN = "given"
@@ -28,37 +28,37 @@ class Leave(Enum):
     UNCLEAR = "unclear"
 
 
-def ask_leave(context: RunContext, inbox: Inbox, step: Step, clock: Callable[[], float] = time.monotonic) -> Leave:
+def await_approval(
+    context: RunContext, inbox: Inbox, step: Step, clock: Callable[[], float] = time.monotonic
+) -> Approval:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
-    attendance, number = context.record.attendance, context.record.steps_finished + 1
+    human, number = context.record.human, context.record.steps_finished + 1
     if context.record.in_flight is not None:
-        return Leave.REFUSED if attendance.leave is False else Leave.GIVEN
-    if not attendance.rule.covers(label(step)):
-        return Leave.GIVEN
-    asked = ev.LeaveAsked(
-        number, label(step), step.index, step.about, attendance.rule.fallback, attendance.rule.after_s
-    )
-    if attendance.asked != asked:
+        return Approval.REFUSED if human.is_approved is False else Approval.GIVEN
+    if not human.rule.covers(label(step)):
+        return Approval.GIVEN
+    asked = ev.LeaveAsked(number, label(step), step.index, step.about, human.rule.fallback, human.rule.after_s)
+    if human.asked != asked:
         context.emit(asked)
-    if attendance.leave is None:
+    if human.is_approved is None:
         _wait(context, inbox, asked, clock)
-    if attendance.leave is None:
-        return Leave.UNCLEAR
-    return Leave.GIVEN if attendance.leave else Leave.REFUSED
+    if human.is_approved is None:
+        return Approval.UNCLEAR
+    return Approval.GIVEN if human.is_approved else Approval.REFUSED
 
 
 def _wait(context: RunContext, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
-    attendance, began, word = context.record.attendance, clock(), "a person has responded"
+    human, began, word = context.record.human, clock(), "a person has responded"
     context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
-    while attendance.leave is None:
+    while human.is_approved is None:
         done = inbox.take()
         if any(command.kind not in _HARMLESS for command in done) or context.record.steering.is_paused:
             break
-        if attendance.leave is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
+        if human.is_approved is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
             context.emit(ev.LeaveSettled(asked.step, is_given, word))
-        elif attendance.leave is None:
+        elif human.is_approved is None:
             inbox.sleep()
     if not context.record.steering.is_stopped:
         context.emit(ev.StateChanged(RunState.RUNNING, word))

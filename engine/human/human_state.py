@@ -11,21 +11,21 @@ from storage.records import Command, CommandKind, RunSettings
 
 
 @dataclass(slots=True)
-class Attendance:
-    """Open questions and steps that wait for a yes. `leave` is the word on the step asked about, None without one."""
+class HumanState:
+    """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any."""
 
     is_manual: bool = False
     hand: Hand = Hand.OFF
     rule: AskFirst = field(default_factory=AskFirst)
     question: ev.QuestionAsked | None = None
     asked: ev.LeaveAsked | None = None
-    leave: bool | None = None
+    is_approved: bool | None = None
     divergence: ev.Diverged | None = None
     waiting_answers: dict[str, Answer] = field(default_factory=dict)
     _commands: dict[str, Command] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: RunSettings) -> Attendance:
+    def of(cls, settings: RunSettings) -> HumanState:
         """As a run starts."""
         return cls(settings.model == MANUAL, rule=settings.ask_first)
 
@@ -51,11 +51,11 @@ class Attendance:
             case ev.Diverged():
                 self.divergence = event
             case ev.LeaveAsked():
-                self.asked, self.leave = event, None
+                self.asked, self.is_approved = event, None
             case ev.LeaveSettled(is_given=is_given):
-                self.leave = is_given
+                self.is_approved = is_given
             case ev.StepFinished():
-                self.question, self.asked, self.leave = None, None, None
+                self.question, self.asked, self.is_approved = None, None, None
             case ev.CommandAcknowledged(command=command):
                 self._hear(command)
             case ev.CommandEffective(command_id=name) | ev.CommandRefused(command_id=name):
@@ -82,6 +82,6 @@ class Attendance:
             case CommandKind.ASK_FIRST:
                 self.rule = AskFirst.parse(command.argument)
             case CommandKind.APPROVE | CommandKind.SKIP if self.asked is not None:
-                self.leave = command.kind is CommandKind.APPROVE
+                self.is_approved = command.kind is CommandKind.APPROVE
             case _:
                 pass

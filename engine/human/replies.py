@@ -7,7 +7,7 @@ from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage import codec
 from storage import events as ev
@@ -23,10 +23,10 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
     """
     prompt = context.blobs.put(codec.dumps([{"role": m.role, "text": m.text} for m in messages]))
     question = ev.QuestionAsked(context.step, call, ask.label, context.record.step_index, ask.about, prompt)
-    attendance = context.record.attendance
-    if attendance.question != question:
+    human = context.record.human
+    if human.question != question:
         context.emit(question)
-    found = attendance.answer_to(context.step, call)
+    found = human.answer_to(context.step, call)
     model = ManualModel(lambda purpose: context.blobs.get(found[1].blob) if found else None)
     completion = model.complete(messages, context.purpose(ask.label, ask.about), lambda piece: None)
     context.emit(
@@ -56,7 +56,7 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
 def settle_answers(context: RunContext) -> None:
     """Journal which answers were used: also those that a killed engine had used and not told."""
     record = context.record
-    for command_id, answer in list(record.attendance.waiting_answers.items()):
+    for command_id, answer in list(record.human.waiting_answers.items()):
         used = record.calls.get((answer.step, answer.call))
         if used is not None and (used.model, used.reply_blob) == (MANUAL, answer.blob):
             context.emit(ev.CommandEffective(command_id, answer.step, f"the reply of step {answer.step}"))
@@ -64,18 +64,18 @@ def settle_answers(context: RunContext) -> None:
 
 def refusal(context: RunContext, command: Command) -> str | None:
     """Why what a person asks or answers cannot be taken; for an answer the parser's report."""
-    attendance = context.record.attendance
+    human = context.record.human
     match command.kind:
         case CommandKind.ANSWER:
             return _refused_answer(context, command.argument)
         case CommandKind.TAKE_OVER if command.argument not in set(Hand):
             return f"take_over takes next, all or off, not {command.argument!r}"
-        case CommandKind.TAKE_OVER if attendance.is_manual:
+        case CommandKind.TAKE_OVER if human.is_manual:
             return "you already write every reply of this run; choose a model with set_model to change that"
         case CommandKind.ASK_FIRST:
             return _refused_rule(command.argument)
         case CommandKind.APPROVE | CommandKind.SKIP:
-            step = attendance.asked.step if attendance.asked else None
+            step = human.asked.step if human.asked else None
             if step is None or command.argument not in ("", str(step)):
                 return (
                     f"step {command.argument} is not waiting for approval"
@@ -96,7 +96,7 @@ def _refused_rule(argument: str) -> str | None:
 
 
 def _refused_answer(context: RunContext, argument: str) -> str | None:
-    question = context.record.attendance.question
+    question = context.record.human.question
     try:
         answer = Answer.parse(argument)
         text = context.blobs.get(answer.blob)
@@ -120,4 +120,4 @@ def require_usable(context: RunContext, question: ev.QuestionAsked, text: str) -
     if expects is Expects.SOURCE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
     if expects is Expects.PATCH:
-        read_offer(text).apply(context.source(context.candidate(question.candidate_id)))
+        read_patch(text).apply(context.source(context.candidate(question.candidate_id)))

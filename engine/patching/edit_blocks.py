@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.patching.edits import Edit, EditError
+from engine.patching.json_edits import looks_like_edit, parse_edits
 from engine.patching.mending import mended
 from engine.patching.reply import Fence, fences
-from engine.patching.wording import looks_like_edit, parse_edits
 
 _START = re.compile(r'\{\s*"|\[\s*\{')
 _DECODER = json.JSONDecoder(strict=False)

@@ -9,7 +9,7 @@ from engine.llm import Completion
 from engine.patching.reply import find_python, labelled
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
-from engine.steps.ladder import climb
+from engine.steps.fallbacks import apply_with_fallbacks
 from storage.events import ClassProposed, DiagnosisWritten
 from storage.records import KernelClass
 
@@ -27,7 +27,7 @@ def ask_model(context: RunContext, ask: Ask) -> str:
         if completion.finish_reason == "length":
             source = None
     else:
-        patched = climb(context, ask)
+        patched = apply_with_fallbacks(context, ask)
         source, reply, found = (patched.source, patched.reply, patched.why) if patched else (None, "", "")
     settle_hints(context, hints)
     if source is None:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.context import RunContext
 from engine.errors import AnswerNeeded
-from engine.human.approval import Leave, ask_leave, skip_step
+from engine.human.approval import Approval, await_approval, skip_step
 from engine.human.inbox import Inbox
 from engine.loop import attempt_step
 from storage import commands
@@ -58,8 +58,8 @@ def test_an_answer_takes_the_way_of_any_reply_and_is_used_once(tmp_path: Path) -
     assert (context.source(made), made.created.summary) == (SOURCE, "by hand")
     (call,) = context.record.calls.values()
     assert (call.model, call.cost_usd, call.input_tokens) == ("manual", 0.0, 0)
-    assert context.record.attendance.waiting_answers == {}
-    assert context.record.attendance.question is None
+    assert context.record.human.waiting_answers == {}
+    assert context.record.human.question is None
 
 
 @pytest.mark.parametrize(("text", "words"), [("  \n", "empty"), ("I would rather not.", "class ModelNew")])
@@ -154,22 +154,28 @@ def waiting_context(folder: Path, rule: AskFirst) -> RunContext:
     return context_at(folder, ask_first=rule)
 
 
-def leave_after(context: RunContext, *acts: Callable[[], object], move: Step = WRITE, clock: float = 0.0) -> Leave:
+def approval_after(
+    context: RunContext, *acts: Callable[[], object], move: Step = WRITE, clock: float = 0.0
+) -> Approval:
     times = iter([0.0, *[clock] * 100])
-    return ask_leave(context, Inbox(context, Meanwhile(*acts)), resolved(context, move), lambda: next(times))
+    return await_approval(context, Inbox(context, Meanwhile(*acts)), resolved(context, move), lambda: next(times))
 
 
-@pytest.mark.parametrize(("kind", "expected"), [(CommandKind.APPROVE, Leave.GIVEN), (CommandKind.SKIP, Leave.REFUSED)])
-def test_a_step_waits_for_a_yes_or_a_no(tmp_path: Path, kind: CommandKind, expected: Leave) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(CommandKind.APPROVE, Approval.GIVEN), (CommandKind.SKIP, Approval.REFUSED)]
+)
+def test_a_step_waits_for_a_yes_or_a_no(tmp_path: Path, kind: CommandKind, expected: Approval) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL))
-    assert leave_after(context, lambda: ask(context, kind, "1")) is expected
+    assert approval_after(context, lambda: ask(context, kind, "1")) is expected
     assert states(context) == [RunState.WAITING, RunState.RUNNING]
 
 
-@pytest.mark.parametrize(("fallback", "expected"), [(Fallback.YES, Leave.GIVEN), (Fallback.NO, Leave.REFUSED)])
-def test_silence_means_what_the_rule_says_after_its_time(tmp_path: Path, fallback: Fallback, expected: Leave) -> None:
+@pytest.mark.parametrize(("fallback", "expected"), [(Fallback.YES, Approval.GIVEN), (Fallback.NO, Approval.REFUSED)])
+def test_silence_means_what_the_rule_says_after_its_time(
+    tmp_path: Path, fallback: Fallback, expected: Approval
+) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL, fallback, 60))
-    assert leave_after(context, clock=60.0) is expected
+    assert approval_after(context, clock=60.0) is expected
     (settled,) = events_of(context, ev.LeaveSettled)
     assert isinstance(settled, ev.LeaveSettled)
     assert "60 seconds" in settled.reason
@@ -177,19 +183,19 @@ def test_silence_means_what_the_rule_says_after_its_time(tmp_path: Path, fallbac
 
 def test_only_the_steps_that_the_rule_covers_wait(tmp_path: Path) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.CALLS))
-    assert leave_after(context, move=Step(StepKind.COMPILE, 0, add_candidate(context))) is Leave.GIVEN
-    assert leave_after(waiting_context(tmp_path / "off", AskFirst())) is Leave.GIVEN
+    assert approval_after(context, move=Step(StepKind.COMPILE, 0, add_candidate(context))) is Approval.GIVEN
+    assert approval_after(waiting_context(tmp_path / "off", AskFirst())) is Approval.GIVEN
 
 
 def test_another_command_makes_the_loop_look_again(tmp_path: Path) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL))
-    assert leave_after(context, lambda: ask(context, CommandKind.ASK_FIRST, "off")) is Leave.UNCLEAR
-    assert leave_after(context) is Leave.GIVEN
+    assert approval_after(context, lambda: ask(context, CommandKind.ASK_FIRST, "off")) is Approval.UNCLEAR
+    assert approval_after(context) is Approval.GIVEN
 
 
 def test_a_yes_to_another_step_is_refused(tmp_path: Path) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL))
-    leave_after(context, lambda: ask(context, CommandKind.APPROVE, "9"), lambda: ask(context, CommandKind.APPROVE))
+    approval_after(context, lambda: ask(context, CommandKind.APPROVE, "9"), lambda: ask(context, CommandKind.APPROVE))
     assert refusals(context) == ["step 9 is not waiting for approval"]
 
 

@@ -9,7 +9,7 @@ from engine.errors import CallError, ModelError, StopRequested
 from engine.llm import Completion, Message, Purpose, environment
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from storage.models import CallFailure, ModelOptions, PatchForm, WireProtocol
 from storage.records import Role
 from tests.chat_server import Act, ChatServer, drips, drops, fails, hangs, refuses, says, sends, serving
@@ -202,7 +202,7 @@ def test_edits_in_every_form_go_through_the_same_parser(server: ChatServer, form
         handler.end("tool_calls" if form is PatchForm.TOOL else "stop")  # type: ignore[attr-defined]
 
     done = ask(server, act, options=ModelOptions(model="m", patches=form))
-    assert [edit.line for edit in read_offer(done.text).edits] == [3]
+    assert [edit.line for edit in read_patch(done.text).edits] == [3]
     assert done.finish_reason == "stop"
     asked = {"response_format", "tools"} & set(server.requests[0])
     assert asked == {PatchForm.JSON_SCHEMA: {"response_format"}, PatchForm.TOOL: {"tools"}}.get(form, set())

@@ -1,8 +1,8 @@
 import pytest
 
 from engine.patching.edits import Action, Edit, EditError, apply_edits
+from engine.patching.json_edits import parse_edits
 from engine.patching.lines import numbered
-from engine.patching.wording import parse_edits
 
 SOURCE = "a\nb\n  c\n  d\ne\n"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.patching.edits import Action, Edit, EditError, apply_edits, invert_edits, settle
 from engine.patching.lines import Lines
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python, labelled
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=6)
@@ -60,7 +60,7 @@ def test_any_reply_gives_a_new_source_or_a_report(source: str, reply: str) -> No
     find_python(reply)
     labelled(reply, "Fix")
     try:
-        changed = read_offer(reply).apply(source)
+        changed = read_patch(reply).apply(source)
     except EditError:
         return
     assert changed != source

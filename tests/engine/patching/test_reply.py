@@ -6,7 +6,7 @@ import pytest
 
 from engine.patching.edit_blocks import find_edits
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import answer_part, find_python, find_search_replace, labelled
 
 EDIT = {"action": "delete", "line_number": 7}
@@ -18,12 +18,12 @@ def fenced(text: str, tag: str = "json") -> str:
 
 def test_the_last_block_of_edits_wins_over_code_quoted_before() -> None:
     reply = "<reasoning>\n" + fenced("} else {", "") + "</reasoning>\n" + fenced(json.dumps([EDIT]))
-    assert [e.line for e in read_offer(reply).edits] == [7]
+    assert [e.line for e in read_patch(reply).edits] == [7]
 
 
 def test_an_earlier_draft_of_edits_gives_way_to_the_last() -> None:
     reply = fenced(json.dumps([{**EDIT, "line_number": 1}])) + "better:\n" + fenced(json.dumps([EDIT]))
-    assert [e.line for e in read_offer(reply).edits] == [7]
+    assert [e.line for e in read_patch(reply).edits] == [7]
 
 
 def test_one_object_and_several_in_a_row_and_a_wrapped_list_are_understood() -> None:
@@ -38,7 +38,7 @@ def test_bare_json_without_a_fence_is_understood() -> None:
 
 
 def test_crlf_replies_are_understood() -> None:
-    assert read_offer(fenced(json.dumps([EDIT])).replace("\n", "\r\n")).edits[0].line == 7
+    assert read_patch(fenced(json.dumps([EDIT])).replace("\n", "\r\n")).edits[0].line == 7
 
 
 def test_a_reply_without_edits_says_what_to_send() -> None:
@@ -63,7 +63,7 @@ def test_a_label_is_found_through_markdown(line: str) -> None:
 
 
 def line_of(*reply: object) -> list[int]:
-    return [e.line for e in read_offer("".join(map(str, reply))).edits]
+    return [e.line for e in read_patch("".join(map(str, reply))).edits]
 
 
 def test_one_edit_a_block_makes_a_list_unless_they_are_drafts_of_each_other() -> None:
@@ -86,7 +86,7 @@ def test_json_with_small_faults_is_mended(text: str) -> None:
 
 
 def test_mending_changes_nothing_inside_strings() -> None:
-    (edit,) = read_offer(fenced('[{"action": "insert", "line_number": 1, "new_code": "a,] // b \\d \\n",}]')).edits
+    (edit,) = read_patch(fenced('[{"action": "insert", "line_number": 1, "new_code": "a,] // b \\d \\n",}]')).edits
     assert edit.new == ("a,] // b \\d ",)
 
 
@@ -105,7 +105,7 @@ def test_quotes_that_were_not_escaped_are_read_as_part_of_their_line() -> None:
     "why": "it says "old""
   }
 ]"""
-    (edit,) = read_offer(fenced(block)).edits
+    (edit,) = read_patch(fenced(block)).edits
     assert edit.old == ('  check(x, "old");',)
     assert edit.new == ('#include "shared.h"', '  check(x, "must be a \\"matrix\\"", "really");', "")
     assert edit.why == 'it says "old"'
@@ -117,7 +117,7 @@ def test_edits_wrapped_beside_other_lists_are_found() -> None:
 
 def test_a_list_with_one_thing_that_is_no_edit_is_reported_not_shortened() -> None:
     with pytest.raises(EditError, match="Edit 2"):
-        read_offer(fenced(json.dumps([EDIT, "and so on"])))
+        read_patch(fenced(json.dumps([EDIT, "and so on"])))
 
 
 def test_a_block_that_was_never_closed_is_read_as_bare_json() -> None:
@@ -126,8 +126,8 @@ def test_a_block_that_was_never_closed_is_read_as_bare_json() -> None:
 
 def test_of_edits_and_search_replace_blocks_the_later_ones_count() -> None:
     blocks = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
-    assert read_offer(fenced(json.dumps([EDIT])) + blocks).form == "SEARCH/REPLACE"
-    assert read_offer(blocks + fenced(json.dumps([EDIT]))).form == "edits"
+    assert read_patch(fenced(json.dumps([EDIT])) + blocks).form == "SEARCH/REPLACE"
+    assert read_patch(blocks + fenced(json.dumps([EDIT]))).form == "edits"
 
 
 def test_a_whole_file_may_call_the_library_for_that_is_judged_by_the_tasks_policy() -> None:
@@ -136,7 +136,7 @@ def test_a_whole_file_may_call_the_library_for_that_is_judged_by_the_tasks_polic
         "class ModelNew:\n    def forward(self, x):\n",
     )
     source, mended = top + forward + "        return ext.act(x)\n", "        return ext.act(F.conv2d(x, x))\n"
-    assert mended in read_offer(f"```python\n{top}{forward}{mended}```").apply(source)
+    assert mended in read_patch(f"```python\n{top}{forward}{mended}```").apply(source)
 
 
 def test_thoughts_are_no_answer_unless_there_is_no_other() -> None:
@@ -177,7 +177,7 @@ def test_a_huge_reply_takes_no_longer_than_its_length(piece: str) -> None:
     began = time.process_time()
     for reply in (text + "\n" + fenced(json.dumps([EDIT])), fenced(text)):
         with contextlib.suppress(EditError):
-            read_offer(reply)
+            read_patch(reply)
         find_python(reply)
         labelled(reply, "Fix")
     assert time.process_time() - began < 5

@@ -6,7 +6,7 @@ from functools import cache
 
 from engine.llm.recording import Recording, read_recording, shipped_recording
 from engine.patching.edits import EditError
-from engine.patching.offer import read_offer
+from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage.blobs import text_hash
 from storage.records import Role
@@ -34,7 +34,7 @@ def children(recording: Recording, source: str) -> list[tuple[Role, str]]:
     for role in (Role.REPAIR, Role.OPTIMISE):
         for reply in recording.replies.get((role, text_hash(source)), ()):
             try:
-                made.append((role, read_offer(reply).apply(source)))
+                made.append((role, read_patch(reply).apply(source)))
             except EditError:
                 continue
     return made

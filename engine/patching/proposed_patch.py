@@ -13,7 +13,7 @@ from storage import codec
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ProposedPatch:
     """One of: line edits, SEARCH/REPLACE blocks, a whole file. `way` says where in the reply it was found."""
 
     form: str
@@ -50,7 +50,7 @@ class Offer:
         return apply_search_replace(source, self.swaps) if self.swaps else guard_rewrite(source, self.file)
 
 
-def read_offer(reply: str) -> Offer:
+def read_patch(reply: str) -> ProposedPatch:
     """What a reply offers: what comes last of line edits and SEARCH/REPLACE blocks, else a whole file.
 
     Raises:
@@ -61,9 +61,9 @@ def read_offer(reply: str) -> Offer:
     answer = answer_part(reply)
     found, swaps = find_edit_json(answer), find_search_replace(answer)
     if swaps and (found is None or swaps[-1].line > found.line):
-        return Offer("SEARCH/REPLACE", "blocks", swaps=tuple(swaps))
+        return ProposedPatch("SEARCH/REPLACE", "blocks", swaps=tuple(swaps))
     if found is not None:
-        return Offer("edits", found.way, edits=tuple(found.parsed()))
+        return ProposedPatch("edits", found.way, edits=tuple(found.parsed()))
     if (rewritten := find_python(reply)) is not None:
-        return Offer("rewrite", "whole file", file=rewritten)
+        return ProposedPatch("rewrite", "whole file", file=rewritten)
     raise EditError(MISSING)

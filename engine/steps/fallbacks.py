@@ -11,11 +11,11 @@ from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.patching.edits import EditError
 from engine.patching.lines import numbered
-from engine.patching.offer import Offer, read_offer
+from engine.patching.proposed_patch import ProposedPatch, read_patch
 from engine.record import Candidate
 from storage.events import PatchTried
 
-RUNGS = ("edits", "reask", "search_replace", "rewrite")
+FORMATS = ("edits", "reask", "search_replace", "rewrite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,39 +23,39 @@ class Patched:
     """A new source, what the reply offered, and the reply itself."""
 
     source: str
-    offer: Offer
+    proposed: ProposedPatch
     reply: str
 
     @property
     def why(self) -> str:
         """The reason that the first edit gives; empty without one."""
-        return next(iter(self.offer.whys), "")
+        return next(iter(self.proposed.whys), "")
 
 
-def climb(context: RunContext, ask: Ask) -> Patched | None:
+def apply_with_fallbacks(context: RunContext, ask: Ask) -> Patched | None:
     """Ask until a patch applies; None when every rung failed. Each try is journaled, and each reply is kept."""
     candidate, talk = context.candidate(ask.about), ask.prompt(context, ask)
     source = context.source(candidate)
-    for call, rung in enumerate(RUNGS):
+    for call, rung in enumerate(FORMATS):
         completion = reply_to(context, ask, call, talk, wants_edits=rung in ("edits", "reask"))
-        offer = None
+        proposed = None
         try:
-            offer = read_reply(completion)
-            patched = Patched(offer.apply(source), offer, completion.text)
+            proposed = read_reply(completion)
+            patched = Patched(proposed.apply(source), proposed, completion.text)
         except EditError as error:
-            _record(context, call, candidate, rung, offer, str(error), is_applied=False)
-            if call + 1 < len(RUNGS):
+            _record(context, call, candidate, rung, proposed, str(error), is_applied=False)
+            if call + 1 < len(FORMATS):
                 talk += [
                     Message("assistant", completion.text),
-                    Message("user", _reask(RUNGS[call + 1], str(error), source)),
+                    Message("user", _reask(FORMATS[call + 1], str(error), source)),
                 ]
             continue
-        _record(context, call, candidate, rung, offer, f"applied as {offer.form}", is_applied=True)
+        _record(context, call, candidate, rung, proposed, f"applied as {proposed.form}", is_applied=True)
         return patched
     return None
 
 
-def read_reply(completion: Completion) -> Offer:
+def read_reply(completion: Completion) -> ProposedPatch:
     """What a reply offers, in whichever form.
 
     Raises:
@@ -65,7 +65,7 @@ def read_reply(completion: Completion) -> Offer:
         raise EditError(
             "The reply was cut off at the output limit, so nothing of it was used. Send fewer, smaller edits."
         )
-    return read_offer(completion.text)
+    return read_patch(completion.text)
 
 
 def _reask(rung: str, report: str, source: str) -> str:
@@ -77,14 +77,14 @@ def _record(
     call: int,
     candidate: Candidate,
     rung: str,
-    offer: Offer | None,
+    proposed: ProposedPatch | None,
     reason: str,
     *,
     is_applied: bool,
 ) -> None:
     if (context.step, call) in context.record.patches:
         return
-    told = offer.as_json() if offer else ""
+    told = proposed.as_json() if proposed else ""
     context.emit(
         PatchTried(
             step=context.step,
@@ -92,9 +92,9 @@ def _record(
             candidate_id=candidate.candidate_id,
             rung=rung,
             is_applied=is_applied,
-            edit_count=offer.count if offer else 0,
+            edit_count=proposed.count if proposed else 0,
             reason=reason,
             edits_blob=context.blobs.put(told) if told else None,
-            form=f"{offer.form} ({offer.way})" if offer else "",
+            form=f"{proposed.form} ({proposed.way})" if proposed else "",
         )
     )
