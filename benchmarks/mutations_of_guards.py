@@ -158,7 +158,7 @@ MUTATIONS = [
         "idle",
         IDLE,
         ("            if share < BUSY:\n", "            if True:\n"),
-        ("    if left := threads.strays(candidate, others):\n", "    if left := []:\n"),
+        ("    if left := _strays(candidate, others):\n", "    if left := []:\n"),
     ),
     *of(
         "remembering",

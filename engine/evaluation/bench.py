@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +16,12 @@ import torch
 
 from engine.evaluation import arena, arenas, callees, candidate, reference
 from engine.evaluation.arena import Arena
+from engine.evaluation.contract import Expected
+from engine.evaluation.failures import CandidateFailed, FailedBuild, WorkerEnded
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
 from engine.evaluation.sandbox import Walls
-from engine.evaluation.worker import Worker, WorkerEnded
+from engine.evaluation.worker import Worker
 from engine.toolchains.builders import AnyBuilder
 from engine.toolchains.host import order
 from engine.toolchains.host.build import BuildFailed, Built
@@ -44,24 +46,6 @@ class Case:
     walls: Walls = field(default_factory=Walls)
     device: str = "cpu"
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FailedBuild:
-    """A build that did not succeed, whatever the candidate made of it afterwards."""
-
-    excerpt: str
-    log: str
-    verdict: Verdict = Verdict.COMPILE_ERROR
-
-
-class CandidateFailed(Exception):
-    """The candidate raised, or is no candidate. `answer` is what its worker told."""
-
-    def __init__(self, answer: Mapping[str, Any], during: str) -> None:
-        super().__init__(str(answer.get("raised", answer.get("missing", ""))))
-        self.answer = answer
-        self.during = during
 
 
 class Bench:
@@ -204,6 +188,11 @@ class Bench:
         return self._shared
 
     @property
+    def expected(self) -> Expected:
+        """What the candidate must return, by the reference's outputs now in the shared memory."""
+        return Expected(self._trusted["own"], self.is_single, self.device)
+
+    @property
     def summed(self) -> float:
         """Numbers summed into one output element: products, from the operation count, or inputs per output.
 
@@ -251,8 +240,3 @@ def _raise_failed(answer: Mapping[str, Any], during: str) -> None:
 
 def _secret() -> int:
     return int.from_bytes(os.urandom(8), "little") >> 1
-
-
-def shapes(tensors: Sequence[Any]) -> str:
-    """`(16, 4096) float32, …` for messages."""
-    return ", ".join(f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}" for tensor in tensors)

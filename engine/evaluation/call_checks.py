@@ -7,13 +7,12 @@ from typing import Any
 import torch
 
 from engine.evaluation import comparison, contract, failures, poison, special, tolerance
-from engine.evaluation.bench import Bench, CandidateFailed
+from engine.evaluation.bench import Bench
 from engine.evaluation.calling import call_candidate
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.pattern import pattern
 from engine.evaluation.poison import Poison
 from engine.evaluation.values import Style
-from engine.evaluation.worker import WorkerEnded
 from storage.policy import SpecialValues
 from storage.proof import Standing
 from storage.records import Verdict
@@ -67,7 +66,7 @@ def special_failure(bench: Bench, seed: int) -> Ending:
     try:
         failure, detail = _compare_special(bench, leaves)
     except (CandidateFailed, WorkerEnded) as error:
-        failure = failures.of_error(error, bench)
+        failure = failures.of_error(error, bench.stage, bench.failed_build)
         detail = f"forward failed on them: {failure.message[:200]}"
     if failure is None:
         return None, Standing.HELD, detail
@@ -88,8 +87,8 @@ def varies_note(bench: Bench, leaves: Any, seed: int) -> tuple[Standing, str]:
 
 def _compare_special(bench: Bench, leaves: Any) -> tuple[Failure | None, str]:
     answer = call_candidate(bench, leaves, str(Style.SPECIAL))
-    if fault := contract.first_fault(bench, answer):
-        return contract.wrong_output(bench, fault, str(Style.SPECIAL)), fault.reason
+    if fault := contract.first_fault(bench.expected, answer):
+        return contract.wrong_output(bench.expected, fault, str(Style.SPECIAL)), fault.reason
     details = []
     for out, own, right in zip(bench.shared["own"], bench.trusted["own"], bench.trusted["answer"], strict=True):
         scale = comparison.scale_of(right, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,23 +11,20 @@ from typing import Any
 import torch
 
 from engine.evaluation import comparison, contract, failures, findings, poison, tolerance, trials
-from engine.evaluation.bench import Bench, CandidateFailed, shapes
+from engine.evaluation.bench import Bench
 from engine.evaluation.call_checks import held_failure, special_failure, varies_note, weights_failure
 from engine.evaluation.calling import call_candidate
-from engine.evaluation.contract import mutation_failure, structure_failure
-from engine.evaluation.failures import Failure
+from engine.evaluation.contract import mutation_failure, shapes
+from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.pattern import of_precision
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Trial
 from engine.evaluation.values import Style
-from engine.evaluation.weighing import Weighed, typical_error, weigh, wrong_values
-from engine.evaluation.worker import WorkerEnded
+from engine.evaluation.weighing import Output, Weighed, weigh
 from storage.policy import SpecialValues
 from storage.proof import Standing
 from storage.records import CheckResult, Verdict
-
-__all__ = ["Check", "call_candidate", "mutation_failure", "structure_failure", "wrong_values"]
 
 
 class Check:
@@ -76,20 +74,21 @@ class Check:
 
     def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
         bench, ledger = self._bench, self._ledger
-        if fault := contract.first_fault(bench, answer):
+        if fault := contract.first_fault(bench.expected, answer):
             ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
-            return contract.wrong_output(bench, fault, trial.name)
-        if failure := mutation_failure(bench, bench.trusted["inputs"], trial.name):
+            return contract.wrong_output(bench.expected, fault, trial.name)
+        if failure := mutation_failure(bench.shared["inputs"], bench.trusted["inputs"], trial.name):
             ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
             return failure
-        if note := contract.layout_note(bench, answer):
+        if note := contract.layout_note(bench.expected, answer):
             ledger.note(findings.LAYOUT, Standing.FLAGGED, note)
         return None
 
     def _compare(self, trial: Trial, leaves: Any, is_wide: bool, poisoned: Poison) -> Failure | None:
         name = trial.name if is_wide else f"{trial.name} (no float64 form: compared in the task's dtype)"
         weighed = [
-            weigh(self._bench, number, trial, leaves, is_wide) for number in range(len(self._bench.trusted["own"]))
+            weigh(self._output(number), trial, is_wide, functools.partial(self._sensitivity, number, leaves))
+            for number in range(len(self._bench.trusted["own"]))
         ]
         if trial.style is not Style.OWN and any(one.is_ill for one in weighed):
             self._leave_out(trial, "the reference itself is far off its float64 answer there")
@@ -104,6 +103,25 @@ class Check:
         self._ledger.note(trial_check(trial.name), *_summary(weighed, self._described(trial)))
         self._remember(trial, leaves)
         return None
+
+    def _output(self, number: int) -> Output:
+        """Output `number` of the trial now in the shared memory."""
+        bench, own = self._bench, self._bench.trusted["own"]
+        return Output(
+            number,
+            len(own),
+            bench.shared["own"][number],
+            own[number],
+            bench.trusted["answer"][number],
+            bench.trusted["inputs"],
+            bench.summed,
+            bench.longest,
+            bench.case.policy.precision,
+        )
+
+    def _sensitivity(self, number: int, leaves: Any, by_rows: bool) -> float:
+        told = self._bench.ask_reference("sensitivity", leaves=leaves, seed=self._bench.call_seed, by_rows=by_rows)
+        return float(told["changes"][number])
 
     def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
         out = self._bench.shared["own"][number]
@@ -125,7 +143,7 @@ class Check:
         if not _unfit(bench, made, told):
             with suppress(CandidateFailed, WorkerEnded):
                 call_candidate(bench, made["leaves"], str(Style.NORMAL))
-                typical = max(typical, typical_error(bench, number))
+                typical = max(typical, self._output(number).typical_error)
         return of_precision(tolerance.label(typical, bench.summed), typical)
 
     def _remember(self, trial: Trial, leaves: Any) -> None:
@@ -178,7 +196,7 @@ class Check:
         try:
             return act()
         except (CandidateFailed, WorkerEnded) as error:
-            failure = failures.of_error(error, self._bench)
+            failure = failures.of_error(error, self._bench.stage, self._bench.failed_build)
             self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
             return failure
 

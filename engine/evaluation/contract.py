@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from engine.evaluation import findings
-from engine.evaluation.bench import Bench, shapes
 from engine.evaluation.comparison import real
 from engine.evaluation.failures import Failure
 from storage.records import Verdict
@@ -23,29 +22,38 @@ class Fault:
     reason: str
 
 
-def first_fault(bench: Bench, answer: Mapping[str, Any]) -> Fault | None:
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the reference returns: its outputs in the task's dtype, whether as one tensor, and where they live."""
+
+    outputs: Sequence[torch.Tensor]
+    is_single: bool
+    device: str
+
+
+def first_fault(expected: Expected, answer: Mapping[str, Any]) -> Fault | None:
     """Type, count, shape, dtype and device exact; outputs in memory of their own. `answer` is the worker's claim.
 
     A false claim helps nobody: an output that does not fit is not copied out, and poison stands in its place.
     """
-    return next(_faults(bench, answer), None)
+    return next(_faults(expected, answer), None)
 
 
-def structure_failure(bench: Bench, answer: Mapping[str, Any], trial: str) -> Failure | None:
+def structure_failure(expected: Expected, answer: Mapping[str, Any], trial: str) -> Failure | None:
     """The first fault of a call's outputs as a verdict."""
-    fault = first_fault(bench, answer)
-    return wrong_output(bench, fault, trial) if fault else None
+    fault = first_fault(expected, answer)
+    return wrong_output(expected, fault, trial) if fault else None
 
 
-def wrong_output(bench: Bench, fault: Fault, trial: str) -> Failure:
+def wrong_output(expected: Expected, fault: Fault, trial: str) -> Failure:
     """What the model is told about a fault."""
-    expected = shapes(bench.trusted["own"])
-    return Failure(Verdict.INCORRECT, f"wrong output in trial {trial!r}: {fault.reason}. Expected {expected}.")
+    words = shapes(expected.outputs)
+    return Failure(Verdict.INCORRECT, f"wrong output in trial {trial!r}: {fault.reason}. Expected {words}.")
 
 
-def mutation_failure(bench: Bench, inputs: Sequence[torch.Tensor], trial: str) -> Failure | None:
+def mutation_failure(now: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], trial: str) -> Failure | None:
     """The inputs must be as they were, bit by bit."""
-    for number, (after, before) in enumerate(zip(bench.shared["inputs"], inputs, strict=True)):
+    for number, (after, before) in enumerate(zip(now, inputs, strict=True)):
         if not is_same(after, before):
             return Failure(
                 Verdict.INCORRECT,
@@ -54,9 +62,9 @@ def mutation_failure(bench: Bench, inputs: Sequence[torch.Tensor], trial: str) -
     return None
 
 
-def layout_note(bench: Bench, answer: Mapping[str, Any]) -> str:
+def layout_note(expected: Expected, answer: Mapping[str, Any]) -> str:
     """What is unusual about how right outputs lie in memory; empty when nothing is."""
-    for number, (leaf, own) in enumerate(zip(answer["outputs"], bench.trusted["own"], strict=True)):
+    for number, (leaf, own) in enumerate(zip(answer["outputs"], expected.outputs, strict=True)):
         if leaf.get("is_contiguous") is not True:
             return f"output {number} of shape {tuple(own.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
     return ""
@@ -67,19 +75,24 @@ def is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.equal(_bits(a), _bits(b))
 
 
-def _faults(bench: Bench, answer: Mapping[str, Any]) -> Iterator[Fault]:
-    leaves, expected = answer.get("outputs"), bench.trusted["own"]
+def shapes(tensors: Sequence[Any]) -> str:
+    """`(16, 4096) float32, …` for messages."""
+    return ", ".join(f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}" for tensor in tensors)
+
+
+def _faults(expected: Expected, answer: Mapping[str, Any]) -> Iterator[Fault]:
+    leaves, outputs = answer.get("outputs"), expected.outputs
     if not isinstance(leaves, list) or not all(isinstance(leaf, dict) for leaf in leaves):
         yield Fault(findings.CONTRACT, "the worker's answer is malformed")
         return
     is_single = answer.get("container") not in ("tuple", "list")
-    if len(leaves) != len(expected) or is_single is not bench.is_single:
+    if len(leaves) != len(outputs) or is_single is not expected.is_single:
         kind = _short(answer.get("container"))
         yield Fault(findings.CONTRACT, f"forward returned {len(leaves)} value(s) as {kind}")
         return
-    for number, (leaf, own) in enumerate(zip(leaves, expected, strict=True)):
-        where = f"output {number}" if len(expected) > 1 else "the output"
-        if reason := _misfit(leaf, own, bench.device):
+    for number, (leaf, own) in enumerate(zip(leaves, outputs, strict=True)):
+        where = f"output {number}" if len(outputs) > 1 else "the output"
+        if reason := _misfit(leaf, own, expected.device):
             yield Fault(findings.CONTRACT, f"{where} {reason}")
         if reason := _sharing(leaf):
             yield Fault(findings.MEMORY, f"{where} {reason}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from engine.evaluation.bench import Bench, CandidateFailed, FailedBuild
 from engine.evaluation.device import faults
 from engine.evaluation.sandbox import describe_signal
-from engine.evaluation.worker import Death, Ending, WorkerEnded
 from engine.toolchains.host.recipe import CANDIDATE_FILE
 from storage.records import Verdict
 
@@ -24,6 +23,61 @@ class Failure:
 
     verdict: Verdict
     message: str
+
+
+class TimedCallFailed(Exception):
+    """A call of a timing session shows that the candidate may not pass. `check` names the proof that broke."""
+
+    def __init__(self, check: str, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.check = check
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBuild:
+    """A build that did not succeed, whatever the candidate made of it afterwards."""
+
+    excerpt: str
+    log: str
+    verdict: Verdict = Verdict.COMPILE_ERROR
+
+
+class CandidateFailed(Exception):
+    """The candidate raised, or is no candidate. `answer` is what its worker told."""
+
+    def __init__(self, answer: Mapping[str, Any], during: str) -> None:
+        super().__init__(str(answer.get("raised", answer.get("missing", ""))))
+        self.answer = answer
+        self.during = during
+
+
+class Ending(StrEnum):
+    """How a worker stopped answering."""
+
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    DIED = "died"
+    MISBEHAVED = "misbehaved"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """Why there is no answer. `status` is the exit status, negative for a signal."""
+
+    ending: Ending
+    status: int
+    detail: str
+    output: str
+
+
+class WorkerEnded(Exception):
+    """A worker gave no valid answer and has been ended."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(f"{death.ending} {death.status} {death.detail}\n{death.output}")
+        self.death = death
 
 
 def of_build(failed: FailedBuild) -> Failure:
@@ -61,11 +115,11 @@ def of_death(ended: WorkerEnded, during: str) -> Failure:
     return Failure(Verdict.RUNTIME_ERROR, f"{during}: {_died(death)}{_printed(death)}")
 
 
-def of_error(error: CandidateFailed | WorkerEnded, bench: Bench) -> Failure:
+def of_error(error: CandidateFailed | WorkerEnded, during: str, failed_build: FailedBuild | None) -> Failure:
     """Either way of giving no result; a build that failed on the way counts first."""
     if isinstance(error, WorkerEnded):
-        return of_death(error, bench.stage)
-    return of_build(bench.failed_build) if bench.failed_build else of_candidate(error)
+        return of_death(error, during)
+    return of_build(failed_build) if failed_build else of_candidate(error)
 
 
 def _died(death: Death) -> str:

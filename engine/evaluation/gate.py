@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.evaluation.bench import Case
 from engine.evaluation.channel import Channel
+from engine.evaluation.failures import WorkerEnded
 from engine.evaluation.screening import (
     Finding,
     Rule,
@@ -16,7 +17,7 @@ from engine.evaluation.screening import (
     screen_library,
     verdict_message,
 )
-from engine.evaluation.worker import Worker, WorkerEnded
+from engine.evaluation.worker import Worker
 from storage import codec
 from storage.policy import Policy
 from storage.proof import Proof

@@ -3,11 +3,11 @@ kernel never needs; a pool of waiting threads is fine."""
 
 from __future__ import annotations
 
+import os
 import time
 
-from engine.evaluation import threads
-from engine.evaluation.failures import Failure
-from engine.evaluation.side import TimedCallFailed
+from engine.evaluation import processes, threads
+from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.worker import Worker
 from storage.records import Verdict
 
@@ -23,7 +23,7 @@ def refuse_strays(candidate: Worker, others: list[Worker]) -> None:
     Raises:
         TimedCallFailed: it left one running.
     """
-    if left := threads.strays(candidate, others):
+    if left := _strays(candidate, others):
         message = f"processes left running after a call: {', '.join(left[:5])}; a kernel may start none"
         raise TimedCallFailed(CHECK, Failure(Verdict.REFUSED, message))
 
@@ -49,6 +49,13 @@ def refuse_burners(candidate: Worker) -> str:
         candidate.stop()
     message = f"threads left running: {share:.0%} of one processor is busy while nothing is asked; join them in forward"
     raise TimedCallFailed(CHECK, Failure(Verdict.REFUSED, message))
+
+
+def _strays(candidate: Worker, others: list[Worker]) -> list[str]:
+    """Live processes that the candidate started: beside its worker, or left to this process by a parent that ended."""
+    own = {candidate.pid, candidate.inner_pid, *(worker.pid for worker in others)}
+    found = [pid for pid in (*processes.children(os.getpid()), *candidate.members()) if pid not in own]
+    return [name for pid in dict.fromkeys(found) if (name := threads.running_name(pid))]
 
 
 def _share(pid: int) -> float:

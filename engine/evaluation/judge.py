@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from engine.evaluation import apart, failures, processes, quiet, resizing
-from engine.evaluation.bench import Bench, CandidateFailed, Case
+from engine.evaluation.bench import Bench, Case
 from engine.evaluation.checking import Check
 from engine.evaluation.device import profiled, sanitizer
 from engine.evaluation.device.staged import Staged
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.gate import Gate
 from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
 from engine.evaluation.sandbox import OwnFailure, Walls
 from engine.evaluation.timing import Timing
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
-from engine.evaluation.worker import WorkerEnded
 from engine.profiling import observing
 from engine.toolchains import builders
 from storage import codec

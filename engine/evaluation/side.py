@@ -16,7 +16,7 @@ import torch
 from engine.evaluation import memory, threads
 from engine.evaluation.arena import Arena
 from engine.evaluation.clock import Call
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.memory import BadClaim, MemoryRefused, Place
 from engine.evaluation.poison import Poison
 from engine.evaluation.worker import Worker
@@ -29,15 +29,6 @@ BURST = 8
 Ask = Callable[..., dict[str, Any]]
 Verify = Callable[[Mapping[str, Any]], Failure | None]
 Tensors = Sequence[torch.Tensor]
-
-
-class TimedCallFailed(Exception):
-    """A call of a timing session shows that the candidate may not pass. `check` names the proof that broke."""
-
-    def __init__(self, check: str, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.check = check
-        self.failure = failure
 
 
 @dataclass(frozen=True, slots=True)

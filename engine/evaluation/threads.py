@@ -8,9 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from engine.evaluation import processes
-from engine.evaluation.worker import Worker
-
 HALT_S = 5.0
 HALTED = "TtZX"
 
@@ -82,11 +79,12 @@ def release(places: Mapping[int, set[int]]) -> None:
             os.sched_setaffinity(thread, allowed)
 
 
-def strays(candidate: Worker, others: list[Worker]) -> list[str]:
-    """Live processes that the candidate started: beside its worker, or left to this process by a parent that ended."""
-    own = {candidate.pid, candidate.inner_pid, *(worker.pid for worker in others)}
-    found = [pid for pid in (*processes.children(os.getpid()), *candidate.members()) if pid not in own]
-    return [name for pid in dict.fromkeys(found) if (name := _name(pid))]
+def running_name(pid: int) -> str:
+    """What the kernel calls a process; empty for one that has ended and only waits to be reaped."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return "" if _state(stat) in "ZX" else stat.partition("(")[2].rpartition(")")[0]
+    return ""
 
 
 def _read(pid: int, name: str) -> Iterator[str]:
@@ -104,11 +102,3 @@ def _threads(pid: int) -> list[int]:
 
 def _state(stat: str) -> str:
     return stat.rpartition(")")[2].split()[0]
-
-
-def _name(pid: int) -> str:
-    """Empty for a process that has ended and only waits to be reaped."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return "" if _state(stat) in "ZX" else stat.partition("(")[2].rpartition(")")[0]
-    return ""

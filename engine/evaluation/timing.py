@@ -19,10 +19,10 @@ from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
 from engine.evaluation.device import busy
 from engine.evaluation.device.side import DeviceSide
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.remembering import PROBES, SLOW_MS, SLOW_PROBES, Recall, Twice
 from engine.evaluation.session import Session, half_width
-from engine.evaluation.side import Preparation, Side, StoringSide, Taken, TimedCallFailed
+from engine.evaluation.side import Preparation, Side, StoringSide, Taken
 from engine.evaluation.timing_proofs import Setting
 from engine.evaluation.values import Style
 from engine.evaluation.weighing import wrong_values
@@ -100,7 +100,9 @@ class Timing:
         def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
             return bench.ask_candidate(name, TIMED, **arguments)
 
-        mine = kind(bench.candidate, ask_candidate, bench.shared, lambda told: structure_failure(bench, told, TIMED))
+        mine = kind(
+            bench.candidate, ask_candidate, bench.shared, lambda told: structure_failure(bench.expected, told, TIMED)
+        )
         theirs = kind(self._reference, bench.ask_reference, bench.trusted, lambda told: None)
         return mine, theirs
 

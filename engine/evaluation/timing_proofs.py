@@ -6,9 +6,9 @@ import statistics
 from dataclasses import dataclass
 
 from engine.evaluation import session as sessions
+from engine.evaluation.failures import TimedCallFailed
 from engine.evaluation.remembering import Recall
 from engine.evaluation.session import Session
-from engine.evaluation.side import TimedCallFailed
 from storage.proof import Group, Proof, Standing
 
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too.

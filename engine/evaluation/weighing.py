@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
 from engine.evaluation import comparison, tolerance
-from engine.evaluation.bench import Bench
 from engine.evaluation.comparison import Errors, Scale
 from engine.evaluation.failures import Failure
 from engine.evaluation.pattern import looks_rounded, pattern
@@ -18,6 +17,34 @@ from storage.records import Mismatch, Verdict
 
 # A task is asked how sensitive it is only when an error is near enough for that to matter: it costs a float64 pass.
 NEAR = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a trial as the candidate gave it, as the reference does in its own dtype, and the float64 answer.
+
+    Attributes:
+        number: which output of `count`.
+        inputs: of the trial; `longest` is their longest row.
+        summed: how many numbers are summed into one element.
+        precision: the task's policy.
+    """
+
+    number: int
+    count: int
+    out: torch.Tensor
+    own: torch.Tensor
+    answer: torch.Tensor
+    inputs: Sequence[torch.Tensor]
+    summed: float
+    longest: int
+    precision: str
+
+    @property
+    def typical_error(self) -> float:
+        """Root mean square of the relative errors."""
+        scale = comparison.scale_of(self.answer, self.own)
+        return comparison.errors(self.out, self.answer, self.own, scale).typical
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +68,22 @@ class Weighed:
         )
 
 
-def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -> Weighed:
-    """Compare output `number` of the trial now in the arenas."""
-    out, own, answer = (group[number] for group in (bench.shared["own"], bench.trusted["own"], bench.trusted["answer"]))
+def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bool], float]) -> Weighed:
+    """Compare one output. `sensitivity`, a costly question, tells how far the answer moves with its inputs."""
+    out, own, answer = output.out, output.own, output.answer
     by_rows = trial.style is Style.MIXED
     scale: Scale = comparison.row_scales(answer, own) if by_rows else comparison.scale_of(answer, own)
     own_errors = comparison.errors(own, answer, own, scale)
     dtype = comparison.dtype_of(own)
-    allowed = tolerance.allowed(dtype, own_errors.relative, bench.summed, bench.case.policy.precision)
+    allowed = tolerance.allowed(dtype, own_errors.relative, output.summed, output.precision)
     if trial.style in ONE_WAY:
-        allowed = max(allowed, tolerance.of_one_way_rounding(dtype, bench.longest))
+        allowed = max(allowed, tolerance.of_one_way_rounding(dtype, output.longest))
     if not is_wide:
         allowed *= 2  # The other side is the reference in its own dtype here, with an error of its own.
     is_ill = tolerance.is_ill_conditioned(dtype, own_errors.relative)
     errors = comparison.errors(out, answer, own, scale)
     if is_wide and 0 < allowed < errors.relative < NEAR * allowed:
-        told = bench.ask_reference("sensitivity", leaves=leaves, seed=bench.call_seed, by_rows=by_rows)
-        allowed = tolerance.raised(allowed, float(told["changes"][number]), bench.summed, out.numel())
+        allowed = tolerance.raised(allowed, sensitivity(by_rows), output.summed, out.numel())
     is_own_noise = errors.typical <= tolerance.OWN_ERROR_FACTOR * own_errors.typical
     weighed = Weighed(
         errors,
@@ -68,16 +94,10 @@ def weigh(bench: Bench, number: int, trial: Trial, leaves: Any, is_wide: bool) -
         "the reference itself is far off its float64 answer" if is_ill else "",
     )
     if not errors.relative <= allowed:
-        return _failed(bench, number, trial, weighed, comparison.wrong(out, answer, own, scale, allowed))
+        return _failed(output, trial, weighed, comparison.wrong(out, answer, own, scale, allowed))
     if trial.style is Style.WHOLE and is_exact(own, answer):
-        return _exactly(bench, number, trial, weighed)
+        return _exactly(output, trial, weighed)
     return weighed
-
-
-def typical_error(bench: Bench, number: int) -> float:
-    """Root mean square of the relative errors of the output now in the arenas."""
-    out, own, answer = (group[number] for group in (bench.shared["own"], bench.trusted["own"], bench.trusted["answer"]))
-    return comparison.errors(out, answer, own, comparison.scale_of(answer, own)).typical
 
 
 def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
@@ -100,24 +120,23 @@ def wrong_values(mismatch: Mismatch, allowed: float) -> str:
     )
 
 
-def _exactly(bench: Bench, number: int, trial: Trial, weighed: Weighed) -> Weighed:
+def _exactly(output: Output, trial: Trial, weighed: Weighed) -> Weighed:
     """Sums of zeros and ones: at least the nearest whole number must be right.
 
     Half a unit is left to transforms with fractions in them (Winograd, Fourier); plain sums have no error at all.
     """
-    out, answer = bench.shared["own"][number], bench.trusted["answer"][number]
-    mask = ~((out.to(answer.dtype) - answer).abs() < 0.5)
+    mask = ~((output.out.to(output.answer.dtype) - output.answer).abs() < 0.5)
     if bool(mask.any()):
-        return _failed(bench, number, trial, weighed, mask, "These sums of zeros and ones must be exact.")
+        return _failed(output, trial, weighed, mask, "These sums of zeros and ones must be exact.")
     note = "" if weighed.errors.absolute == 0 else f"sums of whole numbers are off by {weighed.errors.absolute:.2g}"
     return replace(weighed, note=note)
 
 
-def _failed(bench: Bench, number: int, trial: Trial, weighed: Weighed, mask: torch.Tensor, words: str = "") -> Weighed:
-    out, answer, errors = bench.shared["own"][number], bench.trusted["answer"][number], weighed.errors
+def _failed(output: Output, trial: Trial, weighed: Weighed, mask: torch.Tensor, words: str = "") -> Weighed:
+    out, answer, errors = output.out, output.answer, weighed.errors
     mismatch = comparison.describe(out, answer, mask, errors, trial.name)
-    which = f"Output {number}: " if len(bench.trusted["own"]) > 1 else ""
-    found = words or pattern(out, answer, mask, bench.trusted["inputs"])
+    which = f"Output {output.number}: " if output.count > 1 else ""
+    found = words or pattern(out, answer, mask, output.inputs)
     message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), found) if part)
     return replace(
         weighed,

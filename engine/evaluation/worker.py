@@ -10,13 +10,12 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from engine.evaluation import channel, processes, sandbox
 from engine.evaluation.channel import BadLine, Channel, ChannelClosed
+from engine.evaluation.failures import Death, Ending, WorkerEnded
 from engine.evaluation.limits import Limits
 from engine.evaluation.sandbox import Enclosed, Room, Walls, Wanted
 
@@ -26,34 +25,6 @@ WATCH_S = 0.2
 
 Body = Callable[[Channel], None]
 Reply = Callable[[Mapping[str, Any]], Mapping[str, object]]
-
-
-class Ending(StrEnum):
-    """How a worker stopped answering."""
-
-    TIMEOUT = "timeout"
-    MEMORY = "memory"
-    DIED = "died"
-    MISBEHAVED = "misbehaved"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """Why there is no answer. `status` is the exit status, negative for a signal."""
-
-    ending: Ending
-    status: int
-    detail: str
-    output: str
-
-
-class WorkerEnded(Exception):
-    """A worker gave no valid answer and has been ended."""
-
-    def __init__(self, death: Death) -> None:
-        super().__init__(f"{death.ending} {death.status} {death.detail}\n{death.output}")
-        self.death = death
 
 
 class Worker:

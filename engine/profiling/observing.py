@@ -14,11 +14,11 @@ from typing import Any
 
 from engine.evaluation import quiet, threads
 from engine.evaluation.bench import Bench
-from engine.evaluation.checking import call_candidate
+from engine.evaluation.calling import call_candidate
 from engine.evaluation.clock import Call
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.session import waited_share
-from engine.evaluation.side import Side, TimedCallFailed
+from engine.evaluation.side import Side
 from engine.evaluation.values import Style
 from engine.profiling import counters
 from engine.profiling.observation import Observation

@@ -45,5 +45,5 @@ class DeviceArena(Arena):
         for name, specs in layout.items():
             self._groups[name] = []
             for spec in specs:
-                self._groups[name].append(driver.tensor_at(offset, spec))
+                self._groups[name].append(driver.tensor_at(offset, spec.shape, spec.torch_dtype))
                 offset += padded(spec)

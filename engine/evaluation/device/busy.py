@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from engine.evaluation.bench import Bench
-from engine.evaluation.failures import Failure
-from engine.evaluation.side import TimedCallFailed
+from engine.evaluation.failures import Failure, TimedCallFailed
 from storage.records import Verdict
 
 CHECK = "idle threads"

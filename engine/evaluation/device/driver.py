@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from typing import Any
 
 import torch
-
-from engine.evaluation.arena import Spec
 
 HANDLE_BYTES = 64
 _LAZY_PEER_ACCESS = 1
@@ -41,12 +40,13 @@ class _Block:
         }
 
 
-def tensor_at(address: int, spec: Spec) -> torch.Tensor:
+def tensor_at(address: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Memory at an address as a contiguous tensor; it must outlive the tensor."""
-    if spec.numel == 0:
-        return torch.empty(spec.shape, dtype=spec.torch_dtype, device="cuda")
-    block: torch.Tensor = torch.as_tensor(_Block(address, spec.nbytes), device="cuda")
-    return block.view(spec.torch_dtype).view(spec.shape)
+    count = math.prod(shape)
+    if count == 0:
+        return torch.empty(shape, dtype=dtype, device="cuda")
+    block: torch.Tensor = torch.as_tensor(_Block(address, count * dtype.itemsize), device="cuda")
+    return block.view(dtype).view(shape)
 
 
 def allocate(nbytes: int) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from engine.evaluation.arena import Spec
 from engine.evaluation.device import driver
 from engine.evaluation.device.driver import DriverRefused
 from engine.evaluation.memory import BadClaim, dense_extent
@@ -41,8 +40,7 @@ class DeviceMemory:
             or offset + extent * like.itemsize > size
         ):
             raise BadClaim("it does not lie inside the memory it names")
-        dtype = str(like.dtype).removeprefix("torch.")
-        return driver.tensor_at(base + offset, Spec((extent,), dtype, (1,))).as_strided(like.shape, stride)
+        return driver.tensor_at(base + offset, (extent,), like.dtype).as_strided(like.shape, stride)
 
     def forget(self) -> None:
         """Let go of what was not looked at since the last time: the worker may have given it back."""

@@ -14,7 +14,7 @@ import torch
 from engine.evaluation.arena import Arena
 from engine.evaluation.clock import Call
 from engine.evaluation.device.memory import DeviceMemory
-from engine.evaluation.failures import Failure
+from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.memory import BadClaim
 from engine.evaluation.poison import Poison
 from engine.evaluation.side import (
@@ -23,7 +23,6 @@ from engine.evaluation.side import (
     Side,
     Taken,
     Tensors,
-    TimedCallFailed,
     Verify,
     nanoseconds,
     unusable,
