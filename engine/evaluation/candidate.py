@@ -19,7 +19,7 @@ from engine.evaluation.channel import Channel
 from engine.evaluation.device.faults import is_device_memory
 from engine.evaluation.poison import Poison
 from engine.toolchains.host import intercept
-from engine.toolchains.host.recipe import CANDIDATE_FILE
+from engine.toolchains.host.order import CANDIDATE_FILE
 
 MAX_TRACE = 6000
 

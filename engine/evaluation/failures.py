@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from engine.evaluation.device import faults
-from engine.evaluation.sandbox import describe_signal
-from engine.toolchains.host.recipe import CANDIDATE_FILE
+from engine.toolchains.host.order import CANDIDATE_FILE
 from storage.records import Verdict
 
 TAIL = 1500
@@ -125,7 +125,7 @@ def of_error(error: CandidateFailed | WorkerEnded, during: str, failed_build: Fa
 def _died(death: Death) -> str:
     if death.status < 0:
         hint = _HINTS.get(-death.status, "")
-        return f"the process was killed by {describe_signal(-death.status)}{hint}"
+        return f"the process was killed by {_signal(-death.status)}{hint}"
     return f"the process exited with status {death.status} instead of returning a result"
 
 
@@ -157,3 +157,11 @@ def _clean(text: str) -> str:
 def printed(output: Any) -> str:
     """What a worker printed, without control characters."""
     return _clean(str(output))
+
+
+def _signal(number: int) -> str:
+    """`SIGSEGV (segmentation fault)`, or the bare number."""
+    try:
+        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
+    except ValueError:
+        return f"signal {number}"

@@ -30,17 +30,17 @@ class DeviceMemory:
         """
         if not isinstance(claim, Mapping) or not isinstance(claim.get("handle"), str):
             raise BadClaim("its place is none a tensor on the device can have")
-        offset, extent = claim.get("offset"), dense_extent(stride, like)
+        offset, span = claim.get("offset"), dense_extent(stride, like)
         base = self._attach(claim["handle"])
         _, size = driver.extent(base)
         if (
             not isinstance(offset, int)
             or offset < 0
             or offset % like.itemsize
-            or offset + extent * like.itemsize > size
+            or offset + span * like.itemsize > size
         ):
             raise BadClaim("it does not lie inside the memory it names")
-        return driver.tensor_at(base + offset, (extent,), like.dtype).as_strided(like.shape, stride)
+        return driver.tensor_at(base + offset, (span,), like.dtype).as_strided(like.shape, stride)
 
     def forget(self) -> None:
         """Let go of what was not looked at since the last time: the worker may have given it back."""

@@ -15,7 +15,7 @@ toolchain's own folders hold. Where neither namespaces nor Landlock exist a chil
 
 from engine.evaluation.sandbox.command import Done, run
 from engine.evaluation.sandbox.enclosure import Enclosed, OwnFailure, Wanted, start
-from engine.evaluation.sandbox.environment import describe_signal, environment
+from engine.evaluation.sandbox.environment import environment
 from engine.evaluation.sandbox.room import Room
 from engine.evaluation.sandbox.walls import Walls
 
@@ -26,7 +26,6 @@ __all__ = [
     "Room",
     "Walls",
     "Wanted",
-    "describe_signal",
     "environment",
     "run",
     "start",

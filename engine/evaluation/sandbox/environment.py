@@ -1,9 +1,8 @@
-"""What evaluation processes see of the engine's environment, and words for how they died."""
+"""What evaluation processes see of the engine's environment."""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 
@@ -47,11 +46,3 @@ def environment(threads: int) -> dict[str, str]:
         "MALLOC_TRIM_THRESHOLD_": "100000000000",
         "MALLOC_TOP_PAD_": "268435456",
     }
-
-
-def describe_signal(number: int) -> str:
-    """`SIGSEGV (segmentation fault)`, or the bare number."""
-    try:
-        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
-    except ValueError:
-        return f"signal {number}"

@@ -35,11 +35,11 @@ class DeviceBuilder:
             FlagRefused: the order asks for a flag that is not allowed.
         """
         stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
-        if found := self._shelf.find(stock.key):
+        if found := self._libraries.find(stock.key):
             return found
         if light.can_do([*wanted.sources, *wanted.cuda_sources], wanted.functions):
             plan = recipe.write(wanted, module_text, self.here, Binding.STABLE, self._runtime())
-            if found := self._shelf.find(plan.key):
+            if found := self._libraries.find(plan.key):
                 return found
             try:
                 return self._make(plan, module_text)
@@ -53,7 +53,7 @@ class DeviceBuilder:
         self._runtime()
 
     @property
-    def _shelf(self) -> Shelf:
+    def _libraries(self) -> Shelf:
         return Shelf(self.cache / "libraries")
 
     def _runtime(self) -> Path:
@@ -61,7 +61,7 @@ class DeviceBuilder:
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()
-        with self._shelf.bench(plan.key) as work:
+        with self._libraries.workplace(plan.key) as work:
             for name, text in plan.files.items():
                 (work / name).write_text(text)
             # Compilers quote the lines that #line points to from the file of that name.
@@ -70,7 +70,7 @@ class DeviceBuilder:
             kernels = resources.read(log)
             seconds, remarks = time.monotonic() - started, resources.remarks(kernels)
             built = Built(LIBRARY, plan.binding, plan.namespace, seconds, log, remarks, resources=kernels)
-            return self._shelf.put(plan.key, work, built)
+            return self._libraries.put(plan.key, work, built)
 
     def _compile(self, plan: Recipe, work: Path) -> str:
         """Both halves of nvcc's work at once; in one piece where that fails without an error that names a reason."""

@@ -35,7 +35,7 @@ def write(
     words = (flags.host_words(wanted.flags), flags.allowed(wanted.cuda_flags), flags.libraries(wanted.link_flags))
     main = host.candidate_code(wanted.sources, module_text, "cpp_sources")
     cuda = host.candidate_code(wanted.cuda_sources, module_text, "cuda_sources")
-    known = [binding, main, cuda, wanted.name, wanted.functions, words, here.fingerprint, host.shim_version(), _OURS]
+    known = [binding, main, cuda, wanted.name, wanted.functions, words, here.fingerprint, light.shim_version(), _OURS]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     namespace = host.space(binding, key, wanted)
     tail = host.bindings(wanted.functions, namespace, binding)

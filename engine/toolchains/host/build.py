@@ -53,7 +53,7 @@ class Builder:
         """
         wanted = order.without_cuda(wanted)
         stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
-        if found := self._shelf.find(stock.key):
+        if found := self._libraries.find(stock.key):
             return found
         if light.can_do(wanted.sources, wanted.functions):
             try:
@@ -69,17 +69,17 @@ class Builder:
         self._header(())
 
     @property
-    def _shelf(self) -> Shelf:
+    def _libraries(self) -> Shelf:
         return Shelf(self.cache / "libraries")
 
     def _light(self, wanted: Order, module_text: str) -> Built:
         header = self._header(flags.allowed(wanted.flags))
         plan = recipe.write(wanted, module_text, self.here, Binding.STABLE, header, self._runtime())
-        return self._shelf.find(plan.key) or self._make(plan, module_text)
+        return self._libraries.find(plan.key) or self._make(plan, module_text)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()
-        with self._shelf.bench(plan.key) as work:
+        with self._libraries.workplace(plan.key) as work:
             for name, text in plan.files.items():
                 (work / name).write_text(text)
             # g++ quotes the lines that #line points to from the file of that name.
@@ -90,14 +90,14 @@ class Builder:
             said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
             seconds = time.monotonic() - started
             built = Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks.read(said))
-            return self._shelf.put(plan.key, work, built)
+            return self._libraries.put(plan.key, work, built)
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
         here = self.here
         folders = (here.torch, here.cutlass_include, here.cuda_include, here.python_include)
         (self.cache / "headers").mkdir(parents=True, exist_ok=True)
-        return (*trees_of(here.compiler), *map(Path, folders), recipe.SHIM, self.cache / "headers")
+        return (*trees_of(here.compiler), *map(Path, folders), light.SHIM, self.cache / "headers")
 
     def _runtime(self) -> Path:
         return runtime.object_file(self.here.compiler, self.here.compiler_version, self.cache)
@@ -107,7 +107,7 @@ class Builder:
         if not flags.has_shared_header(extra):
             return None
         words = recipe.header_flags(self.here, extra)
-        key = hashlib.sha256(json.dumps([words, self.here.fingerprint, recipe.shim_version()]).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([words, self.here.fingerprint, light.shim_version()]).encode()).hexdigest()
         folder = self.cache / "headers" / key[:32]
         compiled = folder / "prefix.hpp.gch"
         if compiled.exists():
@@ -119,7 +119,7 @@ class Builder:
         return folder
 
     def _precompile(self, words: list[str], folder: Path, compiled: Path) -> None:
-        shutil.copy(recipe.SHIM / "prefix.hpp", folder / "prefix.hpp")
+        shutil.copy(light.SHIM / "prefix.hpp", folder / "prefix.hpp")
         draft = folder / f"draft.{os.getpid()}.gch"
         command = [self.here.compiler, *words, "-x", "c++-header", str(folder / "prefix.hpp"), "-o", str(draft)]
         done = sandbox.run(command, cwd=folder, limit_s=HEADER_S)

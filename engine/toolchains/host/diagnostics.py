@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.toolchains.host.recipe import CANDIDATE_FILE
+from engine.toolchains.host.order import CANDIDATE_FILE
 
 MAX_LINES = 60
 MAX_WIDTH = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,6 +62,15 @@ _EXTRA = (
     (re.compile(r"\b(?:FLT|DBL)_(?:MAX|MIN|EPSILON)\b"), ("cfloat",)),
     (re.compile(r"\bU?(?:INT|LONG|LLONG)_(?:MAX|MIN)\b"), ("climits",)),
 )
+
+
+@functools.cache
+def shim_version() -> str:
+    """Hash of the headers we put before the candidate."""
+    digest = hashlib.sha256()
+    for path in sorted(SHIM.rglob("*.[hc]*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def can_do(sources: Sequence[str], functions: Sequence[str] | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import shlex
@@ -11,12 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from engine.toolchains.host import flags, order
+from engine.toolchains.host import flags, light, order
 from engine.toolchains.host.installation import Installation
-from engine.toolchains.host.light import SHIM
-from engine.toolchains.host.order import CANDIDATE_FILE, Order
-
-__all__ = ["CANDIDATE_FILE", "LIBRARY", "REMARKS", "SHIM", "Binding", "Recipe", "write"]
+from engine.toolchains.host.order import Order
 
 LIBRARY = "library.so"
 REMARKS = "remarks.txt"
@@ -54,7 +50,15 @@ def write(
     """The recipe of one order. `header` is the folder of a matching precompiled header, `runtime` our object file."""
     extra = flags.allowed(wanted.flags)
     code = candidate_code(wanted.sources, module_text, "cpp_sources")
-    known = [binding, code, wanted.name, wanted.functions, flags.compile_flags(extra), here.fingerprint, shim_version()]
+    known = [
+        binding,
+        code,
+        wanted.name,
+        wanted.functions,
+        flags.compile_flags(extra),
+        here.fingerprint,
+        light.shim_version(),
+    ]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     namespace = space(binding, key, wanted)
     text = "#include <torch/extension.h>\n" + code + bindings(wanted.functions, namespace, binding)
@@ -66,15 +70,6 @@ def write(
     ]
     words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
     return Recipe(key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(here, words, binding, runtime)})
-
-
-@functools.cache
-def shim_version() -> str:
-    """Hash of the headers we put before the candidate."""
-    digest = hashlib.sha256()
-    for path in sorted(SHIM.rglob("*.[hc]*")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def header_flags(here: Installation, extra: Sequence[str]) -> list[str]:
@@ -130,14 +125,14 @@ def binding_flags(binding: Binding, namespace: str) -> list[str]:
 
 def _includes(here: Installation, binding: Binding, header: Path | None) -> list[str]:
     if binding is Binding.STOCK:
-        return ["-include", str(SHIM / "vector_length.hpp"), *_paths(here, binding)]
-    prefix = (header or SHIM) / "prefix.hpp"
+        return ["-include", str(light.SHIM / "vector_length.hpp"), *_paths(here, binding)]
+    prefix = (header or light.SHIM) / "prefix.hpp"
     return ["-include", str(prefix), *_paths(here, binding)]
 
 
 def _paths(here: Installation, binding: Binding) -> list[str]:
     torch = f"{here.torch}/include"
-    own = [f"-I{SHIM}"] if binding is Binding.STABLE else []
+    own = [f"-I{light.SHIM}"] if binding is Binding.STABLE else []
     system = [torch, here.cutlass_include, here.cuda_include, f"{here.cuda_include}/cccl"]
     if binding is Binding.STOCK:
         system[1:1] = [f"{torch}/torch/csrc/api/include", here.python_include]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.toolchains.host.recipe import CANDIDATE_FILE
+from engine.toolchains.host.order import CANDIDATE_FILE
 
 MAX_REMARKS = 40
 _LINE = re.compile(rf"^(?:{re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\]):(\d+):\d+: (optimized|missed): +(.*)$")

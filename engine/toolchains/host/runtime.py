@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from engine.evaluation import lease, sandbox
-from engine.toolchains.host import light, recipe
+from engine.toolchains.host import light
 
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w")
 LIMIT_S = 300.0
@@ -19,7 +19,7 @@ def object_file(compiler: str, compiler_version: str, cache: Path) -> Path:
     Raises:
         OwnFailure: it does not compile here.
     """
-    key = hashlib.sha256("\n".join([compiler, compiler_version, recipe.shim_version(), *FLAGS]).encode()).hexdigest()
+    key = hashlib.sha256("\n".join([compiler, compiler_version, light.shim_version(), *FLAGS]).encode()).hexdigest()
     folder = cache / "headers" / f"runtime.{key[:24]}"
     ready = folder / "runtime.o"
     if ready.exists():

@@ -46,8 +46,8 @@ class Shelf:
         return replace(built, library=str(place / Path(built.library).name), is_cached=True)
 
     @contextmanager
-    def bench(self, key: str) -> Iterator[Path]:
-        """A folder to build in, gone afterwards unless it was put on the shelf."""
+    def workplace(self, key: str) -> Iterator[Path]:
+        """A folder to build in, gone afterwards unless it was kept."""
         self.folder.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{key[:16]}.", dir=self.folder))
         try:
