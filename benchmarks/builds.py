@@ -31,11 +31,11 @@ from typing import Protocol
 from benchmarks.recorded_kernels import kernels_of
 from benchmarks.stock_build import BUILT, FAILED
 from engine import tasks
+from engine.build.device import installation as device
+from engine.build.host import flags
+from engine.build.host import installation as host
 from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.device import installation as device
-from engine.toolchains.device.gate import CompileGate
-from engine.toolchains.host import flags
-from engine.toolchains.host import installation as host
+from engine.toolchains.cuda import CompileGate
 from storage.policy import Policy
 from storage.records import CompileResult, Verdict
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from engine import tasks
 from engine.cli.arguments import size
-from engine.evaluation.limits import Limits
-from engine.evaluation.sandbox import Room, Walls, Wanted, start
-from engine.evaluation.sandbox.probe import probe
+from engine.machine.worker_limits import Limits
+from engine.sandbox import ChildSpec, Isolation, SandboxFilesystem, start
+from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import TimingResult
 from tests.engine.toolchains import kernels
@@ -32,14 +32,16 @@ import json, sys, time, torch
 from pathlib import Path
 from torch.utils import cpp_extension
 from engine.toolchains.cpu import cache_folder
-from engine.toolchains.host import installation, intercept, order
-from engine.toolchains.host.build import Builder
+from engine.build import intercept
+from engine.build import request as build_request
+from engine.build.host import installation
+from engine.build.host.build import Builder
 
 task, source = json.load(sys.stdin)
 builder = Builder(installation.find(), cache_folder())
 
 def build(request):
-    built = builder.build(order.read(request["build"]), source)
+    built = builder.build(build_request.read(request["build"]), source)
     return {"library": built.library, "binding": built.binding, "namespace": built.namespace}
 
 intercept.install(build)
@@ -106,17 +108,19 @@ def _report(bare: list[dict[str, float]], ours: list[dict[str, float]]) -> None:
     ratios = [sum(mine.values()) / sum(other.values()) for mine, other in zip(ours, bare, strict=True)]
     print(f"ours over bare: median {statistics.median(ratios):.1f}, {min(ratios):.1f} to {max(ratios):.1f}")
     walls = probe()
-    print(f"a child behind limits alone {_spawn_ms(Walls()):.0f} ms, behind every wall {_spawn_ms(walls):.0f} ms; "
+    print(f"a child behind limits alone {_spawn_ms(Isolation()):.0f} ms, behind every wall {_spawn_ms(walls):.0f} ms; "
           "three children per evaluation, and one per build")  # fmt: skip
 
 
-def _spawn_ms(walls: Walls) -> float:
+def _spawn_ms(walls: Isolation) -> float:
     """Start to end of a child that does nothing; here without torch in its memory, which is forked cheaply."""
     taken: list[float] = []
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile() as output:
         for _ in range(9):
             started = time.perf_counter()
-            wanted = Wanted(walls, Room(Path(name) / "room"), Limits(), Path(name) / "scratch", output.fileno())
+            wanted = ChildSpec(
+                walls, SandboxFilesystem(Path(name) / "room"), Limits(), Path(name) / "scratch", output.fileno()
+            )
             start(wanted, lambda: None).kill()
             taken.append((time.perf_counter() - started) * 1e3)
     return statistics.median(taken)

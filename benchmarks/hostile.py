@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import tasks
-from engine.evaluation import lease, processes
-from engine.evaluation.limits import Limits, Times
+from engine.machine import lease, processes
+from engine.machine.worker_limits import Limits, Times
 from engine.toolchains.cpu import CpuToolchain, lease_files
 from storage.records import TimingResult, Verdict
 from tests.engine.evaluation import hostile

@@ -250,7 +250,7 @@ def evaluate_file(options: Namespace) -> int:
 
 def compile_file(options: Namespace) -> int:
     """Compile a file for a device that need not be there."""
-    from engine.toolchains.device.gate import CompileGate
+    from engine.toolchains.cuda import CompileGate
 
     source = _candidate(options.candidate)
     with CompileGate(options.arch) as gate:

@@ -18,9 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine import doctor_device
-from engine.evaluation.sandbox import Walls
 from engine.llm import environment
-from engine.toolchains.host.checks import Checked, checks
+from engine.sandbox import Isolation
+from engine.toolchains.requirements import Checked, checks
 from storage import codec
 from storage.folder import home
 
@@ -47,10 +47,10 @@ def findings() -> dict[str, list[Checked]]:
 
 def walls() -> list[Checked]:
     """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
-    tried = subprocess.run([sys.executable, "-m", "engine.evaluation.sandbox.probe"], capture_output=True, text=True)
+    tried = subprocess.run([sys.executable, "-m", "engine.sandbox.probe"], capture_output=True, text=True)
     if tried.returncode != 0:
         return [Checked("isolation", False, tried.stderr.strip().splitlines()[-1], ALLOW_NAMESPACES, is_required=True)]
-    found: Walls = codec.from_plain(Walls, json.loads(tried.stdout))
+    found: Isolation = codec.from_plain(Isolation, json.loads(tried.stdout))
     return [
         Checked(name, stands, detail, "" if stands else ALLOW_NAMESPACES) for name, stands, detail in found.described()
     ]

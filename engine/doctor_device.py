@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.errors import ToolchainError
-from engine.evaluation import lease
-from engine.evaluation.sandbox.command import Done
-from engine.profiling.device import command, devices, nsight
-from engine.profiling.device.devices import Device
-from engine.toolchains.host.checks import Checked
+from engine.machine import devices, lease
+from engine.machine.devices import Device
+from engine.profiling.device import command, nsight
+from engine.sandbox.program import Done
+from engine.toolchains.requirements import Checked
 
 INSTALL_DRIVER = "for kernels on a GPU: a machine with an NVIDIA GPU of compute capability 8.0 or later, and its driver"
 INSTALL_NVCC = "install the CUDA toolkit 12.8 or later and put nvcc on PATH (or set CUDA_HOME)"

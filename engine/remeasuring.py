@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
-from engine.evaluation import lease
+from engine.machine import lease
 from engine.record import Candidate, Record
 from engine.tasks import Task
 from engine.toolchains import Toolchain

@@ -30,9 +30,12 @@ ROOT = Path(__file__).resolve().parent
 # them from the first to the last, one measures while the other builds, and browser tests take what the cores have left.
 JUDGING = (
     "cheats",
+    "engine/build",
     "engine/evaluation",
-    "engine/toolchains",
+    "engine/machine",
     "engine/profiling",
+    "engine/sandbox",
+    "engine/toolchains",
     "engine/test_cli.py",
     "engine/test_loop.py",
     "engine/test_supervisor.py",

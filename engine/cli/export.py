@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from engine.build.host import flags
+from engine.build.light_headers import SHIM
 from engine.cli.report import kernel_of, load
 from engine.errors import EngineError
 from engine.record import Candidate, Record
-from engine.toolchains.host import flags
-from engine.toolchains.host.light import SHIM
 from storage.blobs import Blobs
 from storage.folder import RunFolder
 

@@ -8,9 +8,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine.evaluation import processes
 from engine.evaluation.reference import UnusableTask
-from engine.evaluation.sandbox import OwnFailure
+from engine.machine import processes
+from engine.sandbox import OwnFailure
 
 
 def run(work: Callable[[], Any]) -> Any:

@@ -14,19 +14,20 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena, arenas, callees, candidate, reference
-from engine.evaluation.arena import Arena
+from engine.build import request as build_request
+from engine.build.builders import AnyBuilder
+from engine.build.host.build import BuildFailed, Built
+from engine.build.host.flags import FlagRefused
+from engine.build.request import RequestRefused
+from engine.evaluation import callees, candidate, reference
 from engine.evaluation.contract import Expected
 from engine.evaluation.failures import CandidateFailed, FailedBuild, WorkerEnded
-from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
-from engine.evaluation.sandbox import Walls
 from engine.evaluation.worker import Worker
-from engine.toolchains.builders import AnyBuilder
-from engine.toolchains.host import order
-from engine.toolchains.host.build import BuildFailed, Built
-from engine.toolchains.host.flags import FlagRefused
-from engine.toolchains.host.order import OrderRefused
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors
+from engine.machine.worker_limits import Limits, Times
+from engine.sandbox import Isolation
 from storage.policy import Policy
 from storage.records import Verdict
 
@@ -43,7 +44,7 @@ class Case:
     builder: AnyBuilder
     times: Times
     limits: Limits
-    walls: Walls = field(default_factory=Walls)
+    walls: Isolation = field(default_factory=Isolation)
     device: str = "cpu"
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -62,8 +63,8 @@ class Bench:
         self.builds: list[Built] = []
         self.answers: list[dict[str, str]] = []
         self.failed_build: FailedBuild | None = None
-        self._trusted = arenas.new("reference", case.device)
-        self._shared = arenas.new("candidate", case.device)
+        self._trusted = shared_tensors.new("reference", case.device)
+        self._shared = shared_tensors.new("candidate", case.device)
         self.stage = "import"
         self.weights = "none"
         self.call_seed = _secret()
@@ -119,7 +120,7 @@ class Bench:
         self.weight_names = [str(name) for name in told["weight_names"]]
         self.parameter_names = [str(name) for name in told["parameter_names"]]
         self.reference_s = float(told["seconds"])
-        layout = arena.from_plain(told["layout"])
+        layout = shared_tensors.from_plain(told["layout"])
         self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
         self.ask_reference("map", layout=told["layout"], place=self._trusted.place)
@@ -178,12 +179,12 @@ class Bench:
         return str(torch.cuda.get_device_name())
 
     @property
-    def trusted(self) -> Arena:
+    def trusted(self) -> SharedTensors:
         """Shared with the reference: inputs, own, answer, weights."""
         return self._trusted
 
     @property
-    def shared(self) -> Arena:
+    def shared(self) -> SharedTensors:
         """Shared with the candidate: inputs, own (its outputs), weights."""
         return self._shared
 
@@ -209,13 +210,13 @@ class Bench:
     def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Build what the candidate's import asks for."""
         try:
-            wanted = order.read(request["build"] if isinstance(request.get("build"), dict) else {})
+            wanted = build_request.read(request["build"] if isinstance(request.get("build"), dict) else {})
             built = self.case.builder.build(wanted, self.case.source)
         except BuildFailed as failure:
             verdict = Verdict.TIMEOUT if failure.is_timeout else Verdict.COMPILE_ERROR
             self.failed_build = FailedBuild(str(failure), failure.log, verdict)
             return {"excerpt": str(failure)}
-        except (OrderRefused, FlagRefused) as refusal:
+        except (RequestRefused, FlagRefused) as refusal:
             self.failed_build = FailedBuild(str(refusal), str(refusal))
             return {"excerpt": str(refusal)}
         if self._inspect and (refused := self._inspect(Path(built.library))):

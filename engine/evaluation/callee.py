@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena, poison
-from engine.evaluation.arena import Arena, Spec
+from engine.evaluation import poison
 from engine.evaluation.poison import Poison
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
 
 # An aligned allocation needs a hole somewhat larger than itself.
 SPARE = 1024
@@ -20,10 +21,10 @@ _clock = time.perf_counter_ns
 class Callee:
     """Calls one model on inputs from the arena's group `inputs`; its outputs go to `outputs_group`."""
 
-    def __init__(self, model: Any, shared: Arena, specs: Sequence[Spec], outputs_group: str) -> None:
+    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
         self._model = model
         self._shared = shared
-        self._buffers = [arena.private_copy(spec, shared.device) for spec in specs]
+        self._buffers = [shared_tensors.private_copy(spec, shared.device) for spec in specs]
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._kept: Any = None

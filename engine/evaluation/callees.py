@@ -7,16 +7,16 @@ from typing import Any
 
 import torch
 
-from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import Callee
 from engine.evaluation.device.callee import DeviceCallee
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
 
 # Taken before a candidate's code runs, which may put something else in its place.
 _synchronize: Callable[[], None] = torch._C._cuda_synchronize if torch.version.cuda else lambda: None
 _is_initialized: Callable[[], bool] = torch.cuda.is_initialized
 
 
-def of(model: Any, shared: Arena, specs: Sequence[Spec], outputs_group: str) -> Callee:
+def of(model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> Callee:
     """The callee for the device that the arena is on."""
     kind = Callee if shared.device == "cpu" else DeviceCallee
     return kind(model, shared, specs, outputs_group)

@@ -12,14 +12,15 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena, callees
-from engine.evaluation.arena import Arena
+from engine.build import intercept
+from engine.build.request import CANDIDATE_FILE
+from engine.evaluation import callees
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
 from engine.evaluation.device.faults import is_device_memory
 from engine.evaluation.poison import Poison
-from engine.toolchains.host import intercept
-from engine.toolchains.host.order import CANDIDATE_FILE
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors
 
 MAX_TRACE = 6000
 
@@ -27,7 +28,7 @@ MAX_TRACE = 6000
 class Candidate:
     """The candidate's module and, once constructed, its model."""
 
-    def __init__(self, source: str, shared: Arena, line: Channel) -> None:
+    def __init__(self, source: str, shared: SharedTensors, line: Channel) -> None:
         self._source = source
         self._shared = shared
         self._line = line
@@ -55,7 +56,7 @@ class Candidate:
         place: str,
     ) -> dict[str, Any]:
         """Make the model; take over the reference's weights when names, shapes and dtypes agree."""
-        specs = arena.from_plain(layout)
+        specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
         torch.manual_seed(weight_seed)
         assert self._kind is not None
@@ -116,7 +117,7 @@ class Candidate:
         return self._line.receive()
 
 
-def body(source: str, shared: Arena, line: Channel) -> None:
+def body(source: str, shared: SharedTensors, line: Channel) -> None:
     """Answer questions until the judge closes the line; an exception of the candidate's is an answer too."""
     faulthandler.enable()
     candidate = Candidate(source, shared, line)

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import torch
 
-from engine.evaluation.arena import Spec, private_copy
+from engine.machine.shared_tensors import TensorSpec, private_copy
 
 BUDGET = 512 << 20
 MOST_SETS = 5
@@ -37,7 +37,9 @@ class Kind(StrEnum):
 class Contents:
     """Draws a few input sets once, then makes new contents from them."""
 
-    def __init__(self, draw: Callable[[], Sequence[torch.Tensor]], specs: Sequence[Spec], device: str = "cpu") -> None:
+    def __init__(
+        self, draw: Callable[[], Sequence[torch.Tensor]], specs: Sequence[TensorSpec], device: str = "cpu"
+    ) -> None:
         self._draw = draw
         self._specs = specs
         self._device = device

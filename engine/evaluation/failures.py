@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engine.build.request import CANDIDATE_FILE
 from engine.evaluation.device import faults
-from engine.toolchains.host.order import CANDIDATE_FILE
 from storage.records import Verdict
 
 TAIL = 1500

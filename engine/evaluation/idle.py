@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import time
 
-from engine.evaluation import processes, threads
 from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.worker import Worker
+from engine.machine import processes, threads
 from storage.records import Verdict
 
 SETTLE_S = (0.1, 0.4)

@@ -11,26 +11,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation import apart, failures, processes, quiet, resizing
+from engine.build import builders
+from engine.evaluation import apart, failures, resizing
 from engine.evaluation.bench import Bench, Case
 from engine.evaluation.checking import Check
 from engine.evaluation.device import profiled, sanitizer
 from engine.evaluation.device.staged import Staged
 from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.gate import Gate
-from engine.evaluation.limits import Limits, Times
 from engine.evaluation.reference import UnusableTask
-from engine.evaluation.sandbox import OwnFailure, Walls
 from engine.evaluation.timing import Timing
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
+from engine.machine import processes, quiet
+from engine.machine.worker_limits import Limits, Times
 from engine.profiling import observing
-from engine.toolchains import builders
+from engine.sandbox import Isolation, OwnFailure
 from storage import codec
 from storage.policy import Policy
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 
 
-def answer(request: Mapping[str, Any], walls: Walls) -> dict[str, Any]:
+def answer(request: Mapping[str, Any], walls: Isolation) -> dict[str, Any]:
     """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix="judge.", dir=request["scratch"]))
@@ -211,7 +212,7 @@ def _finished(outcome: CheckResult | Failure, bench: Bench, seconds: float) -> C
     return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=proofs)
 
 
-def _case(request: Mapping[str, Any], walls: Walls) -> Case:
+def _case(request: Mapping[str, Any], walls: Isolation) -> Case:
     device = str(request.get("device", "cpu"))
     builder = builders.of(device, request["installation"], Path(request["cache"]), request["times"]["build_s"], walls)
     return Case(

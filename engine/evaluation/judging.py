@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engine import sandbox
 from engine.errors import TaskError, ToolchainError
-from engine.evaluation import messages, sandbox
+from engine.evaluation import messages
 from engine.evaluation.messages import LineBroken
 
 START_S = 120.0

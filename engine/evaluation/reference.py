@@ -11,13 +11,14 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import arena, callees, comparison, values
-from engine.evaluation.arena import Arena, Spec
+from engine.evaluation import callees, comparison, values
 from engine.evaluation.callee import Callee
 from engine.evaluation.channel import Channel
 from engine.evaluation.poison import Poison
 from engine.evaluation.values import Style
 from engine.evaluation.widening import is_rounded, nudged, wide_dtype, widened
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
 
 
 class UnusableTask(Exception):
@@ -27,7 +28,7 @@ class UnusableTask(Exception):
 class Reference:
     """The task's module, executed."""
 
-    def __init__(self, source: str, shared: Arena, precision: str) -> None:
+    def __init__(self, source: str, shared: SharedTensors, precision: str) -> None:
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, "task.py", "exec"), self._names)
         self._shared = shared
@@ -50,16 +51,16 @@ class Reference:
         outputs = _leaves(found)
         callees.settle()
         seconds = time.perf_counter() - started
-        self._specs = [Spec.of(tensor) for tensor in tensors]
+        self._specs = [TensorSpec.of(tensor) for tensor in tensors]
         state = self._model.state_dict()
         layout = {
             "inputs": self._specs,
-            "own": [Spec.of(output) for output in outputs],
-            "answer": [Spec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
-            "weights": [Spec.of(value) for value in state.values()],
+            "own": [TensorSpec.of(output) for output in outputs],
+            "answer": [TensorSpec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
+            "weights": [TensorSpec.of(value) for value in state.values()],
         }
         return {
-            "layout": arena.to_plain(layout),
+            "layout": shared_tensors.to_plain(layout),
             "init_inputs": init_inputs,
             "weight_names": list(state),
             "parameter_names": [name for name, _ in self._model.named_parameters()],
@@ -70,7 +71,7 @@ class Reference:
 
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Map the sized arena and put the weights into it."""
-        self._shared.map(arena.from_plain(layout), place)
+        self._shared.map(shared_tensors.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
         self._callee = callees.of(self._model, self._shared, self._specs, "own")
@@ -81,7 +82,7 @@ class Reference:
         torch.manual_seed(seed)
         items = self._drawn()
         tensors = [item for item in items if isinstance(item, torch.Tensor)]
-        if [Spec.of(tensor) for tensor in tensors] != self._specs:
+        if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
         with torch.device(self._shared.device):
             styled = [values.restyle(tensor, Style(style)) for tensor in tensors]
@@ -103,7 +104,7 @@ class Reference:
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
         _put(self._shared["own"], own)
-        names = [spec.dtype for spec in map(Spec.of, self._shared["answer"])]
+        names = [spec.dtype for spec in map(TensorSpec.of, self._shared["answer"])]
         answers, is_wide = own, False
         if any(is_rounded(tensor) for tensor in (*tensors, *own)):
             answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
@@ -214,7 +215,7 @@ class Reference:
             return _leaves(model(*arguments))
 
 
-def body(source: str, shared: Arena, precision: str, line: Channel) -> None:
+def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> None:
     """Answer questions until the judge closes the line. A failing task is told, not raised."""
     reference: Reference | None = None
     while True:

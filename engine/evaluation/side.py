@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import memory, threads
-from engine.evaluation.arena import Arena
 from engine.evaluation.clock import Call
 from engine.evaluation.failures import Failure, TimedCallFailed
-from engine.evaluation.memory import BadClaim, MemoryRefused, Place
 from engine.evaluation.poison import Poison
 from engine.evaluation.worker import Worker
+from engine.machine import process_memory, threads
+from engine.machine.process_memory import BadClaim, MemoryRefused, Place
+from engine.machine.shared_tensors import SharedTensors
 from storage.records import Verdict
 
 LONGEST_NS = 10**13
@@ -54,7 +54,7 @@ class Side:
     The contents are not in the worker's reach before its clock runs, and nothing can finish after it has been stopped.
     """
 
-    def __init__(self, worker: Worker, ask: Ask, shared: Arena, verify: Verify) -> None:
+    def __init__(self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify) -> None:
         self.worker = worker
         self.shared = shared
         self._ask = ask
@@ -120,7 +120,7 @@ class Side:
         told = self._loaded(preparation)
         try:
             addresses = told.get("buffers")
-            memory.write_all(self.worker.inner_pid, addresses if isinstance(addresses, list) else [], fresh)
+            process_memory.write_all(self.worker.inner_pid, addresses if isinstance(addresses, list) else [], fresh)
         except (BadClaim, MemoryRefused) as error:
             raise unusable("its input buffers", error) from error
         return told
@@ -135,10 +135,10 @@ class Side:
         pid = self.worker.inner_pid
         pairs = zip(answer["outputs"], self.shared["own"], strict=True)
         try:
-            outputs = [memory.read_tensor(pid, Place.claimed(leaf, like), like) for leaf, like in pairs]
+            outputs = [process_memory.read_tensor(pid, Place.claimed(leaf, like), like) for leaf, like in pairs]
             inputs = [torch.empty_like(tensor) for tensor in fresh]
             for address, tensor in zip(told["buffers"], inputs, strict=True):
-                memory.read(pid, address, tensor)
+                process_memory.read(pid, address, tensor)
         except (BadClaim, MemoryRefused) as error:
             raise unusable("an output", error) from error
         return outputs, inputs

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, contract, idle, memory, quiet, timing_proofs, tolerance
+from engine.evaluation import comparison, contract, idle, timing_proofs, tolerance
 from engine.evaluation.bench import Bench
 from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
@@ -27,6 +27,7 @@ from engine.evaluation.timing_proofs import Setting
 from engine.evaluation.values import Style
 from engine.evaluation.weighing import wrong_values
 from engine.evaluation.worker import Worker
+from engine.machine import process_memory, quiet
 from storage.records import CheckResult, TimingResult, Verdict
 
 COLD = "cold, L2 overwritten before each call"
@@ -50,7 +51,7 @@ class Timing:
         self._session = Session()
         self._warm_up_calls = 0
         self._compared = 0
-        self._is_same = memory.is_same if bench.device == "cpu" else contract.is_same
+        self._is_same = process_memory.is_same if bench.device == "cpu" else contract.is_same
 
     def run(self) -> TimingResult | CheckResult:
         """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
@@ -92,7 +93,7 @@ class Timing:
         """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
         bench = self._bench
         if bench.device == "cpu":
-            self._is_memory_read = memory.is_permitted(self._reference.inner_pid)
+            self._is_memory_read = process_memory.is_permitted(self._reference.inner_pid)
             kind = Side if self._is_memory_read else StoringSide
         else:
             self._is_memory_read, kind = True, DeviceSide

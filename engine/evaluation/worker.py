@@ -13,11 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation import channel, processes, sandbox
+from engine import sandbox
+from engine.evaluation import channel
 from engine.evaluation.channel import BadLine, Channel, ChannelClosed
 from engine.evaluation.failures import Death, Ending, WorkerEnded
-from engine.evaluation.limits import Limits
-from engine.evaluation.sandbox import Enclosed, Room, Walls, Wanted
+from engine.machine import processes
+from engine.machine.worker_limits import Limits
+from engine.sandbox import ChildSpec, Isolation, SandboxedChild, SandboxFilesystem
 
 KEPT_OUTPUT = 64 << 10
 FLOOD = 64 << 20
@@ -30,7 +32,9 @@ Reply = Callable[[Mapping[str, Any]], Mapping[str, object]]
 class Worker:
     """A forked child that answers questions. `on_request` serves what the child asks for while it works."""
 
-    def __init__(self, child: Enclosed, line: Channel, output: int, limits: Limits, on_request: Reply | None) -> None:
+    def __init__(
+        self, child: SandboxedChild, line: Channel, output: int, limits: Limits, on_request: Reply | None
+    ) -> None:
         self._child = child
         self._line = line
         self._limits = limits
@@ -49,7 +53,7 @@ class Worker:
         folder: Path,
         keep: Iterable[int] = (),
         on_request: Reply | None = None,
-        walls: Walls | None = None,
+        walls: Isolation | None = None,
         readable: tuple[Path, ...] = (),
     ) -> Worker:
         """Start a child that runs `body` behind walls (without any: only limits), in `folder` where it has no room.
@@ -62,11 +66,11 @@ class Worker:
         ours, theirs = channel.pair()
         read_output, write_output = os.pipe()
         os.set_blocking(read_output, False)
-        walls = walls or Walls()
+        walls = walls or Isolation()
         devices = tuple(map(Path, walls.devices))
-        room = Room(folder.with_name(f"{folder.name}.room"), readable, (), limits.scratch, devices)
+        room = SandboxFilesystem(folder.with_name(f"{folder.name}.room"), readable, (), limits.scratch, devices)
         kept = (theirs.read_from, theirs.write_to, *keep)
-        wanted = Wanted(walls, room, limits, folder, write_output, kept)
+        wanted = ChildSpec(walls, room, limits, folder, write_output, kept)
         child = sandbox.start(wanted, lambda: _answer_until_closed(body, theirs))
         theirs.close()
         os.close(write_output)

@@ -23,10 +23,11 @@ import torch
 import torch.utils.cpp_extension
 import torch.utils.flop_counter
 
-from engine.evaluation import judge, messages, processes
+from engine.evaluation import judge, messages
 from engine.evaluation.messages import LineBroken
-from engine.evaluation.sandbox import OwnFailure, Walls
-from engine.evaluation.sandbox.probe import probe
+from engine.machine import processes
+from engine.sandbox import Isolation, OwnFailure
+from engine.sandbox.probe import probe
 
 WITHOUT_REFERENCE = ("compile", "prepare", "estimate")
 MAX_ANSWER = 256 << 20
@@ -51,7 +52,7 @@ def main(engine: int, line: socket.socket) -> None:
             messages.send(line, answer)
 
 
-def _judged(request: Mapping[str, Any], line: socket.socket, walls: Walls) -> dict[str, Any] | None:
+def _judged(request: Mapping[str, Any], line: socket.socket, walls: Isolation) -> dict[str, Any] | None:
     """A judge's answer; None when the engine went away meanwhile."""
     if request["act"] not in WITHOUT_REFERENCE:
         # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
@@ -80,7 +81,7 @@ def _end_management() -> None:
         ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
 
 
-def _be_judge(request: Mapping[str, Any], walls: Walls, write_to: int) -> None:
+def _be_judge(request: Mapping[str, Any], walls: Isolation, write_to: int) -> None:
     """Never returns."""
     parent = os.getppid()
     try:

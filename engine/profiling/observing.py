@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation import quiet, threads
 from engine.evaluation.bench import Bench
 from engine.evaluation.calling import call_candidate
 from engine.evaluation.clock import Call
@@ -20,6 +19,7 @@ from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.session import waited_share
 from engine.evaluation.side import Side
 from engine.evaluation.values import Style
+from engine.machine import quiet, threads
 from engine.profiling import counters
 from engine.profiling.observation import Observation
 

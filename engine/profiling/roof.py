@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from engine import sandbox
+from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
-from engine.evaluation import lease, quiet, sandbox
-from engine.toolchains.host.installation import Installation
+from engine.machine import lease, quiet
 
 SOURCE = Path(__file__).with_name("roof.cpp")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-std=c++20")

@@ -2,7 +2,7 @@
 
 cpu.py, cuda.py, judged.py      the two toolchains and what they share
 cached.py                       a toolchain that remembers
-builders.py, host/, device/     building with g++, with nvcc
+requirements.py                 whether this machine has what they need
 """
 
 from __future__ import annotations

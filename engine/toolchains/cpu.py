@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from engine import fitting
+from engine.build.host import installation
+from engine.build.host.installation import Installation
 from engine.errors import ProfileUnavailable
-from engine.evaluation import lease
-from engine.evaluation.limits import Limits, Times, times_here
+from engine.machine import lease
+from engine.machine.worker_limits import Limits, Times, times_here
 from engine.profiling import instructions
 from engine.profiling.observation import Observation
 from engine.profiling.report import Report
 from engine.profiling.roof import measured
 from engine.tasks import Task
-from engine.toolchains.host import installation
-from engine.toolchains.host.checks import checks
-from engine.toolchains.host.installation import Installation
 from engine.toolchains.judged import JudgedToolchain
+from engine.toolchains.requirements import checks
 from storage.folder import home
 from storage.records import HardwareLimit, ProfileResult
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
+import shutil
 import stat
+import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import TracebackType
 
+from engine.build.device import installation
+from engine.build.device.installation import DeviceInstallation
 from engine.errors import ProfileUnavailable, ToolchainError
-from engine.evaluation import lease
-from engine.evaluation.limits import Limits, Times, times_here
-from engine.profiling.device import ceilings, devices
+from engine.evaluation.judging import Judging
+from engine.machine import devices, lease
+from engine.machine.devices import Device
+from engine.machine.worker_limits import Limits, Times, times_here
+from engine.profiling.device import ceilings
 from engine.profiling.device.ceilings import DeviceCeilings
-from engine.profiling.device.devices import Device
 from engine.tasks import Task
-from engine.toolchains.device import gate, installation
-from engine.toolchains.device.installation import DeviceInstallation
 from engine.toolchains.judged import AMPLE, JudgedToolchain
 from storage import codec
-from storage.records import DISTURBED, CheckResult, HardwareLimit, ProfileResult, Verdict, disturbance
+from storage.folder import home
+from storage.policy import Policy
+from storage.records import DISTURBED, CheckResult, CompileResult, HardwareLimit, ProfileResult, Verdict, disturbance
 
 DEVICES = Path("/dev")
 CALL_S = 30.0
@@ -74,7 +81,7 @@ class CudaToolchain(JudgedToolchain):
     @property
     def cache(self) -> Path:
         """Libraries, precompiled headers and measurements of the device; safe to delete."""
-        return gate.cache_folder()
+        return cache_folder()
 
     @functools.cached_property
     def lease_files(self) -> lease.Files:
@@ -131,3 +138,56 @@ def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:
     if task.policy.precision == "tf32":
         return max(rates.fp32_gflop_s, rates.tf32_gflop_s)
     return max(rates.fp32_gflop_s, rates.tf32_gflop_s / PRODUCTS_PER_FP32)
+
+
+LIMIT_S = 900.0
+
+
+class CompileGate:
+    """Screens, builds and imports candidates for `arch` (None: the device here). No kernel runs."""
+
+    def __init__(self, arch: str | None = None, policy: Policy | None = None) -> None:
+        """Raises ToolchainError when something is missing, or no architecture is named and there is no device."""
+        self._here = installation.find(arch)
+        self._policy = policy or Policy()
+        self._scratch = Path(tempfile.mkdtemp(prefix="tilewright."))
+        self._judging = Judging(len(os.sched_getaffinity(0)))
+
+    def __enter__(self) -> CompileGate:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judging.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def prepare(self) -> None:
+        """Start the processes and build what all candidates share."""
+        self._ask("prepare", "")
+
+    def compile(self, source: str) -> CompileResult:
+        """Screen, build and import one candidate."""
+        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", source))
+        return result
+
+    def _ask(self, act: str, source: str) -> object:
+        request = {
+            "act": act,
+            "device": "cuda",
+            "device_files": (),
+            "task_source": "",
+            "policy": codec.to_plain(self._policy),
+            "source": source,
+            "installation": asdict(self._here),
+            "cache": str(cache_folder()),
+            "scratch": str(self._scratch),
+            "times": asdict(Times()),
+            "limits": asdict(Limits()),
+        }
+        return self._judging.ask(request, LIMIT_S)
+
+
+def cache_folder() -> Path:
+    """Libraries built for devices; safe to delete."""
+    return home() / "cache" / "cuda"

@@ -16,16 +16,19 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import BaselineUnavailable
-from engine.evaluation import compiled, judging, lease, suspicion
+from engine.evaluation import compiled, suspicion
 from engine.evaluation.judging import Judging
-from engine.evaluation.limits import Limits, Times
 from engine.evaluation.suspicion import Bounds
+from engine.machine import lease
+from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from storage import codec
 from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
 
 JUDGE_S = 900.0
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
+ENGINE = Path(__file__).resolve().parents[1]
+JUDGING = ("evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 
 
@@ -188,6 +191,7 @@ class JudgedToolchain(ABC):
 def _evaluator() -> str:
     """Of the code that judges: what an older version let through must be judged again."""
     code = hashlib.sha256()
-    for path in sorted(Path(judging.__file__).parent.rglob("*.py")):
-        code.update(path.read_bytes())
+    for folder in JUDGING:
+        for path in sorted((ENGINE / folder).rglob("*.py")):
+            code.update(path.read_bytes())
     return code.hexdigest()

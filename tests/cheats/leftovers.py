@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from engine.evaluation import lease
+from engine.machine import lease
 from engine.toolchains.cpu import lease_files
 
 MARK = "tilewright-cheat"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from engine.evaluation import evaluate
-from engine.evaluation.limits import GIB, Limits, Times
-from engine.evaluation.sandbox.probe import probe
+from engine.machine.worker_limits import GIB, Limits, Times
+from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import TimingResult, Verdict
 from tests.cheats import leftovers

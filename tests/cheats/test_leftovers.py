@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.evaluation import lease
+from engine.machine import lease
 from engine.toolchains.cpu import lease_files
 from tests.cheats import declaration, leftovers
 from tests.cheats.declaration import Declaration

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from engine import doctor, doctor_device, supervisor
-from engine.evaluation.sandbox.command import Done
-from engine.profiling.device import devices
-from engine.toolchains.host.checks import Checked
+from engine.machine import devices
+from engine.sandbox.program import Done
+from engine.toolchains.requirements import Checked
 from tests.engine.profiling.sessions import REFUSAL, recorded
 
 TOLD = (

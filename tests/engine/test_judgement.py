@@ -14,7 +14,7 @@ from engine.cli import report
 from engine.cli.judgement import print_judgement
 from engine.errors import BaselineUnavailable
 from engine.evaluation import evaluate
-from engine.evaluation.sandbox import walls
+from engine.sandbox import isolation
 from engine.tasks import Task
 from storage.folder import RunFolder
 from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
@@ -151,5 +151,5 @@ def shown(folder: RunFolder) -> str:
 def test_doctor_names_each_wall_and_what_to_do_where_one_is_missing() -> None:
     out = io.StringIO()
     doctor.print_findings(Console(file=out, width=400))
-    assert all(name in out.getvalue() for name in walls.NAMES)
+    assert all(name in out.getvalue() for name in isolation.NAMES)
     assert all(("namespaces" in one.remedy) is not one.is_ok for one in doctor.walls())

@@ -13,7 +13,7 @@ import pytest
 
 from engine import supervisor
 from engine.errors import ModelError
-from engine.evaluation.processes import descendants
+from engine.machine.processes import descendants
 from storage import events as ev
 from storage import journal
 from storage.folder import RunFolder

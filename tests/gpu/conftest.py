@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.evaluation.limits import Times
+from engine.machine.worker_limits import Times
 
 TIMES = Times(call_s=8.0, check_s=4.0, timing_s=2.0)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.profiling.device import devices
+from engine.machine import devices
 
 pytestmark = pytest.mark.gpu
 # Each times a kernel and writes down when it had the device, by one clock for all processes.
@@ -18,8 +18,8 @@ PROCESS = """
 import sys, time
 from contextlib import contextmanager
 from engine import tasks
-from engine.evaluation import lease
-from engine.evaluation.limits import Times
+from engine.machine import lease
+from engine.machine.worker_limits import Times
 from engine.toolchains.cuda import CudaToolchain
 from storage.records import TimingResult
 from tests.gpu.faults import kernel

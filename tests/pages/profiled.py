@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engine.evaluation.sandbox.command import Done
 from engine.profiling.device.profile import profile
+from engine.sandbox.program import Done
 from storage import codec
 from storage.folder import RunFolder
 from storage.records import ProfileResult

@@ -12,11 +12,10 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import arena
-from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.callee import SPARE, Callee, leaves_of, storages_of
-from engine.evaluation.device import driver
 from engine.evaluation.poison import Poison, fill
+from engine.machine import device_memory, shared_tensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
 
 # Twice, so that nothing of the inputs survives whatever the replacement rule.
 FLUSHES = 2
@@ -29,7 +28,7 @@ _clock = time.perf_counter_ns
 class DeviceCallee(Callee):
     """Calls one model on the inputs of each slot; slot 0 is what `store`, `keep` and `recall` are about."""
 
-    def __init__(self, model: Any, shared: Arena, specs: Sequence[Spec], outputs_group: str) -> None:
+    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
         super().__init__(model, shared, specs, outputs_group)
         self._specs = specs
         self._slots = [self._buffers]
@@ -41,7 +40,7 @@ class DeviceCallee(Callee):
     def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
         """Copy contents into every slot's buffers, and tell where those lie."""
         while len(self._slots) < slots:
-            self._slots.append([arena.private_copy(spec, self._shared.device) for spec in self._specs])
+            self._slots.append([shared_tensors.private_copy(spec, self._shared.device) for spec in self._specs])
             self._marks.append(_marks())
         del self._slots[slots:], self._marks[slots:]
         for buffers in self._slots:
@@ -108,5 +107,5 @@ def _marks() -> tuple[Any, Any]:
 
 
 def _claim(tensor: torch.Tensor) -> dict[str, Any]:
-    handle, offset = driver.export(tensor.data_ptr())
+    handle, offset = device_memory.export(tensor.data_ptr())
     return {"handle": handle.hex(), "offset": offset}

@@ -11,12 +11,12 @@ from typing import Any
 from engine.errors import ProfileUnavailable
 from engine.evaluation.bench import Case
 from engine.evaluation.device.staged import Staged
-from engine.evaluation.sandbox import Done, Walls
-from engine.evaluation.sandbox.probe import DEMANDED
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.profile import Subject
 from engine.profiling.device.profile import profile as profile_subject
 from engine.profiling.device.results import WITHOUT_COUNTERS
+from engine.sandbox import Done, Isolation
+from engine.sandbox.probe import DEMANDED
 from storage import codec
 from storage.records import HardwareLimit, ProfileResult
 
@@ -39,7 +39,7 @@ def profile(case: Case, staged: Staged) -> dict[str, Any]:
     rungs = ladder(case.walls, may_step_down=_may_step_down(case), is_for_administrators=_is_for_administrators())
     for walls in rungs:
 
-        def run(command: list[str], limit_s: float, walls: Walls = walls) -> Done:
+        def run(command: list[str], limit_s: float, walls: Isolation = walls) -> Done:
             return staged.run(command, limit_s, walls)
 
         try:
@@ -55,7 +55,7 @@ def profile(case: Case, staged: Staged) -> dict[str, Any]:
     return dict(codec.to_plain(result)) if result else {"failure": why}
 
 
-def ladder(walls: Walls, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Walls, ...]:
+def ladder(walls: Isolation, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
     """The walls to try, strongest first, down to limits alone: hardware counters may ask for privileges.
 
     Without leave to step down there is one rung. A user number of its own gets no counter that the driver keeps for
@@ -66,7 +66,7 @@ def ladder(walls: Walls, *, may_step_down: bool, is_for_administrators: bool) ->
     open_room = dataclasses.replace(
         walls, has_own_user=False, needs_user_namespace=False, has_seccomp=False, landlock=0
     )
-    weaker = (open_room, Walls(devices=walls.devices))
+    weaker = (open_room, Isolation(devices=walls.devices))
     return weaker if is_for_administrators else (walls, *weaker)
 
 

@@ -11,11 +11,8 @@ from typing import Any
 
 import torch
 
-from engine.evaluation.arena import Arena
 from engine.evaluation.clock import Call
-from engine.evaluation.device.memory import DeviceMemory
 from engine.evaluation.failures import Failure, TimedCallFailed
-from engine.evaluation.memory import BadClaim
 from engine.evaluation.poison import Poison
 from engine.evaluation.side import (
     Ask,
@@ -28,6 +25,9 @@ from engine.evaluation.side import (
     unusable,
 )
 from engine.evaluation.worker import Worker
+from engine.machine.device_memory import DeviceMemory
+from engine.machine.process_memory import BadClaim
+from engine.machine.shared_tensors import SharedTensors
 from storage.records import Verdict
 
 TURN_NS = 10_000_000
@@ -41,7 +41,7 @@ SLOTS_BYTES = 4 << 30
 class DeviceSide(Side):
     """A turn is one question: the worker calls its model on every slot's inputs, and the judge times them together."""
 
-    def __init__(self, worker: Worker, ask: Ask, shared: Arena, verify: Verify) -> None:
+    def __init__(self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify) -> None:
         super().__init__(worker, ask, shared, verify)
         self._memory = DeviceMemory()
         self._slots = 1

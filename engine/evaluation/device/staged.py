@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.evaluation import sandbox
+from engine import sandbox
 from engine.evaluation.bench import Bench
-from engine.evaluation.sandbox import Done, Walls
 from engine.profiling.device import command
+from engine.sandbox import Done, Isolation
 
 WARM_UP_CALLS = 3
 
@@ -31,7 +31,7 @@ class Staged:
         (folder / "request.json").write_text(json.dumps({"seed": bench.call_seed, "calls": WARM_UP_CALLS}))
         return cls(folder, bench.libraries)
 
-    def run(self, words: list[str], limit_s: float, walls: Walls) -> Done:
+    def run(self, words: list[str], limit_s: float, walls: Isolation) -> Done:
         """Run a program in the folder, behind walls."""
         readable = (*command.readable(words[0]), self.libraries)
         return sandbox.run(words, self.folder, limit_s, walls, readable)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ToolchainError
-from engine.evaluation import lease
-from engine.profiling.device.devices import Device
+from engine.machine import lease
+from engine.machine.devices import Device
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[3]

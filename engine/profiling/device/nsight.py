@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import command, findings, known, pages
 from engine.profiling.device.pages import Launch
 from engine.profiling.device.running import Run
+from engine.sandbox.program import Done
 from storage import counters
 from storage.records import Advice
 

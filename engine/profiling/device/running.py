@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.evaluation.sandbox.command import Done
+from engine.sandbox.program import Done
 
 
 class Run(Protocol):

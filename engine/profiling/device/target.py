@@ -97,7 +97,7 @@ def _watched(call: Call, folder: Path) -> None:
 
 def _replay_builds(answers: list[Mapping[str, Any]]) -> None:
     """Hand the candidate the libraries that were built for it, in the order in which it asks."""
-    from engine.toolchains.host import intercept
+    from engine.build import intercept
 
     left = iter(answers)
     intercept.install(lambda _order: next(left, {"excerpt": "this extension was not built when the kernel was judged"}))

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import command, occupancy, resources, target
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.pages import Launch
 from engine.profiling.device.resources import Resources
 from engine.profiling.device.running import Run
+from engine.sandbox.program import Done
 from storage import counters
 
 MAX_TRACE = 64 << 20

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from engine.evaluation import channel
-from engine.evaluation.arena import Arena, Spec
 from engine.evaluation.channel import BadLine, ChannelClosed
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
 
 
 def test_messages_arrive_whole_and_the_end_is_noticed() -> None:
@@ -39,14 +39,14 @@ def test_an_answer_that_is_no_object_is_refused(line: bytes) -> None:
 
 
 def test_a_sized_arena_cannot_be_shrunk_under_its_reader() -> None:
-    shared = Arena("test")
-    spec = Spec.of(torch.empty(100, 3).T)
+    shared = SharedTensors("test")
+    spec = TensorSpec.of(torch.empty(100, 3).T)
     shared.size_to({"inputs": [spec], "own": [spec]})
     shared["inputs"][0].fill_(7.0)
     shared["own"][0].fill_(9.0)
     with pytest.raises(PermissionError):
         os.ftruncate(shared.file, 0)
-    again = Arena.__new__(Arena)
+    again = SharedTensors.__new__(SharedTensors)
     again.file, again._groups = shared.file, {}
     again.map({"inputs": [spec], "own": [spec]})
     assert float(again["inputs"][0].sum()) == 2100.0

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from engine.evaluation.arena import Spec
 from engine.evaluation.contents import Contents, Kind, kind_of
+from engine.machine.shared_tensors import TensorSpec
 
 Draw = Callable[[], list[torch.Tensor]]
 
 
 def made(draw: Draw) -> Contents:
-    return Contents(draw, [Spec.of(tensor) for tensor in draw()])
+    return Contents(draw, [TensorSpec.of(tensor) for tensor in draw()])
 
 
 def drawn(make: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, Kind]:

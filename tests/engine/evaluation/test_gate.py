@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from engine.evaluation.bench import Case
 from engine.evaluation.gate import Gate
-from engine.evaluation.limits import Limits, Times
 from engine.evaluation.screening import Rule
+from engine.machine.worker_limits import Limits, Times
 from storage.policy import Policy
 from tests.engine.evaluation.screening.candidates import REFERENCE, SWISH, forward
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.evaluation import processes
-from engine.evaluation.limits import Limits, Times
+from engine.machine import processes
+from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import Verdict

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from engine.evaluation.device.profiled import ladder
-from engine.evaluation.sandbox import Walls
+from engine.sandbox import Isolation
 
-FULL = Walls(has_room=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))
+FULL = Isolation(has_room=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))
 
 
 def test_walls_come_down_one_after_the_other_and_the_device_stays() -> None:
@@ -24,5 +24,5 @@ def test_without_leave_no_wall_comes_down() -> None:
 
 def test_counters_kept_for_administrators_are_not_asked_for_as_somebody_else() -> None:
     assert FULL not in ladder(FULL, may_step_down=True, is_for_administrators=True)
-    bare = Walls()
+    bare = Isolation()
     assert ladder(bare, may_step_down=True, is_for_administrators=True) == (bare,)

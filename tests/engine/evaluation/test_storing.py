@@ -9,9 +9,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from engine import tasks
-from engine.evaluation import sandbox
-from engine.evaluation.limits import Limits, Times
+from engine import sandbox, tasks
+from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, cache_folder
 from storage import codec
@@ -20,10 +19,11 @@ from storage.records import TimingResult
 
 JUDGE = """
 import json, sys
-from engine.evaluation import judge, memory
-from engine.evaluation.sandbox import Walls
-memory.is_permitted = lambda pid: False
-print(json.dumps(judge.answer(json.load(sys.stdin), Walls())))
+from engine.evaluation import judge
+from engine.machine import process_memory
+from engine.sandbox import Isolation
+process_memory.is_permitted = lambda pid: False
+print(json.dumps(judge.answer(json.load(sys.stdin), Isolation())))
 """
 EAGER = """
 import torch

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
-from engine.evaluation import evaluate, processes
-from engine.evaluation.limits import Times
+from engine.evaluation import evaluate
+from engine.machine import processes
+from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import CheckResult, TimingResult, Verdict

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engine.evaluation.sandbox.command import Done
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.profile import Subject
+from engine.sandbox.program import Done
 from storage.records import HardwareLimit
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ToolchainError
+from engine.machine.devices import Device
 from engine.profiling.device import ceilings
-from engine.profiling.device.devices import Device
 from tests.engine.profiling.sessions import H200
 
 DEVICE = Device(0, "NVIDIA H200", "GPU-c25c6378", "580.159.04", "9.0", 143771)

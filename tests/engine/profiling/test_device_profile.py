@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
-from engine.evaluation.sandbox.command import Done
 from engine.profiling.device import command, findings, known, nsight, occupancy, pages, resources, results, whole
 from engine.profiling.device.findings import Bottleneck
 from engine.profiling.device.profile import profile
+from engine.sandbox.program import Done
 from storage import counters, kernel_names
 from storage.records import ProfileResult
 from tests.engine.profiling.sessions import H200, LIMIT, NCU, REFUSAL, RecordedRun, recorded, subject

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
-from engine.evaluation.limits import Times
+from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
+from engine.build.host import installation
 from engine.errors import BaselineUnavailable, TaskError, ToolchainError
-from engine.evaluation import processes
+from engine.machine import processes
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, checks
-from engine.toolchains.host import installation
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains import kernels
 

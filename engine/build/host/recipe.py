@@ -1,0 +1,161 @@
+"""Turns an order into files for ninja: generated C++, include paths, a compile and a link rule. Runs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.build import light_headers, request
+from engine.build.host import flags
+from engine.build.host.installation import Installation
+from engine.build.request import BuildRequest
+
+LIBRARY = "library.so"
+REMARKS = "remarks.txt"
+
+
+class Binding(StrEnum):
+    """How Python reaches the functions: torch.ops over the stable ABI, or a pybind11 module (the stock way)."""
+
+    STABLE = "stable"
+    STOCK = "stock"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One build, complete: its key names the library in the cache, `files` are what ninja works on.
+
+    `nvcc` is the compiler with its flags, where there is device code.
+    """
+
+    key: str
+    binding: Binding
+    namespace: str
+    files: Mapping[str, str]
+    nvcc: tuple[str, ...] = ()
+
+
+def write(
+    wanted: BuildRequest,
+    module_text: str,
+    here: Installation,
+    binding: Binding,
+    header: Path | None = None,
+    runtime: Path | None = None,
+) -> Recipe:
+    """The recipe of one order. `header` is the folder of a matching precompiled header, `runtime` our object file."""
+    extra = flags.allowed(wanted.flags)
+    code = candidate_code(wanted.sources, module_text, "cpp_sources")
+    known = [
+        binding,
+        code,
+        wanted.name,
+        wanted.functions,
+        flags.compile_flags(extra),
+        here.fingerprint,
+        light_headers.shim_version(),
+    ]
+    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    namespace = space(binding, key, wanted)
+    text = "#include <torch/extension.h>\n" + code + bindings(wanted.functions, namespace, binding)
+    words = [
+        *flags.compile_flags(extra),
+        *flags.QUIET,
+        *_includes(here, binding, header),
+        *binding_flags(binding, namespace),
+    ]
+    words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
+    return Recipe(key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(here, words, binding, runtime)})
+
+
+def header_flags(here: Installation, extra: Sequence[str]) -> list[str]:
+    """Flags to precompile the prefix with: the same as a build's, or g++ would ignore the result silently."""
+    return [
+        *flags.compile_flags(extra),
+        *flags.QUIET,
+        *_paths(here, Binding.STABLE),
+        *binding_flags(Binding.STABLE, ""),
+    ]
+
+
+def space(binding: Binding, key: str, wanted: BuildRequest) -> str:
+    """Namespace of the operators, or name of the Python module."""
+    return f"tw_{key[:16]}" if binding is Binding.STABLE else wanted.name
+
+
+def candidate_code(sources: Sequence[str], module_text: str, argument: str) -> str:
+    """Sources one after the other, each under its place."""
+    return "\n".join(
+        request.placed(source, module_text, f"{argument}[{number}]") for number, source in enumerate(sources)
+    )
+
+
+def bindings(functions: Sequence[str] | None, namespace: str, binding: Binding) -> str:
+    """C++ that makes the functions known to Python."""
+    names = functions or ()
+    lines = ["", '#line 1 "bindings"']
+    if binding is Binding.STOCK:
+        if functions is not None:
+            lines.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
+            lines += [f'  m.def("{name}", torch::wrap_pybind_function({name}), "{name}");' for name in names]
+            lines.append("}")
+        return "\n".join([*lines, ""])
+    lines += ["#include <tilewright/binding.h>", "[[maybe_unused]] static const int tilewright_registered = ("]
+    for name in names:
+        adapter = f"tilewright::Adapter<&{name}>"
+        lines.append(
+            f'  tilewright::add_operator("{namespace}", {adapter}::schema("{name}"), "{name}", &{adapter}::call),'
+        )
+    return "\n".join([*lines, "  0);", ""])
+
+
+def binding_flags(binding: Binding, namespace: str) -> list[str]:
+    """What a way of binding asks of the compiler.
+
+    Our small at::Tensor shares its name with PyTorch's own: nothing of it may be seen outside the library.
+    """
+    if binding is Binding.STABLE:
+        return ["-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+    return [f"-DTORCH_EXTENSION_NAME={namespace}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
+
+
+def _includes(here: Installation, binding: Binding, header: Path | None) -> list[str]:
+    if binding is Binding.STOCK:
+        return ["-include", str(light_headers.SHIM / "vector_length.hpp"), *_paths(here, binding)]
+    prefix = (header or light_headers.SHIM) / "prefix.hpp"
+    return ["-include", str(prefix), *_paths(here, binding)]
+
+
+def _paths(here: Installation, binding: Binding) -> list[str]:
+    torch = f"{here.torch}/include"
+    own = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
+    system = [torch, here.cutlass_include, here.cuda_include, f"{here.cuda_include}/cccl"]
+    if binding is Binding.STOCK:
+        system[1:1] = [f"{torch}/torch/csrc/api/include", here.python_include]
+    return [*own, *(word for folder in system for word in ("-isystem", folder))]
+
+
+def _libraries(here: Installation, binding: Binding) -> list[str]:
+    names = ["torch_cpu"] if binding is Binding.STABLE else ["c10", "torch_cpu", "torch", "torch_python"]
+    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{here.torch}/lib", *(f"-l{name}" for name in names)]
+
+
+def _ninja(here: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
+    """Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process."""
+    cc = escape([here.compiler, *compile_words])
+    objects = f"main.o {runtime}" if runtime else "main.o"
+    return (
+        f"rule compile\n  command = {cc} -c $in -o $out\n"
+        f"rule link\n  command = {escape([here.compiler])} $in -o $out {escape(_libraries(here, binding))}\n"
+        f"build main.o: compile main.cpp\nbuild {LIBRARY}: link {objects}\n"
+    )
+
+
+def escape(words: Sequence[str]) -> str:
+    """Words of a command as ninja wants them."""
+    return shlex.join(words).replace("$", "$$").replace("\n", " ")

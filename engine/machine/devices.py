@@ -1,0 +1,153 @@
+"""The GPUs of this machine: all that nvidia-smi names, and those that a process here would use, as the driver tells.
+
+Which device is the first depends on CUDA_VISIBLE_DEVICES (indices, UUIDs or their beginnings, MIG names) and on
+CUDA_DEVICE_ORDER, whose default is not nvidia-smi's order. Only the driver knows, so a child process asks it and no
+CUDA is started here. Run as a program this module is that child; it prints one JSON object per device. Sets no limits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ToolchainError
+
+FIELDS = "index,name,uuid,driver_version,compute_cap,memory.total"
+LIMIT_S = 60
+ROOT = Path(__file__).resolve().parents[2]
+DRIVER = "libcuda.so.1"
+MAJOR, MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*: see cuda.h
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU, or one part of a divided one; `capability` as in `9.0`, `memory_mib` of device memory.
+
+    `uuid` is without the kind before it (`GPU-`, `MIG-`); `driver` is empty where nvidia-smi does not tell it.
+    """
+
+    index: int
+    name: str
+    uuid: str
+    driver: str
+    capability: str
+    memory_mib: int
+
+    @property
+    def architecture(self) -> str:
+        """As compilers call it: `sm_90`."""
+        return f"sm_{self.capability.replace('.', '')}"
+
+    @property
+    def lease(self) -> str:
+        """What every process on this host calls it when it wants it for itself."""
+        return f"gpu-{self.uuid}"
+
+
+def found() -> list[Device]:
+    """Every GPU by nvidia-smi's index; none where nvidia-smi is missing or sees none."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    command = [program, f"--query-gpu={FIELDS}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return parsed(done.stdout) if done.returncode == 0 else []
+
+
+def parsed(text: str) -> list[Device]:
+    """The lines of `nvidia-smi --query-gpu`."""
+    rows = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
+    return [
+        Device(int(row[0]), row[1], row[2].removeprefix("GPU-"), row[3], row[4], int(row[5]) if row[5].isdigit() else 0)
+        for row in rows
+        if len(row) == 6 and row[0].isdigit()
+    ]
+
+
+def first() -> Device:
+    """The device that a process started here uses.
+
+    Raises:
+        ToolchainError: there is none, or the driver does not tell.
+    """
+    return visible()[0]
+
+
+def visible() -> list[Device]:
+    """The devices that a process started here sees, in its order; at least one.
+
+    Raises:
+        ToolchainError: there is none, or the driver does not tell.
+    """
+    command = [sys.executable, "-m", "engine.machine.devices"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ToolchainError(f"the NVIDIA driver did not name its devices within {LIMIT_S} s") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise ToolchainError(f"no NVIDIA GPU can be used here: {said[0]}{_hint()}")
+    driver = next((one.driver for one in found()), "")
+    return [Device(**{**json.loads(line), "driver": driver}) for line in done.stdout.splitlines()]
+
+
+def _hint() -> str:
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if named is None else f" (CUDA_VISIBLE_DEVICES is {named!r})"
+
+
+def _asked() -> list[Device]:
+    """In the child: what the driver says, by its own resolution of the environment."""
+    try:
+        driver = ctypes.CDLL(DRIVER)
+    except OSError as error:
+        raise SystemExit(f"the NVIDIA driver's library {DRIVER} cannot be loaded ({error})") from error
+    count = ctypes.c_int()
+    _checked(driver, "start", driver.cuInit(0))
+    _checked(driver, "count its devices", driver.cuDeviceGetCount(ctypes.byref(count)))
+    if not count.value:
+        raise SystemExit("the NVIDIA driver shows no device")
+    return [_device(driver, number) for number in range(count.value)]
+
+
+def _device(driver: Any, number: int) -> Device:
+    handle, value, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
+    name, identity = ctypes.create_string_buffer(256), ctypes.create_string_buffer(16)
+    _checked(driver, "open a device", driver.cuDeviceGet(ctypes.byref(handle), number))
+    # Only the second version tells the parts of a divided GPU apart; old drivers have the first alone.
+    tell = getattr(driver, "cuDeviceGetUuid_v2", driver.cuDeviceGetUuid)
+    _checked(driver, "name a device", tell(identity, handle))
+    _checked(driver, "name a device", driver.cuDeviceGetName(name, len(name), handle))
+    _checked(driver, "tell a device's memory", driver.cuDeviceTotalMem_v2(ctypes.byref(size), handle))
+    capability = []
+    for attribute in (MAJOR, MINOR):
+        _checked(driver, "describe a device", driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle))
+        capability.append(str(value.value))
+    told = str(uuid.UUID(bytes=identity.raw))
+    return Device(number, name.value.decode(errors="replace"), told, "", ".".join(capability), size.value >> 20)
+
+
+def _checked(driver: Any, what: str, code: int) -> None:
+    if code == NO_DEVICE:
+        raise SystemExit("the NVIDIA driver shows no device")
+    if code:
+        text = ctypes.c_char_p()
+        driver.cuGetErrorString(code, ctypes.byref(text))
+        raise SystemExit(f"the NVIDIA driver cannot {what}: {(text.value or b'').decode()} (error {code})")
+
+
+if __name__ == "__main__":
+    for one in _asked():
+        print(json.dumps(asdict(one)))

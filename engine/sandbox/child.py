@@ -1,0 +1,283 @@
+"""Starts a child behind walls and tells how it ended. Knows neither candidate nor compiler.
+
+    judge ── keeper (leaves the namespaces) ── first process inside (builds the room, reaps) ── the child itself
+
+Where no room is to be had the keeper becomes the child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.machine import processes
+from engine.machine.worker_limits import Limits
+from engine.sandbox import filesystem, landlock, linux, seccomp
+from engine.sandbox.filesystem import SandboxFilesystem
+from engine.sandbox.isolation import Isolation
+
+READY_S = 60.0
+FIRST_USER, USERS = 20_000, 40_000
+MOST_KILLABLE = 1000
+
+
+class OwnFailure(Exception):
+    """Something of ours broke inside the evaluation processes; the engine turns it into a ToolchainError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """A child to start: what it may see and use, and where its standard output goes.
+
+    `scratch` is its own folder where there is no room; `keep` are descriptors that stay open.
+    """
+
+    walls: Isolation
+    room: SandboxFilesystem
+    limits: Limits
+    scratch: Path
+    output: int
+    keep: tuple[int, ...] = ()
+
+
+class SandboxedChild:
+    """A child that has been started: `pid` is the keeper's, which ends with it."""
+
+    def __init__(self, pid: int, reports: int, has_room: bool) -> None:
+        self.pid = pid
+        self._reports = reports
+        self._has_room = has_room
+        self._status: int | None = None
+
+    @property
+    def inner_pid(self) -> int:
+        """The child's own process number as seen from here; the keeper's when it is gone."""
+        if self._has_room:
+            for first in processes.children(self.pid):
+                return min(processes.children(first), default=self.pid)
+        return self.pid
+
+    def members(self) -> list[int]:
+        """The child and everything below it, without keeper and first process."""
+        if self._has_room:
+            return [one for first in processes.children(self.pid) for one in processes.descendants(first)]
+        return [self.pid, *processes.descendants(self.pid)]
+
+    def is_over(self) -> bool:
+        """Reap it if it has ended."""
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._finish(os.waitstatus_to_exitcode(status))
+        return self._status is not None
+
+    def kill(self) -> None:
+        """End it and everything below it."""
+        if self._status is None and not self.is_over():
+            processes.kill_tree(self.pid)
+            _, status = os.waitpid(self.pid, 0)
+            self._finish(os.waitstatus_to_exitcode(status))
+
+    @property
+    def status(self) -> int:
+        """Exit status, negative for a signal; it must be over."""
+        assert self._status is not None
+        return self._status
+
+    def _finish(self, keeper: int) -> None:
+        """The first process inside tells the child's true status; without it the keeper's own counts."""
+        told = _line(self._reports, 0.0)
+        os.close(self._reports)
+        self._status = told.get("status", keeper)
+
+
+def start(wanted: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
+    """Run `body` in a child; returns when its walls stand. Must be called before this process uses OpenMP.
+
+    Raises:
+        OwnFailure: the walls cannot be raised.
+    """
+    parent = os.getpid()
+    user = FIRST_USER + parent % USERS if wanted.walls.has_own_user else os.getuid()
+    _prepare_folders(wanted, user)
+    reports, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _be_keeper(wanted, body, user, tell, parent)
+    os.close(tell)
+    started = SandboxedChild(pid, reports, wanted.walls.has_room)
+    told = _line(reports, READY_S)
+    if "ready" not in told:
+        started.kill()
+        raise OwnFailure(f"the walls around a child could not be raised: {told.get('error', 'it ended')}")
+    return started
+
+
+def _be_keeper(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int, parent: int) -> None:
+    """Never returns: a forked child must not run its parent's code or exit handlers."""
+    status = 1
+    try:
+        processes.die_with_parent(parent)
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text(str(MOST_KILLABLE))
+        if wanted.walls.has_room:
+            _leave_namespaces(wanted.walls)
+            opened = _opened()  # later the room's /proc does not know this process
+            first = os.fork()
+            if first == 0:
+                _be_first(wanted, body, user, tell)
+            _close(opened, keep=())
+            os.waitpid(first, 0)
+            status = 0
+        else:
+            _be_child(wanted, body, user, tell)
+    except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
+        _tell(tell, {"error": traceback.format_exc(limit=-3)})
+    finally:
+        os._exit(status)
+
+
+def _leave_namespaces(walls: Isolation) -> None:
+    if walls.needs_user_namespace:
+        user, group = os.getuid(), os.getgid()
+        linux.unshare(linux.CLONE_NEWUSER)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    linux.unshare(linux.NAMESPACES)
+
+
+def _be_first(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
+    """The first process of the namespace: when it ends, the kernel ends every other one inside."""
+    try:
+        processes.die_with(signal.SIGKILL)
+        filesystem.build(wanted.room, user)
+        inner = os.fork()
+        if inner == 0:
+            _be_child(wanted, body, user, tell)
+        _close(_opened(), keep=[tell])
+        while True:
+            pid, status = os.wait()
+            if pid == inner:
+                _tell(tell, {"status": os.waitstatus_to_exitcode(status)})
+                os._exit(0)
+    except BaseException:  # noqa: BLE001 - see above
+        _tell(tell, {"error": traceback.format_exc(limit=-3)})
+    finally:
+        os._exit(1)
+
+
+def _be_child(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
+    status = 1
+    try:
+        _confine(wanted, user, tell)
+        _tell(tell, {"ready": True})
+        os.close(tell)
+    except BaseException:  # noqa: BLE001 - see above
+        _tell(tell, {"error": traceback.format_exc(limit=-3)})
+        os._exit(1)
+    try:
+        body()
+        status = 0
+    except BaseException:  # noqa: BLE001 - see above
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _confine(wanted: ChildSpec, user: int, tell: int) -> None:
+    """Everything that the child gives up, in the order in which it still may."""
+    walls, parent = wanted.walls, os.getppid()
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.dup2(wanted.output, 1)
+    os.dup2(wanted.output, 2)
+    _close(_opened(), keep=[0, 1, 2, tell, *wanted.keep])
+    os.setsid()
+    scratch = filesystem.SCRATCH if walls.has_room else wanted.scratch
+    os.environ["HOME"] = os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
+    for kind, value in _values(wanted).items():
+        _, hard = resource.getrlimit(kind)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    if walls.has_own_user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        # A change of user clears both: /proc/self would be closed to itself, and the child would outlive its parent.
+        linux.prctl(linux.PR_SET_DUMPABLE, 1)
+        processes.die_with_parent(parent)
+    os.chdir(scratch)
+    if walls.has_own_user or walls.needs_user_namespace:
+        linux.drop_capabilities()
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    if walls.landlock:
+        landlock.restrict(
+            filesystem.readable_in(wanted.room, walls.has_room),
+            filesystem.writable_in(wanted.room, scratch, walls.has_room),
+        )
+    if walls.has_seccomp:
+        seccomp.install(
+            own_pid_only=not walls.has_room and walls.landlock < 6, has_local_sockets=bool(wanted.room.devices)
+        )
+
+
+def _prepare_folders(wanted: ChildSpec, user: int) -> None:
+    wanted.room.mount_point.mkdir(parents=True, exist_ok=True)
+    wanted.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if wanted.walls.has_own_user:
+        for folder in (wanted.scratch, *wanted.room.writable):
+            os.chown(folder, user, user)
+
+
+def _values(wanted: ChildSpec) -> dict[int, int]:
+    limits = wanted.limits
+    # Counted per user: of a user of its own it binds the child alone, of the engine's user it would bind everybody.
+    is_alone = wanted.walls.has_own_user or wanted.walls.needs_user_namespace
+    return {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: limits.address_space,
+        resource.RLIMIT_FSIZE: limits.file_size,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CPU: limits.processor_s,
+        **({resource.RLIMIT_NPROC: limits.processes} if is_alone else {}),
+    }
+
+
+def _opened() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+
+
+def _close(opened: Iterable[int], keep: Iterable[int]) -> None:
+    for descriptor in set(opened) - set(keep):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def _tell(pipe: int, message: dict[str, object]) -> None:
+    with suppress(OSError):
+        os.write(pipe, json.dumps(message).encode() + b"\n")
+
+
+def _line(pipe: int, limit_s: float) -> dict[str, Any]:
+    """One report, `{}` when there is none in time. A report is short, so it arrives in one piece."""
+    text, deadline = b"", time.monotonic() + limit_s
+    while not text.endswith(b"\n"):
+        ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+        piece = os.read(pipe, 1) if ready else b""
+        if not piece:
+            return {}
+        text += piece
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -1,0 +1,156 @@
+"""What builds, what does not, and what is said about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.build import request
+from engine.build.host import diagnostics, flags
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain
+from storage.records import Verdict
+from tests.engine.toolchains import kernels
+
+
+def test_an_error_is_reported_at_its_line_of_the_python_file(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = kernels.swish(loop="  for (int i = 0; i < size(X); ++i) Y(i) = Unknown(i);\n")
+    line = source.split("\n").index("  for (int i = 0; i < size(X); ++i) Y(i) = Unknown(i);") + 1
+    built = cpu.compile(small_swish, source)
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert f"candidate.py:{line}: error:" in built.diagnostics
+    assert "Unknown" in built.diagnostics
+    assert len(built.diagnostics.split("\n")) <= 60
+    assert built.seconds < 20, "an ordinary mistake must not pay for the stock header"
+
+
+def test_a_long_template_error_names_the_candidates_line(cpu: CpuToolchain, small_swish: Task) -> None:
+    built = cpu.compile(small_swish, kernels.swish(loop="  auto tile = local_tile(X, X, X); copy(tile, Y);\n"))
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert "candidate.py:16" in built.diagnostics
+    assert len(built.diagnostics) < 60 * 301
+    assert len(built.log) >= len(built.diagnostics)
+
+
+def test_a_failed_build_counts_even_when_the_module_carries_on(cpu: CpuToolchain, small_swish: Task) -> None:
+    body = kernels.swish(loop="  nonsense;\n", call="        return ext.swish(x) if ext else torch.empty_like(x)\n")
+    source = body.replace("ext = load_inline(", "try:\n  ext = load_inline(").replace(
+        kernels.LOAD, kernels.LOAD + "\nexcept RuntimeError:\n  ext = None"
+    )
+    assert cpu.compile(small_swish, source).verdict is Verdict.COMPILE_ERROR
+
+
+def test_what_the_light_header_lacks_is_built_with_the_stock_one(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = kernels.SWISH.replace(
+        "auto y = torch::empty_like(x);", "auto y = torch::empty_like(x);\n  if (x.is_meta()) return y;"
+    )
+    built = cpu.compile(small_swish, source)
+    assert built.is_ok, built.diagnostics
+    assert "TORCH_EXTENSION_NAME" in built.log
+    assert cpu.check(small_swish, source).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (kernels.SWISH.replace("class ModelNew", "class Other"), "ModelNew"),
+        (kernels.SWISH.replace("class ModelNew", "class ModelNew(("), "line 24"),
+        (kernels.swish(load='functions=["swish"], extra_cflags=["-fplugin=/tmp/x.so"])'), "-fplugin"),
+        (kernels.swish(load='functions=["swish"], cuda_sources="__global__ void f() {}")'), "host CPU"),
+        (kernels.swish(load='functions=["absent"])'), "absent"),
+    ],
+)
+def test_files_that_are_no_candidates_are_compile_errors(
+    cpu: CpuToolchain, small_swish: Task, source: str, said: str
+) -> None:
+    built = cpu.compile(small_swish, source)
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert said in built.diagnostics
+
+
+def test_an_exception_at_import_is_a_runtime_error_with_the_candidates_line(
+    cpu: CpuToolchain, small_swish: Task
+) -> None:
+    built = cpu.compile(small_swish, kernels.SWISH + "\n\nraise ValueError('no luck')\n")
+    assert built.verdict is Verdict.RUNTIME_ERROR
+    assert "no luck" in built.diagnostics
+    assert 'File "candidate.py", line 29' in built.diagnostics
+
+
+def test_tiles_copied_as_wide_words_are_right_even_when_the_candidate_asks_for_strict_aliasing(
+    cpu: CpuToolchain, small_swish: Task
+) -> None:
+    source = kernels.swish(loop=kernels.TILED_LOOP, load='functions=["swish"], extra_cflags=["-fstrict-aliasing"])')
+    checked = cpu.check(small_swish, source)
+    assert checked.verdict is Verdict.PASSED, checked.message
+
+
+def test_fast_math_reaches_the_compiler_but_not_the_whole_process(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = kernels.swish(
+        loop=kernels.FAST_LOOP,
+        load='functions=["swish"], extra_cflags=["-O3", "-ffast-math"], extra_ldflags=["-ffast-math"])',
+        call="        assert float(torch.tensor([1e-40]) * 1) > 0, 'subnormals are off'\n" + kernels.CALL,
+    )
+    built = cpu.compile(small_swish, source)
+    assert built.is_ok, built.diagnostics
+    compiled, linked = [line for line in built.log.split("\n") if "g++" in line]
+    assert "-ffast-math" in compiled
+    assert "-ffast-math" not in linked
+    checked = cpu.check(small_swish, source)
+    assert checked.verdict is Verdict.PASSED, checked.message
+
+
+def test_the_vector_length_macro_is_there(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = kernels.swish(loop='  static_assert(TILEWRIGHT_VL == 16 || TILEWRIGHT_VL == 8, "");\n' + kernels.LOOP)
+    assert cpu.compile(small_swish, source).is_ok
+
+
+def test_flags_that_reach_beyond_the_code_are_refused() -> None:
+    for flag in (
+        "-I/etc",
+        "-include",
+        "@file",
+        "-B.",
+        "-fplugin=x.so",
+        "-o",
+        "-Wl,-rpath,x",
+        "-fdump-tree-all",
+        "x.cpp",
+    ):
+        with pytest.raises(flags.FlagRefused):
+            flags.allowed([flag])
+    assert flags.allowed(["-O3", "-march=native", "-ffast-math", "-DTILE=4 -std=c++17"]) == ("-ffast-math", "-DTILE=4")
+    assert flags.compile_flags(["-fstrict-aliasing"])[-1] == "-fno-strict-aliasing"
+
+
+def test_lines_are_found_for_plain_strings_and_not_guessed_for_others() -> None:
+    module = 'A = 1\nS = """\nint f();\n"""\nT = "int g();\\nint h();"\n'
+    assert request.line_of("\nint f();\n", module) == 2
+    assert request.line_of("int g();\nint h();", module) is None
+    assert request.line_of("not there", module) is None
+
+
+def test_an_order_that_is_not_text_is_refused() -> None:
+    good = {"name": "x", "sources": ["a"], "functions": ["f"], "flags": []}
+    assert request.read(good).functions == ("f",)
+    for change in ({"sources": 3}, {"functions": ["f(); int g"]}, {"name": "../x"}, {"sources": ["a" * 5_000_000]}):
+        with pytest.raises(request.RequestRefused):
+            request.read({**good, **change})
+
+
+def test_only_errors_the_light_header_can_cause_send_a_build_the_stock_way() -> None:
+    gap = "candidate.py:12:20: error: ‘sigmoid’ is not a member of ‘torch’"
+    plain = "candidate.py:12:20: error: cannot convert ‘torch::Tensor’ to ‘float*’"
+    assert diagnostics.is_gap(gap)
+    assert not diagnostics.is_gap(plain)
+
+
+def test_vectorisation_remarks_keep_candidate_lines_only() -> None:
+    text = (
+        "candidate.py:16:20: missed: couldn't vectorize loop\n/usr/include/x.h:3:1: missed: couldn't vectorize loop\n"
+        "candidate.py:12:3: missed: statement clobbers memory: foo\n"
+        "candidate.py:9:3: optimized: loop vectorized using 64 byte vectors\n"
+    )
+    assert diagnostics.remarks(text) == (
+        "line 9: optimized: loop vectorized using 64 byte vectors",
+        "line 16: missed: couldn't vectorize loop",
+    )

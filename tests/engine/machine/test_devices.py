@@ -1,0 +1,120 @@
+"""Which device is the first, as a driver of our own resolves it, and that all who use it take turns."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ToolchainError
+from engine.machine import devices, lease
+from engine.toolchains.cuda import CudaToolchain
+from tests.engine.machine.driver import FAST, PART, SLOW, driver
+
+__all__ = ["driver"]
+# It goes on until every engine has had its share, so that all of them want the device at the same time.
+ENGINE = """
+import os, sys
+from pathlib import Path
+from engine.machine import lease
+from engine.toolchains.cuda import CudaToolchain
+journal, me, names, turns = Path(sys.argv[1]), sys.argv[2], sys.argv[3].split(), int(sys.argv[4])
+with CudaToolchain() as toolchain:
+    files = toolchain.lease_files
+while any(journal.read_text().count(f"{name} begins") < turns for name in names):
+    with lease.hold(*files), journal.open("a", buffering=1) as file:
+        file.write(f"{me} begins\\n")
+        sum(os.sched_yield() or 1 for _ in range(100))
+        file.write(f"{me} ends\\n")
+"""
+TURNS = 20
+
+
+@pytest.fixture
+def asked(driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Processes started here find the driver; leases are the test's own."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(tmp_path / "leases"))
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("named", "order", "first"),
+    [
+        (None, "", FAST),
+        (None, "PCI_BUS_ID", SLOW),
+        ("0", "", FAST),
+        ("0", "PCI_BUS_ID", SLOW),
+        ("1,0", "", SLOW),
+        ("0,1", "", FAST),
+        (f"GPU-{FAST}", "PCI_BUS_ID", FAST),
+        (f"GPU-{SLOW[:6]}", "", SLOW),
+        (f"MIG-{PART}", "", PART),
+    ],
+)
+def test_the_first_device_is_the_one_that_the_driver_means(
+    asked: pytest.MonkeyPatch, tmp_path: Path, named: str | None, order: str, first: str
+) -> None:
+    if named is not None:
+        asked.setenv("CUDA_VISIBLE_DEVICES", named)
+    asked.setenv("CUDA_DEVICE_ORDER", order)
+    toolchain = CudaToolchain(tmp_path)
+    assert (toolchain.gpu.uuid, toolchain.gpu.memory_mib) == (first, 1 << 14)
+    assert toolchain.gpu.capability == ("8.0" if first == SLOW else "9.0")
+    assert toolchain.lease_files == lease.of_host(f"gpu-{first}")
+
+
+@pytest.mark.parametrize(("named", "seen"), [("1,7,0", [SLOW]), ("1,0", [SLOW, FAST])])
+def test_the_visible_devices_end_at_the_first_unknown_name(
+    asked: pytest.MonkeyPatch, named: str, seen: list[str]
+) -> None:
+    asked.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert [one.uuid for one in devices.visible()] == seen
+
+
+def test_where_the_environment_hides_every_device_that_is_said(asked: pytest.MonkeyPatch) -> None:
+    asked.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    with pytest.raises(ToolchainError, match=r"shows no device \(CUDA_VISIBLE_DEVICES is '-1'\)"):
+        devices.first()
+
+
+def test_without_a_driver_there_is_no_lease_but_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    if any(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("there is a GPU here")
+    with pytest.raises(ToolchainError, match=r"libcuda\.so\.1 cannot be loaded"):
+        _ = CudaToolchain(tmp_path).lease_files
+
+
+def test_engines_that_name_one_gpu_differently_take_turns(asked: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Unset, an index, a list and a UUID, each under a home of its own: four processes want one device at once."""
+    journal = tmp_path / "journal"
+    journal.touch()
+    engines = {"unset": None, "index": "0", "list": "0,1", "uuid": f"GPU-{FAST}"}
+    children = []
+    for name, named in engines.items():
+        own = os.environ | {"TILEWRIGHT_HOME": str(tmp_path / name)}
+        own |= {} if named is None else {"CUDA_VISIBLE_DEVICES": named}
+        words = [sys.executable, "-c", ENGINE, str(journal), name, " ".join(engines), str(TURNS)]
+        children.append(subprocess.Popen(words, env=own, cwd=devices.ROOT))
+    assert [child.wait(60) for child in children] == [0, 0, 0, 0]
+    told = journal.read_text().splitlines()
+    begins, ends = told[::2], told[1::2]
+    assert [line.replace("begins", "ends") for line in begins] == ends
+    assert all(begins.count(f"{name} begins") >= TURNS for name in engines)
+
+
+def test_an_engine_on_another_gpu_does_not_wait(asked: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, second = CudaToolchain(tmp_path), CudaToolchain(tmp_path)
+    _ = first.lease_files
+    asked.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with lease.hold(*first.lease_files), lease.held_if_free(*second.lease_files) as is_free:
+        assert is_free
+    asked.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with lease.hold(*first.lease_files), lease.held_if_free(*CudaToolchain(tmp_path).lease_files) as is_free:
+        assert not is_free
