@@ -32,6 +32,7 @@ JUDGING = (
     "cheats",
     "engine/build",
     "engine/evaluation",
+    "engine/evaluator",
     "engine/machine",
     "engine/profiling",
     "engine/sandbox",
@@ -43,7 +44,7 @@ JUDGING = (
     "engine/test_forking.py",
     "browser/test_remeasure.py",
 )
-FIRST_CHAIN = ("cheats", "engine/toolchains")
+FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains")
 TEXT_ONLY = "engine/evaluation/screening"
 # Those that take longest begin first: a long one at the end would leave the other workers without work.
 LONG = (

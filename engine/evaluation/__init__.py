@@ -15,7 +15,3 @@ compiled.py             the torch.compile baseline
 findings.py, timing_proofs.py, failures.py      what was found, for people and for the model
 device/                 the same on a GPU
 """
-
-from engine.evaluation.complete import evaluate
-
-__all__ = ["evaluate"]

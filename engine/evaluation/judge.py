@@ -132,14 +132,14 @@ def profile(case: Case, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
     quiet.raise_priority()
     quiet.wait()
-    staged = _staged(case, folder)
-    return {"failure": staged.message} if isinstance(staged, Failure) else profiled.profile(case, staged)
+    laid_out = _staged(case, folder)
+    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else profiled.profile(case, laid_out)
 
 
 def sanitize(case: Case, folder: Path) -> dict[str, str]:
     """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
-    staged = _staged(case, folder)
-    return {"found": "" if isinstance(staged, Failure) else sanitizer.examine(case, staged)}
+    laid_out = _staged(case, folder)
+    return {"found": "" if isinstance(laid_out, Failure) else sanitizer.examine(case, laid_out)}
 
 
 def _staged(case: Case, folder: Path) -> Staged | Failure:

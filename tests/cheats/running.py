@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.evaluation import evaluate
+from engine.evaluation.complete import evaluate
 from engine.machine.worker_limits import GIB, Limits, Times
 from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain

@@ -13,7 +13,7 @@ from engine import doctor
 from engine.cli import report
 from engine.cli.judgement import print_judgement
 from engine.errors import BaselineUnavailable
-from engine.evaluation import evaluate
+from engine.evaluation.complete import evaluate
 from engine.sandbox import isolation
 from engine.tasks import Task
 from storage.folder import RunFolder

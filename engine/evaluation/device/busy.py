@@ -10,9 +10,9 @@ import torch
 
 from engine.evaluation.bench import Bench
 from engine.evaluation.failures import Failure, TimedCallFailed
+from engine.evaluation.idle import CHECK
 from storage.records import Verdict
 
-CHECK = "idle threads"
 BYTES = 256 << 20
 COPIES = 40
 SLOWER = 1.3

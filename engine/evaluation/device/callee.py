@@ -6,7 +6,6 @@ short for the judge's clock.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,6 @@ FLUSHES = 2
 
 _synchronize = torch.cuda.synchronize
 _Event: Any = torch.cuda.Event
-_clock = time.perf_counter_ns
 
 
 class DeviceCallee(Callee):

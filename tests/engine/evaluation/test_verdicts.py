@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
-from engine.evaluation import evaluate
+from engine.evaluation.complete import evaluate
 from engine.machine import processes
 from engine.machine.worker_limits import Times
 from engine.tasks import Task
