@@ -3,7 +3,7 @@
     python -m benchmarks.hostile [--runs 200]
     python -m benchmarks.hostile --runs 1       smallest
 
-Runs every kind of `tests/engine/evaluation/hostile.py` in turn, an honest kernel after every tenth. Exits 1 when a run
+Runs every kind of `tests/engine/evaluator/hostile.py` in turn, an honest kernel after every tenth. Exits 1 when a run
 passed, outlasted its limit, or left something behind.
 """
 
@@ -25,7 +25,7 @@ from engine.machine import lease, processes
 from engine.machine.worker_limits import Limits, Times
 from engine.toolchains.cpu import CpuToolchain, lease_files
 from storage.records import TimingResult, Verdict
-from tests.engine.evaluation import hostile
+from tests.engine.evaluator import hostile
 from tests.engine.toolchains import kernels
 
 TIMES = Times(build_s=6.0, import_s=3.0, call_s=2.0, check_s=2.0, timing_s=2.0)
@@ -99,9 +99,9 @@ class Surroundings:
 
     @classmethod
     def now(cls, toolchain: CpuToolchain, scratch: Path) -> Surroundings:
-        zygote = toolchain._judging._process
+        forkserver = toolchain._judging._process
         return cls(
-            frozenset(processes.descendants(zygote.pid) if zygote else ()),
+            frozenset(processes.descendants(forkserver.pid) if forkserver else ()),
             _names(scratch),
             _names(Path("/dev/shm")),
             _names(Path(tempfile.gettempdir())),

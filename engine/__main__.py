@@ -231,7 +231,7 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
-    from engine.evaluation.complete import evaluate
+    from engine.toolchains.complete import evaluate
 
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     source = _candidate(options.candidate)

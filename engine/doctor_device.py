@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.errors import ToolchainError
 from engine.machine import devices, lease
 from engine.machine.devices import Device
-from engine.profiling.device import command, nsight
+from engine.profiling.device import nsight
 from engine.sandbox.program import Done
 from engine.toolchains.requirements import Checked
 
@@ -33,7 +33,7 @@ TOLD_S = 20.0
 
 def checks() -> list[Checked]:
     """Every line; all are optional, for the cpu toolchain needs none of them."""
-    here, ncu = devices.found(), command.find_ncu()
+    here, ncu = devices.found(), nsight.find_ncu()
     try:
         seen, why = devices.visible(), ""
     except ToolchainError as error:
@@ -90,7 +90,7 @@ def _compiler() -> Checked:
 def _profiler(ncu: str | None) -> Checked:
     if ncu is None:
         return Checked("Nsight Compute", False, "ncu not found; optional", INSTALL_NCU)
-    told = re.search(r"Version ([\d.]+)", _told(command.version(ncu)).output)
+    told = re.search(r"Version ([\d.]+)", _told(nsight.version_command(ncu)).output)
     return Checked("Nsight Compute", told is not None, f"{ncu} {told[1] if told else ''}", "" if told else INSTALL_NCU)
 
 

@@ -69,6 +69,8 @@ _EXTRA = (
     (re.compile(r"\b(?:FLT|DBL)_(?:MAX|MIN|EPSILON)\b"), ("cfloat",)),
     (re.compile(r"\bU?(?:INT|LONG|LLONG)_(?:MAX|MIN)\b"), ("climits",)),
 )
+RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w")
+LIMIT_S = 300.0
 
 
 @functools.cache
@@ -110,10 +112,6 @@ def _offered() -> frozenset[str]:
     for path in (SHIM / "tilewright").glob("*.h"):
         words.update(re.findall(r"[A-Za-z_]\w*", path.read_text()))
     return frozenset(words)
-
-
-RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w")
-LIMIT_S = 300.0
 
 
 def object_file(compiler: str, compiler_version: str, cache: Path) -> Path:

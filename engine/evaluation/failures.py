@@ -1,4 +1,4 @@
-"""Words for the model about a candidate that failed to run: what happened, where, what to do. Pure functions."""
+"""How a candidate may fail to run, and words for the model about it: what happened, where, what to do. All pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,39 @@ from enum import StrEnum
 from typing import Any
 
 from engine.build.request import CANDIDATE_FILE
-from engine.evaluation.device import faults
 from storage.records import Verdict
 
 TAIL = 1500
 _CRASH_LINE = re.compile(rf'File "{re.escape(CANDIDATE_FILE)}", line (\d+) in (\w+)')
+_DEVICE_ERROR = re.compile(
+    r"CUDA (?:driver )?error: *([^\n]+)|(an illegal memory access was encountered)", re.IGNORECASE
+)
+_CANDIDATE_LINE = re.compile(r'^ *File "candidate\.py", line \d+, in .*\n.*$', re.MULTILINE)
+# Behind the walls there is no management library to ask for the numbers of the message about missing memory.
+_DEVICE_MEMORY = ("out of memory", "nvmlInit_v2_() INTERNAL ASSERT", "CUBLAS_STATUS_ALLOC_FAILED")
+_DEVICE_HINTS: tuple[tuple[str, str], ...] = (
+    (
+        "illegal memory access",
+        "a kernel left its tensors; check the grid, index ranges and remainders",
+    ),
+    ("misaligned address", "a vector load or store at an address that is no multiple of its size; check offsets"),
+    ("invalid configuration", "the launch asks for a grid or block that is zero or larger than the device allows"),
+    (
+        "too many resources requested",
+        "registers times threads exceed a multiprocessor's; use fewer threads, or __launch_bounds__",
+    ),
+    (
+        "invalid argument",
+        "a launch or copy does not take what it was given; more than 48 KB of shared memory needs cudaFuncSetAttribute",
+    ),
+    ("cluster", "the cluster is larger than the device can place; check its size and the shared memory per block"),
+    ("device-side assert", "an index or a condition that the kernel asserts does not hold"),
+    ("no kernel image", "the library holds no code for this device; do not pass architecture flags of your own"),
+    ("unspecified launch failure", "the kernel crashed; check shared memory indices, barriers and asynchronous copies"),
+    ("illegal instruction", "the kernel crashed on an instruction; check descriptors of tensor and copy instructions"),
+    ("illegal barrier", "a barrier was used against its rules; check arrival counts and phases"),
+    ("hardware stack", "the kernel's stack overflowed or is corrupt; check recursion and local arrays"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +124,7 @@ def of_candidate(failed: CandidateFailed) -> Failure:
         return Failure(Verdict.RUNTIME_ERROR, f"the candidate ended the process with sys.exit in {failed.during}")
     is_static = failed.during == "import" and answer["raised"] in ("SyntaxError", "IndentationError", "TabError")
     verdict = Verdict.COMPILE_ERROR if is_static else Verdict.RUNTIME_ERROR
-    if fault := faults.words(str(answer.get("text", "")), str(answer["trace"])):
+    if fault := device_fault(str(answer.get("text", "")), str(answer["trace"])):
         return Failure(Verdict.RUNTIME_ERROR, f"{failed.during}: {fault}")
     return Failure(verdict, f"{answer['raised']} in {failed.during}:\n{answer['trace']}")
 
@@ -165,3 +193,20 @@ def _signal(number: int) -> str:
         return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
     except ValueError:
         return f"signal {number}"
+
+
+def is_device_memory(text: str) -> bool:
+    """True when an exception says that the device's memory does not suffice."""
+    return any(sign in text for sign in _DEVICE_MEMORY)
+
+
+def device_fault(text: str, trace: str) -> str:
+    """A device's fault without torch's advice on debugging; an empty text when it is none."""
+    found = _DEVICE_ERROR.search(text)
+    if not found:
+        return ""
+    name = (found[1] or found[2]).strip().rstrip(".")
+    hint = next((f": {told}" for sign, told in _DEVICE_HINTS if sign in name.lower()), "")
+    where = "\n".join(match[0] for match in _CANDIDATE_LINE.finditer(trace))
+    seen = f"\nIt showed here, and may come from an earlier launch:\n{where}" if where else ""
+    return f"CUDA error: {name}{hint}.{seen}"

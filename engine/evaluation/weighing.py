@@ -11,8 +11,7 @@ from engine.evaluation import comparison, tolerance
 from engine.evaluation.comparison import Errors, Scale
 from engine.evaluation.failures import Failure
 from engine.evaluation.pattern import looks_rounded, pattern
-from engine.evaluation.trials import Trial
-from engine.evaluation.values import ONE_WAY, Style
+from engine.evaluation.trials import ONE_WAY, Style, Trial
 from storage.records import Mismatch, Verdict
 
 # A task is asked how sensitive it is only when an error is near enough for that to matter: it costs a float64 pass.

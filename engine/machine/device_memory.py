@@ -1,7 +1,8 @@
-"""The few calls of the CUDA driver that torch does not hand out: memory that two processes see. Knows no worker.
+"""Device memory that two processes see, by the few calls of the CUDA driver that torch does not hand out.
 
-Source: CUDA Driver API, sections Memory Management and Unified Addressing. A call needs a current context, which torch
-makes on its first use of the device.
+That an allocation holds what its process says is a claim; what lies there is true at that moment. Source: CUDA Driver
+API, sections Memory Management and Unified Addressing. A call needs a current context, which torch makes on its first
+use of the device.
 """
 
 from __future__ import annotations

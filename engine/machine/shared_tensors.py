@@ -1,4 +1,4 @@
-"""Shared memory of fixed size between the judge and one worker, seen as tensors. Knows shapes, not meanings."""
+"""Memory of fixed size that two processes share, on the host or on a GPU, seen as tensors. Knows no meaning."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What hardware can do and what a kernel makes of it. Knows no model and no loop.
+"""What hardware can do and what a kernel makes of it. Knows no model, no loop and no worker.
 
-observing.py, observation.py, counters.py, instructions.py   what is seen of a worker on the CPU
-report.py, bound.py, roof.py        its record and words, what limits it, the machine's limits
-device/                             profiles on the GPU
+perf.py, instructions.py        what perf and objdump tell of a kernel on the CPU
+report.py, roof.py              its profile in figures and words; the machine's limits
+device/                         profiles on the GPU
 """

@@ -1,21 +1,28 @@
-"""Puts one observation into records and words: metrics in base units, a summary for the model, all for people."""
+"""One observation of a candidate's worker: what was seen, what limits the kernel, the record and the words for both.
+
+Metrics are in base units; the model gets a summary, people all of it. Knows neither workers nor tensors.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from engine.profiling import bound
-from engine.profiling.counters import HARDWARE
 from engine.profiling.instructions import Mix
-from engine.profiling.observation import Observation
+from engine.profiling.perf import HARDWARE
 from engine.profiling.roof import Roof
 from storage.records import DISTURBED, Metric, ProfileResult, disturbance
 
 MAX_LINES = 25
+NEAR_ROOF = 0.6
+TINY_MS = 0.03
+FAULT_COST_MS = 0.0005
+OVERHEAD_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ class Report:
         """What limits the kernel."""
         packed = self.mix.packed_share if self.mix else None
         seen = self.seen
-        return str(bound.of(self.memory_share, self.compute_share, self.latency_ms, seen.minor_faults, packed))
+        return str(bound_of(self.memory_share, self.compute_share, self.latency_ms, seen.minor_faults, packed))
 
     def _metrics(self) -> Iterator[Metric]:
         seen = self.seen
@@ -112,7 +119,7 @@ class Report:
         if seen.min_flop:
             yield f"Arithmetic: {self.rate_gflop_s:.4g} GFLOP/s of {roof.peak_gflop_s:.4g} ({self.compute_share:.1%})."
         yield self._threads()
-        if seen.minor_faults * bound.FAULT_COST_MS > 0.05 * self.latency_ms:
+        if seen.minor_faults * FAULT_COST_MS > 0.05 * self.latency_ms:
             yield f"Page faults: {seen.minor_faults:.0f} per call; memory is mapped anew in every call."
         yield from self._mix_lines()
         if seen.shares:
@@ -173,3 +180,64 @@ class Report:
             yield "arithmetic throughput"
         if self.mix is None:
             yield "instruction mix"
+
+
+class Bound(StrEnum):
+    """The four answers shown to people and to the model."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    OVERHEAD = "overhead"
+    LATENCY = "latency"
+
+
+def bound_of(
+    memory_share: float, compute_share: float, latency_ms: float, minor_faults: float, packed_share: float | None
+) -> Bound:
+    """Memory or compute when near that roof; overhead when little of the call is the kernel; else what keeps it busy.
+
+    Far from both roofs, mostly scalar arithmetic means the instruction stream is the limit (compute); vector code that
+    reaches neither roof waits for something (latency).
+    """
+    if latency_ms < TINY_MS or minor_faults * FAULT_COST_MS > OVERHEAD_SHARE * latency_ms:
+        return Bound.OVERHEAD
+    if max(memory_share, compute_share) >= NEAR_ROOF:
+        return Bound.MEMORY if memory_share >= compute_share else Bound.COMPUTE
+    is_scalar = packed_share is not None and packed_share < 0.5
+    return Bound.COMPUTE if is_scalar else Bound.LATENCY
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time.
+
+    `latency_ms` is the median by the worker's clock, `wall_ms` the mean by the judge's. `ran` counts the threads that
+    worked in the calls, None where some ended with their call; `waited_share` is how much of the calls' time threads
+    were ready and had no processor.
+    """
+
+    calls: int
+    latency_ms: float
+    wall_ms: float
+    processor_ms: float
+    waited_share: float
+    ran: int | None
+    system_share: float
+    minor_faults: float
+    major_faults: float
+    voluntary_switches: float
+    involuntary_switches: float
+    threads: int
+    min_bytes: int
+    min_flop: int
+    libraries: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    shares: tuple[tuple[float, str, str], ...] = ()
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Observation:
+        """Read what `asdict` and JSON made of one."""
+        rows = tuple((float(row[0]), str(row[1]), str(row[2])) for row in plain["shares"])
+        texts = {name: tuple(plain[name]) for name in ("libraries", "remarks")}
+        return cls(**{**plain, **texts, "shares": rows})

@@ -1,4 +1,4 @@
-"""Which walls stand between a child and this machine, in one record that travels with every evaluation."""
+"""What stands between a child and this machine, in one record that travels with an evaluation, and its environment."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ NETWORK = "no network"
 USER = "own user, no privileges"
 CALLS = "system call filter"
 NAMES = (LIMITS, ENVIRONMENT, FILES, PROCESSES, NETWORK, USER, CALLS)
+PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "TILEWRIGHT_HOME",
+    "TILEWRIGHT_ISOLATION",
+    "TILEWRIGHT_CUTLASS_INCLUDE",
+    "TILEWRIGHT_CUDA_INCLUDE",
+    "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "CXX",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +110,6 @@ class Isolation:
 
     def _why(self, name: str) -> list[str]:
         return [self.missing[name]] if name in self.missing else []
-
-
-PASSED_ON = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "TILEWRIGHT_HOME",
-    "TILEWRIGHT_ISOLATION",
-    "TILEWRIGHT_CUTLASS_INCLUDE",
-    "TILEWRIGHT_CUDA_INCLUDE",
-    "CUDA_HOME",
-    "CUDA_VISIBLE_DEVICES",
-    "CXX",
-)
 
 
 def environment(threads: int) -> dict[str, str]:

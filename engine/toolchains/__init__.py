@@ -1,7 +1,8 @@
 """The seam between loop and machine: build, judge, time and profile one candidate. Knows no model and no run.
 
-cpu.py, cuda.py, judged.py      the two toolchains and what they share
+cpu.py, cuda.py, local.py       the two toolchains and what they share
 cached.py                       a toolchain that remembers
+complete.py                     all steps on one candidate in order
 requirements.py                 whether this machine has what they need
 """
 

@@ -15,11 +15,10 @@ from engine.errors import ProfileUnavailable
 from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times, times_here
 from engine.profiling import instructions
-from engine.profiling.observation import Observation
-from engine.profiling.report import Report
+from engine.profiling.report import Observation, Report
 from engine.profiling.roof import measured
 from engine.tasks import Task
-from engine.toolchains.judged import JudgedToolchain
+from engine.toolchains.local import LocalToolchain
 from engine.toolchains.requirements import checks
 from storage.folder import home
 from storage.records import HardwareLimit, ProfileResult
@@ -28,7 +27,7 @@ ALLOCATING = ("describe", "check", "time", "measure")
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]
 
 
-class CpuToolchain(JudgedToolchain):
+class CpuToolchain(LocalToolchain):
     """Builds, checks, times and profiles on this machine's processor."""
 
     name = "cpu"

@@ -1,4 +1,4 @@
-"""The cuda toolchain: candidates built with nvcc and judged on an NVIDIA GPU. Imports no torch, starts no CUDA."""
+"""The cuda toolchain: candidates built with nvcc and judged on an NVIDIA GPU, or built only. Imports no torch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from types import TracebackType
 from engine.build.device import installation
 from engine.build.device.installation import DeviceInstallation
 from engine.errors import ProfileUnavailable, ToolchainError
-from engine.evaluation.judging import Judging
+from engine.evaluator.client import EvaluatorClient
 from engine.machine import devices, lease
 from engine.machine.devices import Device
 from engine.machine.worker_limits import Limits, Times, times_here
 from engine.profiling.device import ceilings
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.tasks import Task
-from engine.toolchains.judged import AMPLE, JudgedToolchain
+from engine.toolchains.local import AMPLE, LocalToolchain
 from storage import codec
 from storage.folder import home
 from storage.policy import Policy
@@ -35,9 +35,10 @@ SANITIZER = "compute-sanitizer"
 PRODUCTS_PER_FP32 = 3
 # The profiler empties the caches before each launch; a call of several is longer there without anything being wrong.
 APART_ON_DEVICE = 3.0
+LIMIT_S = 900.0
 
 
-class CudaToolchain(JudgedToolchain):
+class CudaToolchain(LocalToolchain):
     """Builds, checks, times and profiles on the first GPU that is visible."""
 
     name = "cuda"
@@ -140,9 +141,6 @@ def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:
     return max(rates.fp32_gflop_s, rates.tf32_gflop_s / PRODUCTS_PER_FP32)
 
 
-LIMIT_S = 900.0
-
-
 class CompileGate:
     """Screens, builds and imports candidates for `arch` (None: the device here). No kernel runs."""
 
@@ -151,7 +149,7 @@ class CompileGate:
         self._here = installation.find(arch)
         self._policy = policy or Policy()
         self._scratch = Path(tempfile.mkdtemp(prefix="tilewright."))
-        self._judging = Judging(len(os.sched_getaffinity(0)))
+        self._judging = EvaluatorClient(len(os.sched_getaffinity(0)))
 
     def __enter__(self) -> CompileGate:
         return self

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engine.build.host import installation
 from engine.errors import ToolchainError
-from engine.profiling import counters
+from engine.profiling import perf
 
 
 class Checked(NamedTuple):
@@ -55,7 +55,7 @@ def _optional(name: str, remedy: str) -> Checked:
 
 
 def _counters() -> Checked:
-    events = counters.hardware_events()
+    events = perf.hardware_events()
     if events:
         return Checked("hardware counters", True, ", ".join(events), "")
     return Checked(

@@ -18,8 +18,8 @@ OUTSIDE = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def processes(scratch: Path) -> set[int]:
-    """Every process forked by this process's evaluator, or at home in scratch; the zygote itself apart."""
-    mark = f"engine.evaluation.zygote\0{os.getpid()}\0".encode()
+    """Every process forked by this process's evaluator, or at home in scratch; the forkserver itself apart."""
+    mark = f"engine.evaluator.forkserver\0{os.getpid()}\0".encode()
     found = set[int]()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -9,9 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.evaluation.complete import evaluate
 from engine.machine.worker_limits import GIB, Limits, Times
 from engine.sandbox.probe import probe
+from engine.toolchains.complete import evaluate
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import TimingResult, Verdict
 from tests.cheats import leftovers

@@ -94,15 +94,15 @@ def test_a_fork_of_the_evaluator_is_found_wherever_it_is(lonely_home: Path) -> N
     program = (
         "import os, sys\nif os.fork():\n    os.wait()\nelse:\n    print('here', flush=True)\n    sys.stdin.read()\n"
     )
-    command = [sys.executable, "-c", program, "engine.evaluation.zygote", str(os.getpid()), "7"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as zygote:
-        assert zygote.stdin is not None
-        assert zygote.stdout is not None
-        zygote.stdout.readline()
+    command = [sys.executable, "-c", program, "engine.evaluator.forkserver", str(os.getpid()), "7"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forkserver:
+        assert forkserver.stdin is not None
+        assert forkserver.stdout is not None
+        forkserver.stdout.readline()
         found = leftovers.processes(lonely_home)
-        zygote.stdin.close()
+        forkserver.stdin.close()
     assert len(found) == 1
-    assert zygote.pid not in found
+    assert forkserver.pid not in found
 
 
 def test_files_and_a_held_lease_are_found(lonely_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""Cuts the output of nvcc to what a model can use: its front end's, ptxas' and the host compiler's errors, in order."""
+"""Cuts the output of nvcc to what a model can use: its front end's, ptxas' and the host compiler's errors, in order.
+
+And what ptxas says about each kernel, under names as people read them. Runs no tool.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,16 @@ _GAP = re.compile(
     r"|incomplete (class )?type \"?(c10|at)::|(at|c10|torch)::TensorOptions"
     r"|name followed by \"::\" must be a class or namespace name"
 )
+_ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
+_PROPERTIES = re.compile(r"Function properties for (\S+)")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_HIDDEN = ("_GLOBAL__N_", "_INTERNAL_")
+_BUILT_IN = {
+    "v": "void", "b": "bool", "c": "char", "a": "int8", "h": "uint8", "s": "short", "t": "ushort", "i": "int",
+    "j": "unsigned", "l": "long", "m": "ulong", "x": "longlong", "f": "float", "d": "double",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +138,6 @@ def _ptxas(match: re.Match[str]) -> str:
 
 def _cut(line: str) -> str:
     return line if len(line) <= MAX_WIDTH else line[: MAX_WIDTH - 3] + "..."
-
-
-_ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
-_PROPERTIES = re.compile(r"Function properties for (\S+)")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_REGISTERS = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
-_HIDDEN = ("_GLOBAL__N_", "_INTERNAL_")
-_BUILT_IN = {
-    "v": "void", "b": "bool", "c": "char", "a": "int8", "h": "uint8", "s": "short", "t": "ushort", "i": "int",
-    "j": "unsigned", "l": "long", "m": "ulong", "x": "longlong", "f": "float", "d": "double",
-}  # fmt: skip
 
 
 def kernel_resources(log: str) -> tuple[KernelResources, ...]:

@@ -1,7 +1,9 @@
-"""Turns an order with device code into files for ninja. Runs nothing.
+"""Turns a request with device code into files for ninja. Runs nothing.
 
 As in the stock way the C++ source with the bindings and the CUDA source are two translation units, built at the same
-time: g++ takes the first, nvcc the second.
+time: g++ takes the first, nvcc the second. nvcc itself runs one program after the other: preprocessor and cudafe++ for
+the host, preprocessor, cicc, ptxas and fatbinary for the device, and last g++ on what both wrote. Here its device half
+and its host half are steps that ninja runs at the same time, with nvcc's own commands as its dry run tells them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,14 @@ from engine.build.request import BuildRequest
 GIB = 1 << 30
 COMPILER_MEMORY = 3 * GIB
 CUDA_HEADERS = "#include <cuda.h>\n#include <cuda_runtime.h>\n"
+_OURS = hashlib.sha256(b"".join(Path(str(part)).read_bytes() for part in (__file__, flags.__file__))).hexdigest()
+PHASES_FILE = "kernel.ninja"
+MODULE_ID = "kernel.module_id"
+DRY_RUN = ("--keep", "--keep-dir", ".", "--dryrun", "-c", "kernel.cu", "-o", "kernel.o")
+_SETTING = re.compile(r"^#\$ ([A-Za-z_]\w*)=(.*)$")
+_COMMAND = re.compile(r"^#\$ (\S.*)$")
+_SHAPE = ("-E ", "cudafe++", "-E ", "cicc", "ptxas", "fatbinary", "-c -x c++")
+_NEEDED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")
 
 
 def write(
@@ -141,19 +151,6 @@ def _libraries(here: DeviceInstallation, binding: Binding) -> list[str]:
         "-shared", "-Wl,--gc-sections", *(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed",
         *(f"-l{name}" for name in there), str(runtime), f"-Wl,-rpath,{runtime.parent}",
     ]  # fmt: skip
-
-
-_OURS = hashlib.sha256(b"".join(Path(str(part)).read_bytes() for part in (__file__, flags.__file__))).hexdigest()
-
-
-PHASES_FILE = "kernel.ninja"
-MODULE_ID = "kernel.module_id"
-DRY_RUN = ("--keep", "--keep-dir", ".", "--dryrun", "-c", "kernel.cu", "-o", "kernel.o")
-
-_SETTING = re.compile(r"^#\$ ([A-Za-z_]\w*)=(.*)$")
-_COMMAND = re.compile(r"^#\$ (\S.*)$")
-_SHAPE = ("-E ", "cudafe++", "-E ", "cicc", "ptxas", "fatbinary", "-c -x c++")
-_NEEDED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)

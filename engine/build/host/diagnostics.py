@@ -1,4 +1,7 @@
-"""Cuts g++ output to what a person or a model can act on: errors first, candidate lines named, templates trimmed."""
+"""Cuts g++ output to what a person or a model can act on: errors first, candidate lines named, templates trimmed.
+
+And what g++ says about vectorising the candidate's own lines, from its -fopt-info file. Knows no flags.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,12 @@ _GAP = re.compile(
     r"|unable to deduce .*&|couldn't deduce template parameter|unresolved overloaded"
 )
 _MISSING_SYMBOL = re.compile(r"undefined (reference to|symbol).*\b(at|c10|torch)::|hidden symbol .*(at|c10)::")
+MAX_REMARKS = 40
+_LINE = re.compile(rf"^(?:{re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\]):(\d+):\d+: (optimized|missed): +(.*)$")
+# Said about every call and statement next to a loop; the loop's own remark carries the reason.
+_NOISE = re.compile(
+    r"statement (clobbers memory|can throw)|splitting region|no grouped|basic block part|no vectype|: ?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +120,6 @@ def _shown(block: Block) -> Iterator[str]:
 
 def _cut(line: str) -> str:
     return line if len(line) <= MAX_WIDTH else line[: MAX_WIDTH - 3] + "..."
-
-
-MAX_REMARKS = 40
-_LINE = re.compile(rf"^(?:{re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\]):(\d+):\d+: (optimized|missed): +(.*)$")
-# Said about every call and statement next to a loop; the loop's own remark carries the reason.
-_NOISE = re.compile(
-    r"statement (clobbers memory|can throw)|splitting region|no grouped|basic block part|no vectype|: ?$"
-)
 
 
 def remarks(text: str) -> tuple[str, ...]:

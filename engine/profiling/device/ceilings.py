@@ -1,11 +1,12 @@
 """A device's own limits, measured once and kept per device and driver: bandwidth by working set, arithmetic rates.
 
 Other work on the device can only make a limit look lower, so of all measurements the highest is kept. Clocks are read
-by nobody and set by nobody. Imports no torch; `python -m engine.profiling.device.measuring` is the child that does.
+by nobody and set by nobody. Imports no torch; `python -m engine.profiling.device.ceilings` is the child that does.
 """
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import hashlib
 import json
@@ -26,6 +27,12 @@ SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180
 RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "bandwidth_gb_s")
+SIZES = [1 << power for power in range(20, 34)]
+# cudaDeviceAttr: see cuda_runtime_api.h.
+ATTRIBUTES = {
+    "sm_count": 16, "l2_bytes": 38, "threads": 39, "shared_bytes": 81, "registers": 82, "blocks": 106,
+    "reserved_shared_bytes": 111,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
         library = Path(folder) / "ceilings.so"
         architecture = f"-arch=sm_{device.capability.replace('.', '')}"
         build = [nvcc, "-O3", architecture, "-Xcompiler", "-fPIC", "-shared", str(SOURCE), "-o", str(library)]
-        measure = [python, "-m", "engine.profiling.device.measuring", str(library)]
+        measure = [python, "-m", "engine.profiling.device.ceilings", str(library)]
         try:
             subprocess.run(build, check=True, capture_output=True, text=True, timeout=LIMIT_S)
             done = subprocess.run(measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT)
@@ -146,3 +153,50 @@ def from_told(device: Device, told: Mapping[str, object]) -> DeviceCeilings:
     if not (found.bandwidth_gb_s > 0 and found.fp32_gflop_s > 0):
         raise ToolchainError(f"the device's limits could not be measured: {dict(told)}")
     return found
+
+
+def main(library: str) -> None:
+    """Measure and print."""
+    import torch
+
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    torch.zeros(1, device="cuda")
+    told: dict[str, Any] = _own_kernels(library)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    told["tf32_gflop_s"] = max(_product_gflop_s(torch.float32, size) for size in (4096, 8192, 12288))
+    told["bf16_gflop_s"] = max(_product_gflop_s(torch.bfloat16, size) for size in (4096, 8192, 12288))
+    print(json.dumps(told), flush=True)
+
+
+def _own_kernels(path: str) -> dict[str, Any]:
+    library = ctypes.CDLL(path)
+    library.copy_gb_s.restype = library.fma_gflop_s.restype = ctypes.c_double
+    library.copy_gb_s.argtypes = [ctypes.c_size_t]
+    rates = {str(size): float(library.copy_gb_s(size)) for size in SIZES}
+    copies = {size: rate for size, rate in rates.items() if rate > 0}  # a set that does not fit has no rate
+    values = {name: int(library.attribute(number)) for name, number in ATTRIBUTES.items()}
+    values["warps"] = values.pop("threads") // 32
+    large = [rate for size, rate in copies.items() if int(size) >= 8 * values["l2_bytes"]]
+    fma = max(float(library.fma_gflop_s()) for _ in range(3))
+    return {**values, "copy_gb_s": copies, "bandwidth_gb_s": max(large, default=0.0), "fp32_gflop_s": fma}
+
+
+def _product_gflop_s(dtype: Any, size: int) -> float:
+    """Of a square product with even random numbers: what values are multiplied changes the power drawn."""
+    import torch
+
+    a = torch.rand(size, size, device="cuda").to(dtype)
+    b = torch.rand(size, size, device="cuda").to(dtype)
+    best_ms = float("inf")
+    for _ in range(10):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        a @ b
+        end.record()
+        end.synchronize()
+        best_ms = min(best_ms, begin.elapsed_time(end))
+    return 2 * size**3 / best_ms / 1e6
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

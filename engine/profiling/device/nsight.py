@@ -1,16 +1,24 @@
-"""One Nsight Compute session around a prepared candidate: run it and read its pages, or say why there are none."""
+"""Nsight Compute: its command lines, the metrics it knows here, and one session around a prepared candidate.
+
+Clocks are never touched: they are recorded as they were, and every figure is read with that in mind.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
+import os
 import re
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from engine.profiling.device import command, findings, known, pages
-from engine.profiling.device.pages import Launch
-from engine.profiling.device.running import Run
+from engine.profiling.device import bottleneck, launch_counters
+from engine.profiling.device.launch_counters import Launch
 from engine.sandbox.program import Done
 from storage import counters
 from storage.records import Advice
@@ -25,6 +33,25 @@ ALLOW_COUNTERS = (
     "an administrator allows them with `options nvidia NVreg_RestrictProfilingToAdminUsers=0` in /etc/modprobe.d and a "
     "restart, or a container gets --cap-add SYS_ADMIN"
 )
+ROOT = Path(__file__).resolve().parents[3]
+PLACES = ("opt/nvidia/nsight-compute/*/ncu", "usr/local/cuda*/bin/ncu", "usr/local/NVIDIA-Nsight-Compute*/ncu")
+HOMES = (Path("/opt/nvidia/nsight-compute"),)  # where a starting script in another place leads
+REPORT = "report"
+CLOCKS = "as they were (not locked)"
+CACHES = "flushed before each pass"
+MAX_LAUNCHES = 40
+SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "MemoryWorkloadAnalysis", "WarpStateStats", "SchedulerStats",
+            "WorkloadDistribution", "SourceCounters")  # fmt: skip
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from engine.profiling.device import target; target.main(sys.argv[2], sys.argv[3])"
+)
+COLLECTIONS = ("profiling", "launch")
+QUERY_S = 60.0
+# Worked out by the profiler itself, so that no list of the chip's names has it.
+DERIVED = frozenset({"sm__maximum_warps_per_active_cycle_pct"})
+CREDIBLE = 0.8
+_NAME = re.compile(r"^\s*([a-z]\w*__\w+)(?:\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +70,7 @@ class Collected:
     @property
     def is_cut(self) -> bool:
         """True when the candidate may have launched more than was profiled."""
-        return len(self.launches) >= command.MAX_LAUNCHES
+        return len(self.launches) >= MAX_LAUNCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +93,17 @@ def collect(
     folder: Path, ncu: str, run: Run, capability: str, cache: Path, limit_s: float, python: str
 ) -> Collected | Nothing:
     """Profile one call of the candidate prepared in `folder`."""
-    knows = known.names(run, ncu, capability, cache)
-    asked, absent = known.split(wanted(), knows.names)
+    knows = known_metrics(run, ncu, capability, cache)
+    asked, absent = known_and_absent(wanted(), knows.names)
     if knows.names and counters.DRAM in absent:
         asked.append(counters.DRAM_OLD)
-    report = folder / f"{command.REPORT}.ncu-rep"
+    report = folder / f"{REPORT}.ncu-rep"
     report.unlink(missing_ok=True)  # an earlier try may have left a part of one
-    done = run(command.collect(ncu, asked, command.target(folder, "profile", python)), limit_s)
+    done = run(collect_command(ncu, asked, target_command(folder, "profile", python)), limit_s)
     if failure := why_not(done, report.exists(), limit_s):
         return Nothing(failure, done.output[-4000:])
-    raw, details = (run(command.page(ncu, report, name), PAGE_S) for name in ("raw", "details"))
-    launches = pages.launches(raw.output)
+    raw, details = (run(page_command(ncu, report, name), PAGE_S) for name in ("raw", "details"))
+    launches = launch_counters.read_launches(raw.output)
     if not launches:
         return Nothing("the profiler's report holds no launch", (done.output + raw.output)[-4000:])
     measured = {name for launch in launches for name in launch.values}
@@ -87,7 +114,7 @@ def collect(
     passes = max((int(number) for number in re.findall(r"- (\d+) passes", done.output)), default=1)
     return Collected(
         launches,
-        findings.ranked(pages.advice(details.output), launches),
+        bottleneck.ranked(launch_counters.read_advice(details.output), launches),
         missing,
         text,
         knows.version,
@@ -133,3 +160,115 @@ def _text(done: Done, raw: Done, details: Done) -> str:
     return "\n".join(
         f"# {name}{' (cut)' if len(said) > MAX_PAGE else ''}\n{said[:MAX_PAGE]}" for name, said in parts.items()
     )
+
+
+def find_ncu() -> str | None:
+    """Nsight Compute on PATH or where NVIDIA's installers put it, the newest first; None without one."""
+    installed = sorted((path for place in PLACES for path in Path("/").glob(place)), reverse=True)
+    found = shutil.which("ncu") or next(iter(installed), None)
+    return os.path.realpath(found) if found else None
+
+
+def readable_trees(ncu: str | None) -> tuple[Path, ...]:
+    """Trees that the profiler and the program under it must be able to read, beyond the system's and Python's."""
+    homes = (Path(ncu).resolve().parent, *(home for home in HOMES if home.exists())) if ncu else ()
+    return (*homes, ROOT / "engine", ROOT / "storage")
+
+
+def target_command(folder: Path, mode: str, python: str = sys.executable) -> list[str]:
+    """The program that calls the candidate in `folder`. -P keeps that folder's files from standing in for modules."""
+    return [python, "-P", "-c", _START, str(ROOT), str(folder), mode]
+
+
+def collect_command(
+    ncu: str, metrics: Iterable[str], program: list[str], sections: Iterable[str] = SECTIONS
+) -> list[str]:
+    """Profile the launches between cudaProfilerStart and -Stop into a report file in the current folder."""
+    return [
+        ncu, "--clock-control", "none", "--cache-control", "all", "--profile-from-start", "off",
+        "--target-processes", "application-only", "--launch-count", str(MAX_LAUNCHES), "--force-overwrite",
+        "--export", REPORT, "--metrics", ",".join(metrics),
+        *(word for name in sections for word in ("--section", name)), *program,
+    ]  # fmt: skip
+
+
+def page_command(ncu: str, report: Path, name: str) -> list[str]:
+    """Print one page (raw or details) of a report as CSV in base units."""
+    return [ncu, "--import", str(report), "--page", name, "--csv", "--print-units", "base"]
+
+
+def version_command(ncu: str) -> list[str]:
+    """Ask for the version."""
+    return [ncu, "--version"]
+
+
+def query_command(ncu: str, collection: str, chip: str | None) -> list[str]:
+    """List the metric names that a chip has; None asks the chip that is there."""
+    chosen = ["--chips", chip] if chip else []
+    return [ncu, "--query-metrics-collection", collection, "--query-metrics", *chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The profiler's version and the base names (without `.sum` and the like) of this chip's counters."""
+
+    version: str
+    names: frozenset[str]
+
+
+def known_metrics(run: Run, ncu: str, capability: str, cache: Path) -> Known:
+    """From the cache if there; no names when the profiler does not say."""
+    file = cache / f"counters-{_identity(ncu, capability)}.json"
+    try:
+        kept = json.loads(file.read_text())
+        return Known(kept["version"], frozenset(kept["names"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        found = Known(_version(run, ncu), frozenset(name for one in COLLECTIONS for name in _ask(run, ncu, one)))
+    if found.names:
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"version": found.version, "names": sorted(found.names)}))
+        draft.replace(file)
+    return found
+
+
+def listed_metrics(text: str) -> set[str]:
+    """Names at the start of the lines of a query."""
+    return {found[1] for line in text.splitlines() if (found := _NAME.match(line))}
+
+
+def known_and_absent(wanted: Iterable[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Names to ask for and names that this chip does not have.
+
+    A list that lacks most of them is no list of this chip's names: then all are asked for, and the answer tells.
+    """
+    names_wanted = list(wanted)
+    asked = [name for name in names_wanted if name.split(".", 1)[0] in known | DERIVED]
+    if len(asked) < CREDIBLE * len(names_wanted):
+        return names_wanted, []
+    return asked, [name for name in names_wanted if name not in asked]
+
+
+def _identity(ncu: str, capability: str) -> str:
+    """Of this very program and chip: another version is another file, or the same one with another time."""
+    path = Path(ncu)
+    stamp = path.stat().st_mtime_ns if path.exists() else 0
+    return hashlib.sha256(json.dumps([ncu, stamp, capability, COLLECTIONS]).encode()).hexdigest()[:16]
+
+
+def _version(run: Run, ncu: str) -> str:
+    found = re.search(r"Version ([\d.]+)", run(version_command(ncu), QUERY_S).output)
+    return found[1] if found else "unknown version"
+
+
+def _ask(run: Run, ncu: str, collection: str) -> set[str]:
+    done = run(query_command(ncu, collection, None), QUERY_S)
+    return listed_metrics(done.output) if done.status == 0 else set()
+
+
+class Run(Protocol):
+    """Runs a command in the subject's folder and gives its status and output (standard output and error in one)."""
+
+    def __call__(self, command: list[str], limit_s: float) -> Done:
+        """Never raises for what the command does."""
+        ...

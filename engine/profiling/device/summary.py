@@ -6,19 +6,25 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.profiling.device import findings, launch_words, whole
+from engine.profiling.device import bottleneck, launch_counters
 from engine.profiling.device.ceilings import DeviceCeilings
-from engine.profiling.device.launch_words import duration, percent, size
-from engine.profiling.device.pages import Launch
+from engine.profiling.device.launch_counters import Launch, Whole
 from engine.profiling.device.watching import Watched
-from engine.profiling.device.whole import Whole
 from storage import counters
+from storage.counters import Tier
+from storage.kernel_names import short
 from storage.records import Advice, HardwareLimit
 
 SHOWN_LAUNCHES = 4
 SHOWN_ADVICE = 5
 ADVICE_LENGTH = 320
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+STALL_SHARE = 0.1
+MINOR_SHARE = 0.05
+CACHES = (
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +56,9 @@ def without_counters(
         f"The task's least bytes make {percent(shares[0])} of the memory limit in that time, its least operations "
         f"{percent(shares[1])} of the arithmetic limit; what the kernel really moved is not known."
     )
-    total = whole.seconds(found.launches)
+    total = launch_counters.seconds_of(found.launches)
     for launch in found.launches[:SHOWN_LAUNCHES]:
-        yield from launch_words.lines(launch, total)
+        yield from launch_lines(launch, total)
     for one in found.compiled[:SHOWN_LAUNCHES]:
         spilled = f", {one.stack_bytes} bytes of stack per thread" if one.stack_bytes else ", no stack"
         yield f"Compiled: {one.kernel[:80]}: {one.registers} registers{spilled}, {size(one.shared_bytes)} shared"
@@ -61,17 +67,17 @@ def without_counters(
 def _call(seen: Seen) -> Iterator[str]:
     all_of_it, limit, here = seen.whole, seen.limit, seen.ceilings
     memory, compute = all_of_it.average(counters.MEMORY), all_of_it.average(counters.COMPUTE)
-    room = findings.headroom(memory, compute)
+    room = bottleneck.headroom(memory, compute)
     number = _count(len(seen.launches), "launch")
     yield f"{seen.how} on {here.device}: {number}, {duration(all_of_it.seconds)} on the device."
-    bound = findings.of_call(seen.launches, all_of_it)
+    bound = bottleneck.of_call(seen.launches, all_of_it)
     yield (
         f"Bottleneck: {bound}. Memory path {percent(memory)} of peak, compute {percent(compute)}"
         + (f", headroom {percent(room)}." if room is not None else ".")
     )
     if all_of_it.bandwidth is not None:
         share = 100 * all_of_it.bandwidth / (here.bandwidth_gb_s * 1e9)
-        times = findings.traffic(all_of_it, limit.min_bytes)
+        times = bottleneck.traffic(all_of_it, limit.min_bytes)
         yield (
             f"Device memory: {size(all_of_it.dram_bytes or 0)} moved at {all_of_it.bandwidth / 1e12:.3g} TB/s, "
             f"{percent(share)} of the copy bandwidth"
@@ -95,10 +101,10 @@ def _arithmetic(all_of_it: Whole, here: DeviceCeilings) -> Iterator[str]:
 def _launches(seen: Seen) -> Iterator[str]:
     longest = sorted(seen.launches, key=lambda one: -(one.value(counters.TIME) or 0.0))
     for launch in sorted(longest[:SHOWN_LAUNCHES], key=lambda one: one.number):
-        yield from launch_words.lines(launch, seen.whole.seconds)
+        yield from launch_lines(launch, seen.whole.seconds)
     rest = longest[SHOWN_LAUNCHES:]
     if rest and seen.whole.seconds:
-        share = 100 * whole.seconds(rest) / seen.whole.seconds
+        share = 100 * launch_counters.seconds_of(rest) / seen.whole.seconds
         yield f"{_count(len(rest), 'more launch')}, {percent(share)} of the time."
     if seen.is_cut:
         yield f"Only the first {len(seen.launches)} launches were profiled."
@@ -128,3 +134,82 @@ def _end(seen: Seen) -> Iterator[str]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}es"
+
+
+def launch_lines(launch: Launch, total_s: float) -> Iterator[str]:
+    """A heading, and for a launch that matters to a call of `total_s` seconds the rest."""
+    value = launch.value
+    took = value(counters.TIME)
+    share = f" ({percent(100 * took / total_s)} of the time)" if took and total_s else ""
+    yield f"Launch {launch.number}: {short(launch.kernel)}{', ' + duration(took) if took else ''}{share}"
+    if took and took < MINOR_SHARE * total_s:
+        return
+    yield "  " + "; ".join(_shape(launch))
+    yield "  " + "; ".join(_shares(launch))
+    for line in [*_unusual(launch), *_stalls(launch), *(f"signal: {one}" for one in bottleneck.signals(launch))]:
+        yield f"  {line}"
+
+
+def _shape(launch: Launch) -> Iterator[str]:
+    value = launch.value
+    if (grid := value(counters.GRID)) is not None and (block := value(counters.BLOCK)) is not None:
+        yield f"{grid:.0f} blocks of {block:.0f} threads"
+    if (registers := value(counters.REGISTERS)) is not None:
+        yield f"{registers:.0f} registers per thread"
+    fixed, asked = value(counters.STATIC_SHARED), value(counters.DYNAMIC_SHARED)
+    if fixed is not None or asked is not None:
+        yield f"shared memory per block {size(fixed or 0)} static, {size(asked or 0)} dynamic"
+    if (waves := value(counters.WAVES)) is not None:
+        yield f"{waves:.2f} waves"
+
+
+def _shares(launch: Launch) -> Iterator[str]:
+    value = launch.value
+    yield f"bottleneck {bottleneck.of_launch(launch)}"
+    for name, words in ((counters.COMPUTE, "compute"), (counters.MEMORY, "memory path"), (counters.DRAM, "DRAM")):
+        if (share := value(name)) is not None:
+            yield f"{words} {percent(share)}"
+    for name in CACHES:
+        if (share := value(name)) is not None:
+            yield f"{counters.label(name).removesuffix(' throughput')} {percent(share)}"
+    theoretical, achieved = value(counters.THEORETICAL), value(counters.ACHIEVED)
+    if theoretical is not None:
+        by = bottleneck.limiter(launch)
+        reached = f", {percent(achieved)} achieved" if achieved is not None else ""
+        yield f"occupancy {percent(theoretical)} possible{f' (limited by {by})' if by else ''}{reached}"
+
+
+def _unusual(launch: Launch) -> Iterator[str]:
+    for counter in counters.COUNTERS:
+        found, whole_of_it = launch.value(counter.name), launch.value(counter.part_of) if counter.part_of else None
+        if counter.part_of:
+            found = found / whole_of_it if found is not None and whole_of_it else None
+        if counter.tier is Tier.SECOND and found is not None and counter.is_unusual(found):
+            is_percent = launch.values[counter.name][0] == "%" or bool(counter.part_of)
+            shown = percent(found * (100 if counter.part_of else 1)) if is_percent else f"{found:,.3g}"
+            yield f"{counter.label}: {shown} ({counter.meaning})"
+
+
+def _stalls(launch: Launch) -> Iterator[str]:
+    large = [(name, share) for name, share in launch_counters.stall_shares(launch).items() if share >= STALL_SHARE]
+    if large:
+        words = (f"{percent(100 * share)} for {counters.STALLS.get(name, name)} ({name})" for name, share in large[:4])
+        yield "warps wait: " + "; ".join(words)
+
+
+def percent(value: float | None) -> str:
+    """`83 %`, or a dash's words when it is not known."""
+    return "not available" if value is None else f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    return f"{seconds * 1e3:.4g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.4g} us"
+
+
+def size(number: float) -> str:
+    """Bytes as people say them."""
+    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if number >= size:
+            return f"{number / size:.3g} {name}"
+    return f"{number:.0f} B"

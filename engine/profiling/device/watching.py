@@ -6,20 +6,24 @@ Registers and spills come from the compiler. The rest is what the candidate's ow
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.profiling.device import command, occupancy, resources, target
+from engine.profiling.device import nsight, occupancy, target
 from engine.profiling.device.ceilings import DeviceCeilings
-from engine.profiling.device.pages import Launch
-from engine.profiling.device.resources import Resources
-from engine.profiling.device.running import Run
+from engine.profiling.device.launch_counters import Launch
+from engine.profiling.device.nsight import Run
 from engine.sandbox.program import Done
 from storage import counters
 
 MAX_TRACE = 64 << 20
+TOOL_S = 60.0
+_FUNCTION = re.compile(r"^\s*Function (\S+):\s*$")
+_USAGE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,14 @@ def watch(folder: Path, run: Run, here: DeviceCeilings, limit_s: float, python: 
     """Call the candidate without the profiler; None when its process gave nothing."""
     for name in (target.EVENTS, target.TRACE):
         (folder / name).unlink(missing_ok=True)
-    done = run(command.target(folder, "watch", python), limit_s)
+    done = run(nsight.target_command(folder, "watch", python), limit_s)
     times = _json(folder / target.EVENTS)
     latency = times.get("latency_ms") if isinstance(times, dict) else None
     trace = _json(folder / target.TRACE)
     launches = list(_launches(trace, here)) if isinstance(trace, dict) else []
     if not launches and not isinstance(latency, float):
         return None, done
-    compiled = resources.of(_libraries(folder), run)
+    compiled = compiled_resources(_libraries(folder), run)
     text = "\n".join([done.output[-20_000:], json.dumps([dict(one.values) for one in launches], indent=1)])
     return Watched(launches, latency if isinstance(latency, float) else None, compiled, text), done
 
@@ -101,3 +105,37 @@ def _product(value: object) -> float:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Of one compiled kernel, by its mangled name; bytes but for registers. Dynamic shared memory is not known here."""
+
+    kernel: str
+    registers: int
+    stack_bytes: int
+    shared_bytes: int
+
+
+def compiled_resources(libraries: Iterable[str], run: Run) -> list[Resources]:
+    """Of every kernel in the libraries; none where cuobjdump is missing or says nothing."""
+    tool = shutil.which("cuobjdump") or next(
+        (str(p) for p in [Path("/usr/local/cuda/bin/cuobjdump")] if p.exists()), ""
+    )
+    if not tool:
+        return []
+    told = (run([tool, "--dump-resource-usage", path], TOOL_S).output for path in libraries)
+    return [one for text in told for one in parsed_resources(text)]
+
+
+def parsed_resources(text: str) -> list[Resources]:
+    """Read `cuobjdump --dump-resource-usage`."""
+    found, name = [], ""
+    for line in text.splitlines():
+        if match := _FUNCTION.match(line):
+            name = match[1]
+        elif name and (usage := dict(_USAGE.findall(line))):
+            values = [int(usage.get(key, 0)) for key in ("REG", "STACK", "LOCAL", "SHARED")]
+            found.append(Resources(name, values[0], values[1] + values[2], values[3]))
+            name = ""
+    return found

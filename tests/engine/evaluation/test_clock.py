@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.evaluation import session as sessions
-from engine.evaluation import timing_proofs
-from engine.evaluation.clock import Agreement, Call, Clock
-from engine.evaluation.remembering import Recall
-from engine.evaluation.session import Session
-from engine.evaluation.timing_proofs import Setting
+from engine.evaluation import clock as sessions
+from engine.evaluation import timing_checks
+from engine.evaluation.clock import Agreement, Call, Clock, Session
+from engine.evaluation.timing_checks import Recall, Setting
 from storage.proof import Standing
 
 US, MS = 1_000, 1_000_000
@@ -42,7 +40,7 @@ def session(candidate: list[Call], reference: list[Call]) -> Session:
 
 
 def standing(found: Session, check: str, setting: Setting = SETTING) -> Standing:
-    return next(proof.standing for proof in timing_proofs.of(found, setting) if proof.check == check)
+    return next(proof.standing for proof in timing_checks.of(found, setting) if proof.check == check)
 
 
 def test_the_question_costs_what_the_reference_did_not_need() -> None:

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evaluation import comparison, tolerance, values
-from engine.evaluation.values import Style
+from engine.evaluation import comparison, tolerance, trials
+from engine.evaluation.trials import Style
 
 
 def test_error_is_relative_to_the_answer_plus_its_scale() -> None:
@@ -76,16 +76,16 @@ def test_precision_labels_follow_the_measured_error() -> None:
 def test_restyled_inputs_keep_what_a_kernel_may_rely_on() -> None:
     torch.manual_seed(0)
     lower = torch.tril(torch.rand(32, 32))
-    assert torch.equal(values.restyle(lower, Style.NORMAL) == 0, lower == 0)
+    assert torch.equal(trials.restyle(lower, Style.NORMAL) == 0, lower == 0)
     symmetric = torch.rand(16, 16)
     symmetric = symmetric + symmetric.T
-    wide = values.restyle(symmetric, Style.WIDE)
+    wide = trials.restyle(symmetric, Style.WIDE)
     assert torch.equal(wide, wide.T)
     assert float(wide.std()) > 5
     targets = torch.randint(0, 2, (100,)).float()
-    assert values.restyle(targets, Style.NORMAL) is targets
-    assert float(values.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
-    rows = values.restyle(torch.rand(4, 8), Style.CONSTANT)
+    assert trials.restyle(targets, Style.NORMAL) is targets
+    assert float(trials.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
+    rows = trials.restyle(torch.rand(4, 8), Style.CONSTANT)
     assert torch.equal(rows, rows[:, :1].expand(4, 8))
-    half = values.restyle(torch.rand(10).half(), Style.NORMAL)
+    half = trials.restyle(torch.rand(10).half(), Style.NORMAL)
     assert half.dtype is torch.float16

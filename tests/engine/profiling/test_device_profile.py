@@ -14,9 +14,15 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
-from engine.profiling.device import command, findings, known, nsight, occupancy, pages, resources, results, whole
-from engine.profiling.device.findings import Bottleneck
-from engine.profiling.device.profile import profile
+from engine.profiling.device import (
+    bottleneck,
+    launch_counters,
+    nsight,
+    occupancy,
+    watching,
+)
+from engine.profiling.device.bottleneck import Bottleneck
+from engine.profiling.device.profile import OUTLINE, counted, profile
 from engine.sandbox.program import Done
 from storage import counters, kernel_names
 from storage.records import ProfileResult
@@ -87,9 +93,9 @@ def test_loading_constants_with_half_precision_instructions_is_no_arithmetic(cou
 
 
 def test_tensor_operations_are_counted_by_kind() -> None:
-    launches = pages.launches(recorded("vendor_raw.csv"))
-    assert whole.flop(launches[2]) == {"bf16": 2 * 1024.0**3}
-    assert whole.of(launches).flop == pytest.approx({"bf16": 2 * 1024.0**3, "fp32": 2 * 1_074_790_400})
+    launches = launch_counters.read_launches(recorded("vendor_raw.csv"))
+    assert launch_counters.flop_of(launches[2]) == {"bf16": 2 * 1024.0**3}
+    assert launch_counters.whole_of(launches).flop == pytest.approx({"bf16": 2 * 1024.0**3, "fp32": 2 * 1_074_790_400})
 
 
 def test_what_was_not_measured_is_missing_and_never_zero(tmp_path: Path) -> None:
@@ -102,20 +108,20 @@ def test_what_was_not_measured_is_missing_and_never_zero(tmp_path: Path) -> None
 
 def test_a_name_the_chip_does_not_have_is_not_asked_for_and_told_as_missing(tmp_path: Path) -> None:
     run = RecordedRun(tmp_path, done())
-    names = known.listed(recorded("known_profiling.txt")) | known.listed(recorded("known_launch.txt"))
+    names = nsight.listed_metrics(recorded("known_profiling.txt")) | nsight.listed_metrics(recorded("known_launch.txt"))
     poorer = frozenset(names - {counters.ELIGIBLE.split(".")[0]})
-    asked, missing = known.split(nsight.wanted(), poorer)
+    asked, missing = nsight.known_and_absent(nsight.wanted(), poorer)
     assert missing == [counters.ELIGIBLE]
     assert counters.THEORETICAL in asked
-    assert known.split(nsight.wanted(), frozenset({"one__name"})) == (nsight.wanted(), [])
-    first = known.names(run, NCU, "9.0", tmp_path)
+    assert nsight.known_and_absent(nsight.wanted(), frozenset({"one__name"})) == (nsight.wanted(), [])
+    first = nsight.known_metrics(run, NCU, "9.0", tmp_path)
     assert first.version == "2025.3.1.0"
-    assert known.names(run, NCU, "9.0", tmp_path) == first
+    assert nsight.known_metrics(run, NCU, "9.0", tmp_path) == first
     assert sum("--query-metrics" in one for one in run.commands) == 2, "asked again although kept"
 
 
 def test_only_the_profiled_call_is_counted_and_clocks_are_left_alone(tmp_path: Path) -> None:
-    words = command.collect(NCU, ["a__b.sum"], command.target(tmp_path, "profile"))
+    words = nsight.collect_command(NCU, ["a__b.sum"], nsight.target_command(tmp_path, "profile"))
     assert words[words.index("--clock-control") + 1] == "none"
     assert words[words.index("--profile-from-start") + 1] == "off"
     assert words[words.index("--target-processes") + 1] == "application-only"
@@ -182,16 +188,16 @@ def test_a_trace_that_the_candidate_spoilt_breaks_nothing(tmp_path: Path, trace:
 
 
 def test_bottlenecks_are_told_apart_at_sixty_percent() -> None:
-    assert findings.bottleneck(85.0, 30.0, 8.0) is Bottleneck.MEMORY
-    assert findings.bottleneck(30.0, 60.0, 8.0) is Bottleneck.COMPUTE
-    assert findings.bottleneck(59.0, 30.0, 8.0) is Bottleneck.LATENCY
-    assert findings.bottleneck(59.0, 30.0, 0.5) is Bottleneck.UNDERUTILISED
-    assert findings.bottleneck(None, 90.0, 8.0) is Bottleneck.UNKNOWN
+    assert bottleneck.bottleneck(85.0, 30.0, 8.0) is Bottleneck.MEMORY
+    assert bottleneck.bottleneck(30.0, 60.0, 8.0) is Bottleneck.COMPUTE
+    assert bottleneck.bottleneck(59.0, 30.0, 8.0) is Bottleneck.LATENCY
+    assert bottleneck.bottleneck(59.0, 30.0, 0.5) is Bottleneck.UNDERUTILISED
+    assert bottleneck.bottleneck(None, 90.0, 8.0) is Bottleneck.UNKNOWN
 
 
 def test_occupancy_arithmetic_agrees_with_the_profiler() -> None:
     for file in ("two_launches_raw.csv", "vendor_raw.csv"):
-        for launch in pages.launches(recorded(file)):
+        for launch in launch_counters.read_launches(recorded(file)):
             shared = [launch.value(name) or 0.0 for name in (counters.STATIC_SHARED, counters.DYNAMIC_SHARED)]
             threads, registers = (launch.value(name) or 0.0 for name in (counters.BLOCK, counters.REGISTERS))
             ours = occupancy.theoretical(H200, int(threads), int(registers), int(sum(shared)))
@@ -201,10 +207,10 @@ def test_occupancy_arithmetic_agrees_with_the_profiler() -> None:
 
 
 def test_the_limiter_is_the_resource_with_room_for_the_fewest_blocks() -> None:
-    launches = pages.launches(recorded("vendor_raw.csv"))
-    assert findings.limiter(launches[0]) == "", "a kernel with full occupancy is limited by nothing"
-    assert findings.limiter(launches[2]) == "registers and shared memory"
-    assert findings.limiter(launches[3]) == "registers"
+    launches = launch_counters.read_launches(recorded("vendor_raw.csv"))
+    assert bottleneck.limiter(launches[0]) == "", "a kernel with full occupancy is limited by nothing"
+    assert bottleneck.limiter(launches[2]) == "registers and shared memory"
+    assert bottleneck.limiter(launches[3]) == "registers"
 
 
 def test_room_for_no_block_is_not_believed_of_a_kernel_that_ran() -> None:
@@ -214,9 +220,9 @@ def test_room_for_no_block_is_not_believed_of_a_kernel_that_ran() -> None:
         rows[0][header.index(name)] = "0"
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows([header, units, *rows])
-    launch = pages.launches(text.getvalue())[0]
+    launch = launch_counters.read_launches(text.getvalue())[0]
     assert [launch.value(name) for name in (*zero, counters.DRAM)] == [None, None, 0.0]
-    assert findings.limiter(launch) == ""
+    assert bottleneck.limiter(launch) == ""
 
 
 def test_kernel_names_are_short_on_screen() -> None:
@@ -228,12 +234,12 @@ def test_kernel_names_are_short_on_screen() -> None:
 
 
 def test_what_the_compiler_used_is_read_spills_included() -> None:
-    product, scale = resources.parsed(recorded("resources.txt"))
+    product, scale = watching.parsed_resources(recorded("resources.txt"))
     assert (product.kernel, product.registers) == ("_ZN4demo13tiled_productILi32EEEvPKfS2_Pfi", 31)
     assert (product.stack_bytes, product.shared_bytes) == (0, 9216)
     assert (scale.registers, scale.shared_bytes) == (12, 0)
     spilling = recorded("resources.txt").replace("REG:31 STACK:0", "REG:64 STACK:688")
-    assert resources.parsed(spilling)[0].stack_bytes == 688
+    assert watching.parsed_resources(spilling)[0].stack_bytes == 688
 
 
 def test_a_recorded_trace_gives_launches_as_the_profiler_counts_them(tmp_path: Path) -> None:
@@ -270,12 +276,12 @@ def test_the_profiled_program_replays_the_builds_of_the_judgement_in_their_order
 
 
 def test_of_many_launches_the_longest_are_kept_in_full_and_all_in_outline() -> None:
-    first = pages.launches(recorded("two_launches_raw.csv"))[1]
+    first = launch_counters.read_launches(recorded("two_launches_raw.csv"))[1]
     many = [replace(first, number=i, values={**first.values, counters.TIME: ("s", 1e-6 * (i + 1))}) for i in range(30)]
     seen = nsight.Collected(many, (), (), "", "2025", 26, "", 5 << 20)
-    found = results.counted("hash", seen, H200, LIMIT, 1.0)
+    found = counted("hash", seen, H200, LIMIT, 1.0)
     by_launch = {i: {m.name for m in found.metrics if m.launch == i} for i in range(30)}
-    assert all(by_launch[i] >= results.OUTLINE and counters.ELIGIBLE not in by_launch[i] for i in range(22))
+    assert all(by_launch[i] >= OUTLINE and counters.ELIGIBLE not in by_launch[i] for i in range(22))
     assert all(counters.ELIGIBLE in by_launch[i] for i in range(22, 30))
     assert "26 more launches" in found.summary
     assert found.evidence["report"] == "5.2 MB, too large to keep"

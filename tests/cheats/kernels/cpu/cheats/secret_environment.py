@@ -46,7 +46,7 @@ def engine_environment():
     while pid > 1:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             command = file.read()
-        if b"zygote" not in command:
+        if b"forkserver" not in command:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 return file.read()
         pid = parent_of(pid)

@@ -1,0 +1,182 @@
+"""What stands behind a timing, one check each with its figures, and whether a candidate remembers results. Pure.
+
+A cache may know its inputs by address, version or content. What it cannot do is be slow when it is asked twice: the
+same inputs once more, untouched, must cost what they cost before.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.evaluation import clock as sessions
+from engine.evaluation.clock import Call, Clock, Session
+from engine.evaluation.failures import TimedCallFailed
+from storage.proof import Group, Proof, Standing
+
+# Of all threads together: two that wake at once share a processor for a moment on a quiet machine too.
+CROWDED = 0.75
+NOISY = 0.10
+SKEWED = 0.02
+PROBES = 5
+SLOW_PROBES = 2
+SLOW_MS = 200.0
+# An honest second call finds its inputs in nearer caches, and so does the reference's.
+REMEMBERED = 0.4
+LEAST_MS = 0.1
+Twice = tuple[Call, Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a session was held, beside its calls. `rest` says what the candidate did while nothing was asked."""
+
+    warm_up_calls: int
+    compared: int
+    contents: str
+    can_vary: bool
+    is_memory_read: bool
+    cache: str
+    calls: int
+    rest: str
+    load: float
+    recall: Recall
+
+
+def broken(error: TimedCallFailed) -> Proof:
+    """The check that ended a session."""
+    return _proof(error.check, Standing.BROKEN, error.failure.message)
+
+
+def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
+    """Every check of a session that went well."""
+    return (
+        _clock(session),
+        _proof(
+            "outputs of timed calls", Standing.HELD, f"{setting.compared} calls compared, warm-up and every timed one"
+        ),
+        _nothing_later(session, setting),
+        _proof("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
+        _nothing_remembered(setting.recall),
+        _order(session, setting),
+        _proof("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
+        _noise(session),
+        _machine(session, setting),
+    )
+
+
+def _clock(session: Session) -> Proof:
+    clock = session.clock
+    detail = (
+        f"the judge's clock decides, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
+        f"resolution {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
+    )
+    quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
+    is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6
+    return _proof("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+
+
+def _nothing_remembered(recall: Recall) -> Proof:
+    if recall.is_telling:
+        return _proof("nothing remembered", Standing.HELD, str(recall))
+    told = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+    return _proof("nothing remembered", Standing.ABSENT, told)
+
+
+def _nothing_later(session: Session, setting: Setting) -> Proof:
+    name = "nothing finishes later"
+    if not setting.is_memory_read:
+        why = "this system does not let the judge read another process's memory; outputs were stored by the worker"
+        return _proof(name, Standing.ABSENT, why)
+    hidden_ms = session.halt_ms + session.clock.cost_ns / 1e6
+    detail = (
+        f"every thread stopped {session.halt_ms:.3g} ms after the answer, outputs read from the stopped process; "
+        f"at most {hidden_ms:.3g} ms of work can hide in one call"
+    )
+    mine = statistics.median(mine for mine, _ in session.pairs)
+    theirs = statistics.median(theirs for _, theirs in session.pairs)
+    low, _ = sessions.interval([theirs / mine for mine, theirs in session.pairs])
+    explains_all = low > 1 and theirs <= mine + hidden_ms
+    return _proof(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
+
+
+def _order(session: Session, setting: Setting) -> Proof:
+    turns = len(session.candidate)
+    detail = (
+        f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {setting.calls} call(s), both "
+        f"orders, drawn in secret; idle side stopped; cache: {setting.cache}"
+    )
+    return _proof("order", Standing.HELD, detail)
+
+
+def _noise(session: Session) -> Proof:
+    pairs = session.pairs
+    half = sessions.half_width(pairs)
+    detail = f"speed-up known within {half:.1%}"
+    ratios = sessions.against_itself(pairs)
+    if not ratios:
+        return _proof("noise", Standing.ABSENT, f"{detail}; too few pairs to set the reference against itself")
+    low, high = sessions.interval(ratios)
+    detail += (
+        f"; reference against itself {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}, {len(ratios)} turns)"
+    )
+    is_skewed = low > 1 + SKEWED or high < 1 - SKEWED
+    return _proof("noise", Standing.FLAGGED if is_skewed or half > NOISY else Standing.HELD, detail)
+
+
+def _machine(session: Session, setting: Setting) -> Proof:
+    mine = sessions.waited_share(session.candidate_calls)
+    theirs = sessions.waited_share(session.reference_calls)
+    waits = f"candidate {mine:.0%}, reference {theirs:.0%}"
+    detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
+    return _proof("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
+
+
+def _proof(check: str, standing: Standing, detail: str) -> Proof:
+    return Proof(Group.TIMING, check, standing, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What second calls on the same inputs took of calls on new ones, of both sides; the quickest of each."""
+
+    first_ms: float
+    share: float
+    reference_share: float
+    resolution_ms: float
+
+    @classmethod
+    def of(cls, clock: Clock, candidate: Sequence[Twice], reference: Sequence[Twice], timed: Sequence[Call]) -> Recall:
+        """From pairs of calls, the second of each on the same inputs, and the candidate's calls of the session.
+
+        Those were on new inputs as well, and they are many: other load can lengthen a few first calls by a multiple of
+        a short kernel's time, and a second one that meets none would look remembered.
+        """
+        # With a clock of their own: between the two nothing is loaded and nothing written, so the question costs less.
+        seconds = Clock.of([second for _, second in reference])
+        first_ms = clock.milliseconds([*timed, *(first for first, _ in candidate)])
+        share = seconds.milliseconds([second for _, second in candidate]) / first_ms
+        first_of_reference = clock.milliseconds([first for first, _ in reference])
+        reference_share = seconds.milliseconds([second for _, second in reference]) / first_of_reference
+        return cls(first_ms, share, reference_share, max(clock.spread_ns, seconds.spread_ns) / 1e6)
+
+    @property
+    def is_telling(self) -> bool:
+        """False where a call is too short for the clock to see the difference."""
+        return self.first_ms > LEAST_MS and self._limit > 0
+
+    @property
+    def remembers(self) -> bool:
+        """True when the second call is far quicker than work and the clock's resolution explain."""
+        return self.is_telling and self.share < self._limit
+
+    @property
+    def _limit(self) -> float:
+        return REMEMBERED * min(1.0, self.reference_share) - self.resolution_ms / self.first_ms
+
+    def __str__(self) -> str:
+        return (
+            f"a second call on the same inputs takes {self.share:.0%} of the first, the reference's "
+            f"{self.reference_share:.0%}"
+        )

@@ -1,0 +1,151 @@
+"""The untrusted worker: imports the candidate and calls it. Whatever it answers is a claim that the judge checks."""
+
+from __future__ import annotations
+
+import faulthandler
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from engine.build import intercept
+from engine.build.request import CANDIDATE_FILE
+from engine.evaluation.failures import is_device_memory
+from engine.evaluation.poison import Poison
+from engine.evaluator import model_caller
+from engine.evaluator.channel import Channel
+from engine.evaluator.model_caller import ModelCaller
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors
+
+MAX_TRACE = 6000
+
+
+class Candidate:
+    """The candidate's module and, once constructed, its model."""
+
+    def __init__(self, source: str, shared: SharedTensors, line: Channel) -> None:
+        self._source = source
+        self._shared = shared
+        self._line = line
+        self._callee: ModelCaller | None = None
+
+    def load_module(self) -> dict[str, Any]:
+        """Execute the file; builds are asked of the judge on the way."""
+        linecache.cache[CANDIDATE_FILE] = (len(self._source), None, self._source.splitlines(True), CANDIDATE_FILE)
+        intercept.install(self._build)
+        module = types.ModuleType("candidate")
+        module.__file__ = CANDIDATE_FILE
+        sys.modules["candidate"] = module
+        exec(compile(self._source, CANDIDATE_FILE, "exec"), module.__dict__)
+        self._kind = getattr(module, "ModelNew", None)
+        if not (isinstance(self._kind, type) and issubclass(self._kind, torch.nn.Module)):
+            return {"missing": "the file defines no class ModelNew(nn.Module)"}
+        return {"loaded": True}
+
+    def construct(
+        self,
+        init_inputs: Sequence[Any],
+        weight_seed: int,
+        weight_names: Sequence[str],
+        layout: Mapping[str, Any],
+        place: str,
+    ) -> dict[str, Any]:
+        """Make the model; take over the reference's weights when names, shapes and dtypes agree."""
+        specs = shared_tensors.from_plain(layout)
+        self._shared.map(specs, place)
+        torch.manual_seed(weight_seed)
+        assert self._kind is not None
+        with torch.device(self._shared.device):
+            model = self._kind(*init_inputs).to(self._shared.device)
+        state = model.state_dict()
+        weights = dict(zip(weight_names, self._shared["weights"], strict=True))
+        fits = state.keys() == weights.keys() and all(
+            state[name].shape == weights[name].shape and state[name].dtype == weights[name].dtype for name in state
+        )
+        if fits:
+            for name, value in state.items():
+                value.copy_(weights[name])
+        self._model, self._takes_over = model, fits
+        self._callee = model_caller.of(model, self._shared, specs["inputs"], "own")
+        return {"weights": "taken over" if fits else "same seed"}
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
+        """Fresh contents into the private buffers. `poison` may say with what freed memory is filled."""
+        assert self._callee is not None
+        torch.manual_seed(seed)
+        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
+
+    def keep(self) -> dict[str, Any]:
+        """Hold the outputs stored last to the end."""
+        assert self._callee is not None
+        return self._callee.keep()
+
+    def recall(self) -> dict[str, Any]:
+        """The outputs kept, copied out once more."""
+        assert self._callee is not None
+        return self._callee.recall()
+
+    def state(self, names: Sequence[str]) -> dict[str, Any]:
+        """The weights that were taken over, as they are now, into the arena."""
+        if not self._takes_over:
+            return {"names": []}
+        state = self._model.state_dict()
+        copied = []
+        for name, target in zip(names, self._shared["weights"], strict=True):
+            if name in state and state[name].shape == target.shape and state[name].dtype == target.dtype:
+                target.copy_(state[name])
+                copied.append(name)
+        return {"names": copied}
+
+    def go(self) -> dict[str, Any]:
+        """The call."""
+        assert self._callee is not None
+        return self._callee.go()
+
+    def store(self, hold: bool, copies: bool) -> dict[str, Any]:
+        """Outputs into the arena."""
+        assert self._callee is not None
+        return self._callee.store(hold, copies)
+
+    def _build(self, request: Mapping[str, object]) -> Mapping[str, Any]:
+        self._line.send({"request": request})
+        return self._line.receive()
+
+
+def body(source: str, shared: SharedTensors, line: Channel) -> None:
+    """Answer questions until the judge closes the line; an exception of the candidate's is an answer too."""
+    faulthandler.enable()
+    candidate = Candidate(source, shared, line)
+    while True:
+        question = line.receive()
+        name, number = question.pop("ask"), question.pop("number")
+        try:
+            answer = getattr(candidate, name)(**question)
+            model_caller.settle()
+        except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
+            answer = _told(error)
+        line.send({**answer, "number": number})
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    return {
+        "raised": type(error).__name__,
+        "text": str(error)[:MAX_TRACE],
+        "trace": _trace(error)[-MAX_TRACE:],
+        "is_memory": isinstance(error, MemoryError)
+        or "can't allocate memory" in str(error)
+        or "bad_alloc" in str(error)
+        or is_device_memory(str(error)),
+    }
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback cut to the candidate's own lines."""
+    shown = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == CANDIDATE_FILE]
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(shown[-8:])] if shown else []
+    return "".join([*lines, *traceback.format_exception_only(error)]).rstrip()

@@ -1,0 +1,354 @@
+"""Decides whether a candidate is correct: trials over seeds and value distributions against the float64 answer.
+
+Beside the values of each call: results held, weights kept, special values, a task that says something.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from engine.evaluation import comparison, contract, failures, findings, poison, tolerance, trials
+from engine.evaluation.contract import mutation_failure, shapes
+from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
+from engine.evaluation.findings import Findings, Ledger, trial_check
+from engine.evaluation.pattern import of_precision, pattern
+from engine.evaluation.poison import Poison
+from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
+from engine.evaluation.weighing import Output, Weighed, weigh
+from engine.evaluator.worker_pair import WorkerPair, call_candidate
+from storage.policy import SpecialValues
+from storage.proof import Standing
+from storage.records import CheckResult, Verdict
+
+HARDLY = 0.01
+Ending = tuple[Failure | None, Standing, str]
+
+
+class Check:
+    """The trials of one candidate on one bench."""
+
+    def __init__(self, bench: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
+        self._bench = bench
+        self._seed = seed
+        self._plan = trials.ordered(plan, seed)
+        self._findings = Findings()
+        self._ledger = Ledger(
+            [*(trial_check(trial.name) for trial in plan), *findings.THROUGHOUT, findings.SPECIAL_VALUES]
+        )
+        self._at = findings.CONTRACT
+        self._typical: dict[str, float] = {}
+        self._first: list[torch.Tensor] = []
+
+    def run(self) -> CheckResult:
+        """All trials the time allows; stops at the first that fails."""
+        started = time.monotonic()
+        failure = self._guarded(lambda: self._all(started + self._bench.case.times.check_s))
+        if failure is None:
+            self._settle()
+            failure = self._special(started + self._bench.case.times.check_s)
+        return self._result(failure, time.monotonic() - started)
+
+    def _all(self, deadline: float) -> Failure | None:
+        for number, trial in enumerate(self._plan):
+            self._at = trial_check(trial.name)
+            if not trial.is_essential and time.monotonic() > deadline:
+                self._leave_out(trial, "the candidate is slow")
+                continue
+            if failure := self._try(trial, trials.poison_of(number)):
+                return failure
+        return self._held("after all trials") or self._weights()
+
+    def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
+        bench = self._bench
+        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
+        leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
+        told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed, may_refuse=may_refuse)
+        if may_refuse and (reason := _unfit(bench, made, told)):
+            self._leave_out(trial, reason)
+            return None
+        answer = call_candidate(bench, leaves, trial.name, poisoned)
+        return self._contract(answer, trial) or self._compare(trial, leaves, bool(told["is_wide"]), poisoned)
+
+    def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
+        bench, ledger = self._bench, self._ledger
+        if fault := contract.first_fault(bench.expected, answer):
+            ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
+            return contract.wrong_output(bench.expected, fault, trial.name)
+        if failure := mutation_failure(bench.shared["inputs"], bench.trusted["inputs"], trial.name):
+            ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
+            return failure
+        if note := contract.layout_note(bench.expected, answer):
+            ledger.note(findings.LAYOUT, Standing.FLAGGED, note)
+        return None
+
+    def _compare(self, trial: Trial, leaves: Any, is_wide: bool, poisoned: Poison) -> Failure | None:
+        name = trial.name if is_wide else f"{trial.name} (no float64 form: compared in the task's dtype)"
+        weighed = [
+            weigh(self._output(number), trial, is_wide, functools.partial(self._sensitivity, number, leaves))
+            for number in range(len(self._bench.trusted["own"]))
+        ]
+        if trial.style is not Style.OWN and any(one.is_ill for one in weighed):
+            self._leave_out(trial, "the reference itself is far off its float64 answer there")
+            return None
+        self._findings.trials.append(name)
+        for number, one in enumerate(weighed):
+            self._findings.add(one.errors, one.allowed, one.own_error)
+            if failure := one.failure:
+                return self._fail(trial, number, one, failure, poisoned)
+        self._typical[trial.name] = max((one.typical for one in weighed), default=0.0)
+        self._findings.typical_error = max(self._findings.typical_error, *(one.errors.typical for one in weighed), 0.0)
+        self._ledger.note(trial_check(trial.name), *_summary(weighed, self._described(trial)))
+        self._remember(trial, leaves)
+        return None
+
+    def _output(self, number: int) -> Output:
+        """Output `number` of the trial now in the shared memory."""
+        bench, own = self._bench, self._bench.trusted["own"]
+        return Output(
+            number,
+            len(own),
+            bench.shared["own"][number],
+            own[number],
+            bench.trusted["answer"][number],
+            bench.trusted["inputs"],
+            bench.summed,
+            bench.longest,
+            bench.case.policy.precision,
+        )
+
+    def _sensitivity(self, number: int, leaves: Any, by_rows: bool) -> float:
+        told = self._bench.ask_reference("sensitivity", leaves=leaves, seed=self._bench.call_seed, by_rows=by_rows)
+        return float(told["changes"][number])
+
+    def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
+        out = self._bench.shared["own"][number]
+        if one.mismatch and (count := poison.count(out, poisoned)):
+            detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
+            self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, detail)
+        if one.looks_rounded and (words := self._rounding(number, one)):
+            self._ledger.note(findings.PRECISION, Standing.BROKEN, words)
+            failure = Failure(failure.verdict, f"{failure.message} {words}")
+        self._findings.mismatch = one.mismatch
+        self._ledger.note(trial_check(trial.name), Standing.BROKEN, f"{self._described(trial)}: {failure.message}")
+        return failure
+
+    def _rounding(self, number: int, one: Weighed) -> str:
+        """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
+        bench, typical = self._bench, one.errors.typical
+        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
+        told = bench.ask_reference("answer", leaves=made["leaves"], seed=bench.call_seed, may_refuse=True)
+        if not _unfit(bench, made, told):
+            with suppress(CandidateFailed, WorkerEnded):
+                call_candidate(bench, made["leaves"], str(Style.NORMAL))
+                typical = max(typical, self._output(number).typical_error)
+        return of_precision(tolerance.label(typical, bench.summed), typical)
+
+    def _remember(self, trial: Trial, leaves: Any) -> None:
+        """The first result is held to the end, and its repeat is compared bit by bit."""
+        if trial is FIRST:
+            self._bench.ask_candidate("keep", "the first trial")
+            self._first = [out.clone() for out in self._bench.shared["own"]]
+            self._ledger.note(findings.VARIES, *varies_note(self._bench, leaves, trials.seed_of(self._seed, "varied")))
+        elif trial is REPEAT:
+            same = all(map(contract.is_same, self._bench.shared["own"], self._first))
+            told = "bit-identical" if same else "differs from the first, within the tolerance"
+            self._ledger.note(findings.REPEAT_RESULT, Standing.HELD, f"same inputs again, other memory: {told}")
+
+    def _held(self, when: str) -> Failure | None:
+        self._at = findings.HELD_RESULT
+        if failure := held_failure(self._bench, self._first):
+            self._ledger.note(findings.HELD_RESULT, Standing.BROKEN, f"{failure.message} ({when})")
+            return failure
+        self._ledger.note(findings.HELD_RESULT, Standing.HELD, f"the first result is the same {when}")
+        return None
+
+    def _weights(self) -> Failure | None:
+        self._at = findings.WEIGHTS
+        failure, standing, detail = weights_failure(self._bench)
+        self._ledger.note(findings.WEIGHTS, standing, detail)
+        return failure
+
+    def _special(self, deadline: float) -> Failure | None:
+        """Last, because a candidate that dies of NaN leaves no process to ask."""
+        if time.monotonic() > deadline and self._bench.case.policy.special_values is SpecialValues.REPORTED:
+            self._ledger.note(findings.SPECIAL_VALUES, Standing.ABSENT, "left out: the candidate is slow")
+            return None
+        failure, standing, detail = special_failure(self._bench, trials.seed_of(self._seed, SPECIAL.seed_name))
+        self._ledger.note(findings.SPECIAL_VALUES, standing, detail)
+        return failure
+
+    def _settle(self) -> None:
+        own, count = self._bench.trusted["own"], len(self._findings.trials)
+        self._ledger.settle(findings.CONTRACT, f"{shapes(own)}, in {count} trials")
+        self._ledger.settle(findings.LAYOUT, "contiguous")
+        self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
+        self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
+        self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
+        if self._findings.trials:
+            self._ledger.settle(
+                findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"
+            )
+
+    def _guarded(self, act: Callable[[], Failure | None]) -> Failure | None:
+        try:
+            return act()
+        except (CandidateFailed, WorkerEnded) as error:
+            failure = failures.of_error(error, self._bench.stage, self._bench.failed_build)
+            self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
+            return failure
+
+    def _leave_out(self, trial: Trial, reason: str) -> None:
+        self._findings.trials.append(f"{trial.name}: left out, {reason}")
+        self._ledger.note(trial_check(trial.name), Standing.ABSENT, f"left out: {reason}")
+
+    def _described(self, trial: Trial) -> str:
+        return f"seed {trials.seed_of(self._seed, trial.seed_name)}"
+
+    def _basis(self) -> float:
+        """The typical error that tells precisions apart: full mantissas and zero mean, so that rounding shows."""
+        return self._typical.get(str(Style.NORMAL), max(self._typical.values(), default=0.0))
+
+    def _precision(self) -> str:
+        return tolerance.label(self._basis(), self._bench.summed)
+
+    def _result(self, failure: Failure | None, seconds: float) -> CheckResult:
+        found = self._findings
+        is_measured = found.tolerance > 0 or found.mismatch is not None or failure is None
+        return CheckResult(
+            verdict=failure.verdict if failure else Verdict.PASSED,
+            seconds=seconds,
+            trials=tuple(found.trials),
+            max_error=found.max_error if is_measured else None,
+            max_abs_error=found.max_abs_error if is_measured else None,
+            tolerance=found.tolerance if is_measured else None,
+            reference_error=found.reference_error if is_measured else None,
+            mismatch=found.mismatch,
+            message=failure.message if failure else "",
+            precision="" if failure else self._precision(),
+            seed=self._seed,
+            proofs=self._ledger.proofs,
+        )
+
+
+def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str, float | None, float | None]:
+    """Of the output nearest to its tolerance."""
+    if not weighed:
+        return Standing.HELD, f"{described}: no outputs", None, None
+    worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
+    standing = Standing.FLAGGED if worst.note else Standing.HELD
+    told = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
+    return standing, told, worst.errors.relative, worst.allowed
+
+
+def _unfit(bench: WorkerPair, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """Why a distribution shows nothing about a kernel; empty when it does."""
+    if not made["is_styled"]:
+        return "the inputs keep their values: whole numbers or a fixed structure"
+    if "refused" in told:
+        return f"the reference does not take such inputs: {told['refused']}"
+    # The domain of the reference ends somewhere: a logarithm of negatives.
+    return "" if all(map(_is_finite, bench.trusted["own"])) else "the reference is not finite there"
+
+
+def _is_finite(own: torch.Tensor) -> bool:
+    numbers = comparison.real(own)
+    if not numbers.dtype.is_floating_point or not numbers.numel():
+        return True
+    return all(bool(limit.isfinite()) for limit in numbers.aminmax())
+
+
+def held_failure(bench: WorkerPair, first: list[torch.Tensor]) -> Failure | None:
+    """The first result, copied out again now: nothing that was called since may have changed it."""
+    poison.fill(bench.shared["own"], Poison.NAN)
+    bench.ask_candidate("recall", "a result held")
+    if all(map(contract.is_same, bench.shared["own"], first)):
+        return None
+    return Failure(
+        Verdict.INCORRECT,
+        "the result of an earlier call changed when forward was called again; allocate a new tensor in every call",
+    )
+
+
+def weights_failure(bench: WorkerPair) -> Ending:
+    """Parameters must be as they were handed over. Buffers may change: the reference's do too."""
+    if bench.weights != "taken over":
+        kind = "the task has none" if bench.weights == "none" else "the candidate names its weights differently"
+        return None, Standing.ABSENT, kind
+    poison.fill(bench.shared["weights"], Poison.NAN)
+    kept = set(bench.ask_candidate("state", "its weights", names=bench.weight_names)["names"])
+    pairs = zip(bench.weight_names, bench.shared["weights"], bench.trusted["weights"], strict=True)
+    parameters = set(bench.parameter_names)
+    changed = [
+        name
+        for name, now, before in pairs
+        if name in parameters and not (name in kept and contract.is_same(now, before))
+    ]
+    if not changed:
+        return None, Standing.HELD, f"{len(parameters)} parameters, bit by bit, after all trials"
+    failure = Failure(Verdict.INCORRECT, f"forward changed the model's parameter {changed[0]!r}; work on a copy of it")
+    return failure, Standing.BROKEN, failure.message
+
+
+def special_failure(bench: WorkerPair, seed: int) -> Ending:
+    """NaN and infinities at secret places. They decide only where the task's policy requires it."""
+    is_required = bench.case.policy.special_values is SpecialValues.REQUIRED
+    made = bench.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
+    if not made["is_styled"]:
+        return None, Standing.ABSENT, "no input can hold them"
+    leaves = made["leaves"]
+    told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed, may_refuse=True)
+    if "refused" in told:
+        return None, Standing.ABSENT, f"the reference does not take them: {told['refused']}"
+    try:
+        failure, detail = _compare_special(bench, leaves)
+    except (CandidateFailed, WorkerEnded) as error:
+        failure = failures.of_error(error, bench.stage, bench.failed_build)
+        detail = f"forward failed on them: {failure.message[:200]}"
+    if failure is None:
+        return None, Standing.HELD, detail
+    return (failure, Standing.BROKEN, detail) if is_required else (None, Standing.FLAGGED, detail)
+
+
+def varies_note(bench: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, str]:
+    """Whether a right answer on this task shows anything. Looks at the first trial, now in the arenas."""
+    reasons = []
+    if all(_is_constant(answer) for answer in bench.trusted["answer"]):
+        reasons.append("all its elements are about the same")
+    changes = bench.ask_reference("vary", leaves=leaves, seed=bench.call_seed, other_seed=seed)
+    reasons += [f"other {what} give about the same" for what, by in changes.items() if by and max(by) <= HARDLY]
+    if reasons:
+        return Standing.FLAGGED, f"the task's answer hardly varies: {' and '.join(reasons)}"
+    return Standing.HELD, "the answer depends on the inputs" + (" and the weights" if changes["weights"] else "")
+
+
+def _compare_special(bench: WorkerPair, leaves: Any) -> tuple[Failure | None, str]:
+    answer = call_candidate(bench, leaves, str(Style.SPECIAL))
+    if fault := contract.first_fault(bench.expected, answer):
+        return contract.wrong_output(bench.expected, fault, str(Style.SPECIAL)), fault.reason
+    details = []
+    for out, own, right in zip(bench.shared["own"], bench.trusted["own"], bench.trusted["answer"], strict=True):
+        scale = comparison.scale_of(right, own)
+        own_error = comparison.errors(own, right, own, scale).relative
+        allowed = 2 * tolerance.allowed(comparison.dtype_of(own), own_error, bench.summed, bench.case.policy.precision)
+        found, mask = comparison.difference(out, right, own, scale, allowed)
+        details.append(str(found))
+        if found.count:
+            words = pattern(out, right, mask, ())
+            return Failure(Verdict.INCORRECT, f"NaN and infinities among the inputs: {found}. {words}".strip()), str(
+                found
+            )
+    return None, "; ".join(details)
+
+
+def _is_constant(answer: torch.Tensor) -> bool:
+    numbers = comparison.real(answer)
+    if numbers.numel() < 2:
+        return not bool(numbers.any())
+    low, high = (float(value) for value in numbers.to(torch.float64).aminmax())
+    return high - low <= HARDLY * max(abs(low), abs(high))

@@ -1,0 +1,117 @@
+"""The engine's handle on the evaluator: starts the fork server, asks, restarts after a crash. Imports no torch."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine import sandbox
+from engine.errors import TaskError, ToolchainError
+from engine.evaluator import messages
+from engine.evaluator.messages import LineBroken
+
+START_S = 120.0
+GRACE_S = 30.0
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class EvaluatorClient:
+    """Asks one request at a time, its caller sees to that; only `interrupt` may come from another thread meanwhile.
+
+    The fork server ends with the thread that started it, so start it from the main thread.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._is_closing = False
+
+    def ask(self, request: Mapping[str, object], limit_s: float) -> Any:
+        """The judge's result.
+
+        Raises:
+            TaskError: the reference cannot be judged against.
+            ToolchainError: the evaluation processes cannot do their work.
+        """
+        answer = self._answer({**request, "limit_s": limit_s}, limit_s + GRACE_S)
+        if answer.get("failed") == "task":
+            raise TaskError(str(answer.get("message")))
+        if "failed" in answer:
+            raise ToolchainError(str(answer.get("message")))
+        return answer["result"]
+
+    def interrupt(self) -> None:
+        """Let a request in flight fail at once; `close` must follow."""
+        self._is_closing = True
+        if self._line is not None:
+            with suppress(OSError):
+                self._line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End the fork server and everything below it."""
+        self._drop()
+        self._is_closing = False
+
+    def _answer(self, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
+        """One retry with a new fork server: something may have killed the old one since the last request."""
+        for _ in range(2):
+            line = self._ready()
+            try:
+                return _exchange(line, request, limit_s)
+            except (LineBroken, OSError):
+                self._drop()
+                if self._is_closing:
+                    raise ToolchainError("the toolchain was closed during an evaluation") from None
+        raise ToolchainError(
+            "the evaluation processes were killed twice on this candidate: was the machine out of memory? See dmesg"
+        )
+
+    def _ready(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is None and self._line is not None:
+            return self._line
+        self._drop()
+        ours, theirs = socket.socketpair()
+        environment = sandbox.environment(self._threads)
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])
+        command = [sys.executable, "-m", "engine.evaluator.forkserver", str(os.getpid()), str(theirs.fileno())]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
+        )
+        self._line = ours
+        theirs.close()
+        try:
+            ours.settimeout(START_S)
+            told = messages.receive(ours)
+        except (LineBroken, OSError) as error:
+            self._drop()
+            raise ToolchainError(
+                f"the evaluation process did not start: {error}. Is torch installed? See `python -m engine doctor`"
+            ) from error
+        if "failed" in told:
+            self._drop()
+            raise ToolchainError(str(told["failed"]))
+        return ours
+
+    def _drop(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def _exchange(line: socket.socket, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
+    line.settimeout(limit_s)
+    messages.send(line, request)
+    return messages.receive(line)

@@ -1,0 +1,119 @@
+"""The process that has imported torch and forks a judge per request. Started once per engine; runs no candidate code.
+
+It does no OpenMP work itself: a child forked after a thread pool exists would hang in its first parallel region.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import select
+import socket
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+import torch.utils.cpp_extension
+import torch.utils.flop_counter
+
+from engine.evaluator import messages, process
+from engine.evaluator.messages import LineBroken
+from engine.machine import processes
+from engine.sandbox import Isolation, OwnFailure
+from engine.sandbox.probe import probe
+
+WITHOUT_REFERENCE = ("compile", "prepare", "estimate")
+MAX_ANSWER = 256 << 20
+
+
+def main(engine: int, line: socket.socket) -> None:
+    """Serve requests until the engine closes the line or ends."""
+    processes.die_with_parent(engine)
+    processes.adopt_orphans()
+    with suppress(LineBroken, BrokenPipeError, ConnectionResetError):
+        try:
+            walls = probe()
+        except OwnFailure as error:
+            messages.send(line, {"failed": str(error)})
+            return
+        messages.send(line, {"ready": torch.__version__})
+        while True:
+            answer = _judged(messages.receive(line), line, walls)
+            processes.end_descendants()
+            if answer is None:
+                return
+            messages.send(line, answer)
+
+
+def _judged(request: Mapping[str, Any], line: socket.socket, walls: Isolation) -> dict[str, Any] | None:
+    """A judge's answer; None when the engine went away meanwhile."""
+    if request["act"] not in WITHOUT_REFERENCE:
+        # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
+        importlib.import_module("torch._dynamo")
+    _end_management()
+    read_from, write_to = os.pipe()
+    with warnings.catch_warnings():
+        # The other threads belong to libraries that were imported and wait; no lock of ours is held by any of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        os.close(read_from)
+        line.close()
+        _be_judge(request, walls, write_to)
+    os.close(write_to)
+    try:
+        return _collected(read_from, line, time.monotonic() + float(request["limit_s"]))
+    finally:
+        os.close(read_from)
+        processes.kill_tree(pid)
+
+
+def _end_management() -> None:
+    """Importing torch asks NVIDIA's management library for devices; its open files would be dead in a worker."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
+
+
+def _be_judge(request: Mapping[str, Any], walls: Isolation, write_to: int) -> None:
+    """Never returns."""
+    parent = os.getppid()
+    try:
+        processes.die_with_parent(parent)
+        text = json.dumps(process.answer(request, walls)).encode()
+    except BaseException:  # noqa: BLE001 - whatever broke must reach the engine as text; this process ends here
+        text = json.dumps({"failed": "toolchain", "message": f"the judge broke:\n{traceback.format_exc()}"}).encode()
+    with os.fdopen(write_to, "wb") as file:
+        file.write(text)
+    os._exit(0)
+
+
+def _collected(read_from: int, line: socket.socket, deadline: float) -> dict[str, Any] | None:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        ready, _, _ = select.select([read_from, line.fileno()], [], [], max(0.0, deadline - time.monotonic()))
+        if line.fileno() in ready:
+            return None
+        if not ready:
+            return {"failed": "toolchain", "message": "the judge did not finish in time and was ended"}
+        piece = os.read(read_from, 1 << 20)
+        size += len(piece)
+        if not piece or size > MAX_ANSWER:
+            break
+        pieces.append(piece)
+    try:
+        answer = json.loads(b"".join(pieces))
+    except ValueError:
+        return {"failed": "toolchain", "message": "the judge was killed"}
+    return answer if isinstance(answer, dict) else {"failed": "toolchain", "message": "the judge answered nonsense"}
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))

@@ -1,0 +1,238 @@
+"""One model and its private input buffers, on the host or on a GPU: load, go, store. Runs in both workers.
+
+So both pay the same. On a GPU a turn is several calls, each on inputs of its own and after the L2 cache has been
+overwritten: one alone would be too short for the evaluator's clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from engine.evaluation import poison
+from engine.evaluation.poison import Poison, fill
+from engine.machine import device_memory, shared_tensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
+
+# An aligned allocation needs a hole somewhat larger than itself.
+SPARE = 1024
+_clock = time.perf_counter_ns
+# Twice, so that nothing of the inputs survives whatever the replacement rule.
+FLUSHES = 2
+_synchronize = torch.cuda.synchronize
+_Event: Any = torch.cuda.Event
+# Taken before a candidate's code runs, which may put something else in its place.
+_wait_for_device: Callable[[], None] = torch._C._cuda_synchronize if torch.version.cuda else lambda: None
+_is_initialized: Callable[[], bool] = torch.cuda.is_initialized
+
+
+class ModelCaller:
+    """Calls one model on inputs from the arena's group `inputs`; its outputs go to `outputs_group`."""
+
+    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
+        self._model = model
+        self._shared = shared
+        self._buffers = [shared_tensors.private_copy(spec, shared.device) for spec in specs]
+        self._outputs_group = outputs_group
+        self._outputs: Any = None
+        self._kept: Any = None
+        self._described: list[dict[str, Any]] = []
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
+        """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
+
+        On the host every call is asked for by itself, so there is one slot.
+        The answer says where the buffers lie: the judge may put other contents there before the call.
+        """
+        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+            buffer.copy_(source)
+        self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        if poisoned:
+            self._poison_free_memory(poisoned)
+        return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
+
+    def go(self) -> dict[str, Any]:
+        """The timed call, and where its outputs lie. They stay until the next call's have been told from them."""
+        arguments = self._arguments
+        with torch.no_grad():
+            start = _clock()
+            outputs = self._model(*arguments)
+            nanoseconds = _clock() - start
+        lent, held = storages_of(self._buffers), storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
+        self._described = [self._told(leaf, lent, held) for leaf in leaves_of(outputs)]
+        self._outputs = outputs
+        return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
+
+    def store(self, hold: bool, copies: bool) -> dict[str, Any]:
+        """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
+        found = self._outputs
+        if copies:
+            self._copy_out(found)
+            for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+                source.copy_(buffer)
+        if not hold:
+            self._outputs = None
+        return {"outputs": self._described, "container": type(found).__name__}
+
+    def keep(self) -> dict[str, Any]:
+        """Go on holding the outputs stored last, however many calls follow."""
+        self._kept = self._outputs
+        return {"kept": True}
+
+    def recall(self) -> dict[str, Any]:
+        """Copy the outputs kept out once more."""
+        self._copy_out(self._kept)
+        return {"recalled": True}
+
+    def _copy_out(self, found: Any) -> None:
+        leaves, targets = leaves_of(found), self._shared[self._outputs_group]
+        if len(leaves) == len(targets):
+            for leaf, target in zip(leaves, targets, strict=True):
+                if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
+                    target.copy_(leaf)
+
+    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
+        if type(leaf) is not torch.Tensor:
+            return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
+        if leaf.layout is not torch.strided:
+            return {"type": f"tensor of layout {leaf.layout}"}
+        address = storage_of(leaf)
+        return {
+            "type": "torch.Tensor",
+            "shape": list(leaf.shape),
+            "dtype": str(leaf.dtype).removeprefix("torch."),
+            "device": leaf.device.type,
+            "stride": list(leaf.stride()),
+            "is_contiguous": leaf.is_contiguous(),
+            "address": leaf.data_ptr(),
+            "is_input": address in lent,
+            "is_reused": address in held,
+        }
+
+    def _poison_free_memory(self, poisoned: Poison) -> None:
+        """What `empty` hands out next has held poison, so that a forgotten write cannot pass by an old right answer."""
+        blocks = [
+            torch.empty(target.numel() + SPARE, dtype=target.dtype) for target in self._shared[self._outputs_group]
+        ]
+        poison.fill(blocks, poisoned)
+
+
+def leaves_of(outputs: Any) -> list[Any]:
+    """The tensors of a flat result."""
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """Address of the memory that a tensor and its views share; 0 if they have none."""
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def storages_of(leaves: Iterable[Any]) -> set[int]:
+    """Addresses of the memory of those leaves that have some."""
+    plain = (leaf for leaf in leaves if type(leaf) is torch.Tensor and leaf.layout is torch.strided)
+    return {storage_of(leaf) for leaf in plain} - {0}
+
+
+class DeviceModelCaller(ModelCaller):
+    """Calls one model on the inputs of each slot; slot 0 is what `store`, `keep` and `recall` are about."""
+
+    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
+        super().__init__(model, shared, specs, outputs_group)
+        self._specs = specs
+        self._slots = [self._buffers]
+        self._marks = [_marks()]
+        self._results: list[Any] = []
+        cache = torch.cuda.get_device_properties().L2_cache_size
+        self._flush = torch.empty(FLUSHES * cache, dtype=torch.uint8, device=shared.device)
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
+        """Copy contents into every slot's buffers, and tell where those lie."""
+        while len(self._slots) < slots:
+            self._slots.append([shared_tensors.private_copy(spec, self._shared.device) for spec in self._specs])
+            self._marks.append(_marks())
+        del self._slots[slots:], self._marks[slots:]
+        for buffers in self._slots:
+            for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
+                buffer.copy_(source)
+        self._calls = [
+            [buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+            for buffers in self._slots
+        ]
+        if poisoned:
+            self._poison_free_memory(poisoned)
+        return {"loaded": True, "buffers": [[_claim(buffer) for buffer in buffers] for buffers in self._slots]}
+
+    def go(self) -> dict[str, Any]:
+        """A turn: nanoseconds of its calls on the device in all, and where each call's outputs lie."""
+        results = []
+        with torch.no_grad():
+            for arguments, (begin, end) in zip(self._calls, self._marks, strict=True):
+                self._flush.zero_()
+                begin.record()
+                results.append(self._model(*arguments))
+                end.record()
+            _synchronize()
+        nanoseconds = sum(begin.elapsed_time(end) for begin, end in self._marks) * 1e6
+        calls = self._told_of(results)
+        self._results, self._outputs, self._described = results, results[0], calls[0]["outputs"]
+        return {"ns": max(1, round(nanoseconds)), **calls[0], "calls": calls}
+
+    def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
+        lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
+        held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
+        told = []
+        for found in results:
+            leaves = leaves_of(found)
+            outputs = [self._told(leaf, lent, held) for leaf in leaves]
+            told.append({"outputs": outputs, "container": type(found).__name__})
+            held |= storages_of(leaves)
+        return told
+
+    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
+        told = super()._told(leaf, lent, held)
+        if told.get("device") == "cuda" and leaf.numel():
+            told["address"] = _claim(leaf)
+        return told
+
+    def _poison_free_memory(self, poisoned: Poison) -> None:
+        """What `empty` hands out next has held poison; the results of the turn before make room for it."""
+        self._results = []
+        self._outputs = None
+        blocks = [
+            torch.empty(target.numel() + SPARE, dtype=target.dtype, device=target.device)
+            for _ in self._slots
+            for target in self._shared[self._outputs_group]
+        ]
+        fill(blocks, poisoned)
+
+
+def _marks() -> tuple[Any, Any]:
+    """Begin and end of a call. Recorded once, because an event comes into being then: not while the clock runs."""
+    begin, end = (_Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    end.record()
+    return begin, end
+
+
+def _claim(tensor: torch.Tensor) -> dict[str, Any]:
+    handle, offset = device_memory.export(tensor.data_ptr())
+    return {"handle": handle.hex(), "offset": offset}
+
+
+def of(model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> ModelCaller:
+    """The callee for the device that the arena is on."""
+    kind = ModelCaller if shared.device == "cpu" else DeviceModelCaller
+    return kind(model, shared, specs, outputs_group)
+
+
+def settle() -> None:
+    """Wait for what this process asked of its GPU; an error of a kernel launched earlier shows here.
+
+    Raises:
+        RuntimeError: as torch names the device's error.
+    """
+    if _is_initialized():
+        _wait_for_device()

@@ -1,0 +1,264 @@
+"""The trusted reference worker: makes inputs from secret seeds, answers in float64, and is timed as the baseline."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.evaluation import comparison, trials
+from engine.evaluation.poison import Poison
+from engine.evaluation.trials import Style
+from engine.evaluation.widening import is_rounded, nudged, wide_dtype, widened
+from engine.evaluator import model_caller
+from engine.evaluator.channel import Channel
+from engine.evaluator.model_caller import ModelCaller
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec
+
+
+class UnusableTask(Exception):
+    """The reference cannot be judged against; the message is for the person who wrote it."""
+
+
+class Reference:
+    """The task's module, executed."""
+
+    def __init__(self, source: str, shared: SharedTensors, precision: str) -> None:
+        self._names: dict[str, Any] = {"__name__": "task"}
+        exec(compile(source, "task.py", "exec"), self._names)
+        self._shared = shared
+        # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        self._callee: ModelCaller | None = None
+
+    def describe(self, weight_seed: int) -> dict[str, Any]:
+        """Build the model, run it once, and say what goes in, what comes out and what it costs."""
+        init_inputs = list(self._names["get_init_inputs"]())
+        torch.manual_seed(weight_seed)
+        self._model = self._again()
+        torch.manual_seed(weight_seed)
+        inputs = self._drawn()
+        tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
+        counter = FlopCounterMode(display=False)
+        started = time.perf_counter()
+        with torch.no_grad(), counter:
+            found = self._model(*inputs)
+        outputs = _leaves(found)
+        model_caller.settle()
+        seconds = time.perf_counter() - started
+        self._specs = [TensorSpec.of(tensor) for tensor in tensors]
+        state = self._model.state_dict()
+        layout = {
+            "inputs": self._specs,
+            "own": [TensorSpec.of(output) for output in outputs],
+            "answer": [TensorSpec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
+            "weights": [TensorSpec.of(value) for value in state.values()],
+        }
+        return {
+            "layout": shared_tensors.to_plain(layout),
+            "init_inputs": init_inputs,
+            "weight_names": list(state),
+            "parameter_names": [name for name, _ in self._model.named_parameters()],
+            "flop": int(counter.get_total_flops()),
+            "seconds": seconds,
+            "is_single": isinstance(found, torch.Tensor),
+        }
+
+    def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """Map the sized arena and put the weights into it."""
+        self._shared.map(shared_tensors.from_plain(layout), place)
+        for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
+            target.copy_(value)
+        self._callee = model_caller.of(self._model, self._shared, self._specs, "own")
+        return {"mapped": True}
+
+    def make(self, seed: int, style: str) -> dict[str, Any]:
+        """Draw the inputs of one trial into the arena; items that are no tensors come back as values."""
+        torch.manual_seed(seed)
+        items = self._drawn()
+        tensors = [item for item in items if isinstance(item, torch.Tensor)]
+        if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
+            raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
+        with torch.device(self._shared.device):
+            styled = [trials.restyle(tensor, Style(style)) for tensor in tensors]
+        for target, tensor in zip(self._shared["inputs"], styled, strict=True):
+            target.copy_(tensor)
+        self._give_back()
+        return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
+
+    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
+        """Outputs in the task's dtype and in float64 for the inputs now in the arena.
+
+        With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
+        """
+        tensors = [source.clone() for source in self._shared["inputs"]]
+        try:
+            own = self._forward(self._model, leaves, tensors, seed)
+        except Exception as error:
+            if not may_refuse:
+                raise
+            return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
+        _put(self._shared["own"], own)
+        names = [spec.dtype for spec in map(TensorSpec.of, self._shared["answer"])]
+        answers, is_wide = own, False
+        if any(is_rounded(tensor) for tensor in (*tensors, *own)):
+            answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
+        _put(
+            self._shared["answer"],
+            [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
+        )
+        self._give_back()
+        return {"is_wide": is_wide}
+
+    def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
+        """How far each float64 answer moves when every input moves by up to half a unit in its last place.
+
+        All up, and neighbours against each other: the larger of the two, for each output.
+        """
+        changes = [self._moved_by(leaves, seed, by_rows=by_rows, alternately=way) for way in (False, True)]
+        return {"changes": [max(pair) for pair in zip(*changes, strict=True)]}
+
+    def _moved_by(
+        self, leaves: Sequence[Mapping[str, Any]], seed: int, *, by_rows: bool, alternately: bool
+    ) -> list[float]:
+        tensors = [nudged(source, alternately=alternately) for source in self._shared["inputs"]]
+        moved = self._forward(widened(self._model), leaves, tensors, seed)
+        return [
+            comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
+            for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
+            for scale in (comparison.scale_of(here, own),)
+        ]
+
+    def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
+        """How far the outputs now in the arena move with other inputs, and with other weights if there are any."""
+        torch.manual_seed(other_seed)
+        other_inputs = self._drawn()
+        by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
+        if not any(True for _ in self._model.parameters()):
+            return {"inputs": by_inputs, "weights": []}
+        torch.manual_seed(other_seed)
+        tensors = [source.clone() for source in self._shared["inputs"]]
+        return {
+            "inputs": by_inputs,
+            "weights": self._changes(lambda: self._forward(self._again(), leaves, tensors, seed)),
+        }
+
+    def _again(self) -> nn.Module:
+        """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
+        with torch.device(self._shared.device):
+            model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
+        return model.to(self._shared.device)
+
+    def _drawn(self) -> list[Any]:
+        device = self._shared.device
+        with torch.device(device):
+            items = list(self._names["get_inputs"]())
+        return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+
+    def _give_back(self) -> None:
+        """Device memory that is cached here is missing elsewhere: the float64 answer needs several times the inputs."""
+        if self._shared.device != "cpu":
+            torch.cuda.empty_cache()
+
+    def _changes(self, outputs: Callable[[], list[torch.Tensor]]) -> list[float]:
+        """Nothing for a module that does not take it: this is a question about the task, not a rule."""
+        try:
+            return [_change(other, own) for other, own in zip(outputs(), self._shared["own"], strict=True)]
+        except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
+            return []
+
+    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        torch.manual_seed(seed)
+        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
+
+    def go(self) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        return self._callee.go()
+
+    def store(self, hold: bool, copies: bool) -> dict[str, Any]:
+        """As the candidate does."""
+        assert self._callee is not None
+        return self._callee.store(hold, copies)
+
+    def _forward_wide(
+        self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], bool]:
+        """Float64 outputs, or the task's own where widening changes what the function is."""
+        wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
+        try:
+            answers = self._forward(widened(self._model), leaves, wide, seed)
+        except (RuntimeError, TypeError, ValueError):
+            return own, False
+        fits = [
+            a.shape == o.shape and a.dtype == getattr(torch, wide_dtype(o.dtype))
+            for a, o in zip(answers, own, strict=True)
+        ]
+        return (answers, True) if all(fits) else (own, False)
+
+    def _forward(
+        self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int
+    ) -> list[torch.Tensor]:
+        arguments = [tensors[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+        return self._called(model, arguments, seed)
+
+    def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            return _leaves(model(*arguments))
+
+
+def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> None:
+    """Answer questions until the judge closes the line. A failing task is told, not raised."""
+    reference: Reference | None = None
+    while True:
+        question = line.receive()
+        name, number = question.pop("ask"), question.pop("number")
+        try:
+            if reference is None:
+                reference = Reference(source, shared, precision)
+            answer = getattr(reference, name)(**question)
+            model_caller.settle()
+        except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        line.send({**answer, "number": number})
+
+
+def _leaves(outputs: Any) -> list[torch.Tensor]:
+    leaves = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        raise UnusableTask("forward() must return a tensor or a flat tuple or list of tensors")
+    return leaves
+
+
+def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
+    leaves: list[dict[str, Any]] = []
+    count = 0
+    for item in items:
+        if isinstance(item, torch.Tensor):
+            leaves.append({"tensor": count})
+            count += 1
+        else:
+            leaves.append({"value": item})
+    return leaves
+
+
+def _change(there: torch.Tensor, here: torch.Tensor) -> float:
+    if there.shape != here.shape:
+        return math.inf
+    if not is_rounded(here):
+        return 0.0 if torch.equal(there, here) else math.inf
+    return comparison.errors(there, here, here, comparison.scale_of(here)).relative
+
+
+def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+    for target, output in zip(targets, outputs, strict=True):
+        target.copy_(output)

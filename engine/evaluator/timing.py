@@ -1,0 +1,234 @@
+"""Times a candidate against the reference in alternation, by the judge's clock, on contents no earlier call saw.
+
+Every call is made and compared alike: nothing tells the candidate which one counts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from engine.evaluation import comparison, contract, timing_checks, tolerance
+from engine.evaluation.clock import Session, half_width
+from engine.evaluation.contents import Contents
+from engine.evaluation.contract import structure_failure
+from engine.evaluation.failures import Failure, TimedCallFailed
+from engine.evaluation.timing_checks import PROBES, SLOW_MS, SLOW_PROBES, Recall, Setting, Twice
+from engine.evaluation.trials import Style
+from engine.evaluation.weighing import wrong_values
+from engine.evaluator import idle
+from engine.evaluator.timed_worker import DeviceTimedWorker, Preparation, StoringTimedWorker, Taken, TimedWorker
+from engine.evaluator.worker import Worker
+from engine.evaluator.worker_pair import WorkerPair
+from engine.machine import process_memory, quiet
+from storage.records import CheckResult, TimingResult, Verdict
+
+COLD = "cold, L2 overwritten before each call"
+MIN_PAIRS = 30
+SLOW_PAIRS = 5
+MAX_PAIRS = 200
+PRECISE = 0.02
+SLOW_NS = 1_000_000_000
+TIMED = "a timed call"
+WARM_UP_CALLS = 3
+WARM_UP_S = 0.05
+MAX_WARM_UP_CALLS = 10
+
+
+class Timing:
+    """Pairs of calls on one bench."""
+
+    def __init__(self, bench: WorkerPair) -> None:
+        self._bench = bench
+        self._random = random.Random(os.urandom(16))
+        self._session = Session()
+        self._warm_up_calls = 0
+        self._compared = 0
+        self._is_same = process_memory.is_same if bench.device == "cpu" else contract.is_same
+
+    def run(self) -> TimingResult | CheckResult:
+        """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
+        started = time.monotonic()
+        try:
+            self._prepare()
+            self._take_pairs(started)
+            setting = self._closing()
+        except TimedCallFailed as error:
+            return CheckResult(
+                error.failure.verdict,
+                time.monotonic() - started,
+                message=error.failure.message,
+                trials=("timed calls",),
+                proofs=(timing_checks.broken(error),),
+            )
+        candidate_ms, baseline_ms = zip(*self._session.pairs, strict=True)
+        return TimingResult(
+            candidate_ms=candidate_ms,
+            baseline_ms=baseline_ms,
+            seconds=time.monotonic() - started,
+            evidence={"threads": os.environ.get("OMP_NUM_THREADS", "?"), "timed outputs checked": str(self._compared)},
+            proofs=timing_checks.of(self._session, setting),
+        )
+
+    def _prepare(self) -> None:
+        """Draw the inputs, take the tolerances from them, and give both sides the same start."""
+        self._leaves: Sequence[Mapping[str, Any]] = ()
+        self._contents = Contents(self._draw, self._bench.input_specs, self._bench.device)
+        self._allowed = self._tolerances()
+        for mine, theirs in zip(self._bench.shared["inputs"], self._bench.trusted["inputs"], strict=True):
+            mine.copy_(theirs)
+        self._preparation = Preparation(self._leaves, self._bench.call_seed)
+        self._mine, self._theirs = self._sides()
+        for worker in (self._bench.candidate, self._reference):
+            quiet.raise_session(worker.inner_pid)
+
+    def _sides(self) -> tuple[TimedWorker, TimedWorker]:
+        """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
+        bench = self._bench
+        if bench.device == "cpu":
+            self._is_memory_read = process_memory.is_permitted(self._reference.inner_pid)
+            kind = TimedWorker if self._is_memory_read else StoringTimedWorker
+        else:
+            self._is_memory_read, kind = True, DeviceTimedWorker
+
+        def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
+            return bench.ask_candidate(name, TIMED, **arguments)
+
+        mine = kind(
+            bench.candidate, ask_candidate, bench.shared, lambda told: structure_failure(bench.expected, told, TIMED)
+        )
+        theirs = kind(self._reference, bench.ask_reference, bench.trusted, lambda told: None)
+        return mine, theirs
+
+    def _take_pairs(self, started: float) -> None:
+        self._burst = self._warm_up()
+        deadline = started + self._bench.case.times.timing_s
+        while not self._is_enough(deadline):
+            # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
+            candidate_first = self._random.random() < 0.5
+            for is_first in (candidate_first, not candidate_first):
+                mine, theirs = self._pair(is_first, self._burst)
+                self._session.add([taken.call for taken in mine], [taken.call for taken in theirs])
+
+    def _is_enough(self, deadline: float) -> bool:
+        count = len(self._session.candidate)
+        is_late = time.monotonic() > deadline
+        if count < (SLOW_PAIRS if is_late else MIN_PAIRS):
+            return False
+        return is_late or count >= MAX_PAIRS or half_width(self._session.pairs) < PRECISE
+
+    def _warm_up(self) -> int:
+        """The same number of calls for both; returns how many calls make a turn."""
+        began = time.monotonic()
+        quicker_ns = slower_ns = SLOW_NS
+        self._mine.halt()
+        self._theirs.halt()
+        while True:
+            mine, theirs = self._pair(self._random.random() < 0.5, 1)
+            both = sorted(taken[0].call.judge_ns for taken in (mine, theirs))
+            quicker_ns, slower_ns = min(quicker_ns, both[0]), min(slower_ns, both[1])
+            self._warm_up_calls += 1
+            is_warm = self._warm_up_calls >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
+            if is_warm or both[1] > SLOW_NS or self._warm_up_calls >= MAX_WARM_UP_CALLS:
+                return self._mine.burst(quicker_ns, slower_ns)
+
+    def _pair(self, candidate_first: bool, burst: int) -> tuple[list[Taken], list[Taken]]:
+        """A turn of each side, with the other side stopped. Both get the same contents, in orders of their own."""
+        fresh = [self._contents.fresh() for _ in range(burst)]
+        taken: dict[TimedWorker, list[Taken]] = {}
+        for side in (self._mine, self._theirs) if candidate_first else (self._theirs, self._mine):
+            taken[side] = side.turn(self._preparation, fresh, self._random.sample(range(burst), burst))
+            idle.refuse_strays(self._bench.candidate, [self._reference])
+        for number, (mine, theirs) in enumerate(zip(taken[self._mine], taken[self._theirs], strict=True)):
+            self._compare(mine, theirs, fresh[number])
+        return taken[self._mine], taken[self._theirs]
+
+    def _closing(self) -> Setting:
+        """What can only be said at the end: does the candidate rest when nobody asks, and do the clocks agree?"""
+        rest = idle.refuse_burners(self._bench.candidate)
+        agreement = self._session.agreement
+        if not agreement.holds:
+            raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
+        recall = self._recall()
+        if recall.remembers:
+            message = (
+                f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
+            )
+            raise TimedCallFailed("nothing remembered", Failure(Verdict.REFUSED, message))
+        if self._bench.device != "cpu":
+            rest = f"{rest}; {idle.refuse_busy_device(self._bench)}"
+        return Setting(
+            recall=recall,
+            warm_up_calls=self._warm_up_calls,
+            compared=self._compared,
+            contents=self._contents.describe(),
+            can_vary=self._contents.can_vary,
+            is_memory_read=self._is_memory_read,
+            cache="hot, inputs rewritten before each call" if self._bench.device == "cpu" else COLD,
+            calls=self._burst,
+            rest=rest,
+            load=os.getloadavg()[0],
+        )
+
+    def _recall(self) -> Recall:
+        """Call both sides twice on inputs of their own, a few times; last of all, so that it betrays nothing."""
+        is_slow = self._session.pairs[-1][0] > SLOW_MS or self._session.pairs[-1][1] > SLOW_MS
+        mine: list[Twice] = []
+        theirs: list[Twice] = []
+        for _ in range(SLOW_PROBES if is_slow else PROBES):
+            fresh = [self._contents.fresh() for _ in range(self._burst)]
+            mine.append(self._mine.twice(self._preparation, fresh))
+            theirs.append(self._theirs.twice(self._preparation, fresh))
+        return Recall.of(self._session.clock, mine, theirs, self._session.candidate_calls)
+
+    @property
+    def _reference(self) -> Worker:
+        assert self._bench.reference is not None
+        return self._bench.reference
+
+    def _draw(self) -> Sequence[torch.Tensor]:
+        """One more set of inputs from the task itself."""
+        self._reference.resume()
+        told = self._bench.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
+        self._reference.stop()
+        self._leaves = self._leaves or told["leaves"]
+        return self._bench.trusted["inputs"]
+
+    def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
+        """The same contents went to both. The reference is in the task's dtype here, not float64."""
+        for number, (after, before) in enumerate(zip(mine.inputs, fresh, strict=True)):
+            if not self._is_same(after, before):
+                raise _wrong(f"forward changed its input number {number} in place ({TIMED}); write to a new tensor")
+        for out, own, allowed in zip(mine.outputs, theirs.outputs, self._allowed, strict=True):
+            if not comparison.is_close(out, own, allowed):
+                self._compare_closely(out, own, allowed)
+        self._compared += 1
+
+    def _tolerances(self) -> list[float]:
+        """Per output. Twice the check's: here the other side is the reference in its own dtype, with an error too."""
+        bench = self._bench
+        self._reference.resume()
+        bench.ask_reference("answer", leaves=self._leaves, seed=bench.call_seed)
+        allowed: list[float] = []
+        for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):
+            own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
+            dtype = str(own.dtype).removeprefix("torch.")
+            allowed.append(2 * tolerance.allowed(dtype, own_error, bench.summed, bench.case.policy.precision))
+        return allowed
+
+    def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
+        answer = own.to(torch.complex128 if own.is_complex() else torch.float64)
+        scale = comparison.scale_of(answer)
+        errors = comparison.errors(out, answer, own, scale)
+        if not errors.relative <= allowed:
+            mask = comparison.wrong(out, answer, own, scale, allowed)
+            raise _wrong(wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
+
+
+def _wrong(message: str) -> TimedCallFailed:
+    return TimedCallFailed("outputs of timed calls", Failure(Verdict.INCORRECT, message))

@@ -1,0 +1,260 @@
+"""The two workers of one evaluation and the memory they share: start, describe, construct, ask. Decides no verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from engine.build import request as build_request
+from engine.build.builders import AnyBuilder
+from engine.build.host.build import BuildFailed, Built
+from engine.build.host.flags import FlagRefused
+from engine.build.request import RequestRefused
+from engine.evaluation import poison
+from engine.evaluation.contract import Expected
+from engine.evaluation.failures import CandidateFailed, FailedBuild, WorkerEnded
+from engine.evaluation.poison import Poison
+from engine.evaluator import candidate, model_caller, reference
+from engine.evaluator.reference import UnusableTask
+from engine.evaluator.worker import Worker
+from engine.machine import shared_tensors
+from engine.machine.shared_tensors import SharedTensors
+from engine.machine.worker_limits import Limits, Times
+from engine.sandbox import Isolation
+from storage.policy import Policy
+from storage.records import Verdict
+
+UNLIMITED = 1 << 46
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone."""
+
+    task_source: str
+    policy: Policy
+    source: str
+    builder: AnyBuilder
+    times: Times
+    limits: Limits
+    walls: Isolation = field(default_factory=Isolation)
+    device: str = "cpu"
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class WorkerPair:
+    """A reference worker and a candidate worker. Both are forked before this process computes anything.
+
+    `inspect` sees each library before the candidate does; a text it returns is the reason not to hand it over.
+    """
+
+    def __init__(
+        self,
+        case: EvaluationRequest,
+        folder: Path,
+        with_reference: bool = True,
+        inspect: Callable[[Path], str] | None = None,
+    ) -> None:
+        self.case = case
+        self._inspect = inspect
+        self.builds: list[Built] = []
+        self.answers: list[dict[str, str]] = []
+        self.failed_build: FailedBuild | None = None
+        self._trusted = shared_tensors.new("reference", case.device)
+        self._shared = shared_tensors.new("candidate", case.device)
+        self.stage = "import"
+        self.weights = "none"
+        self.call_seed = _secret()
+        self._weight_seed = _secret()
+        limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
+        self.reference: Worker | None = None
+        if with_reference:
+            body = functools.partial(reference.body, case.task_source, self._trusted, case.policy.precision)
+            self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
+        body = functools.partial(candidate.body, case.source, self._shared)
+        self.libraries = folder / "libraries"
+        self.libraries.mkdir(exist_ok=True)
+        self.candidate = Worker.fork(
+            body,
+            case.limits,
+            folder / "candidate",
+            self._shared.inherited,
+            self._serve,
+            case.walls,
+            readable=(self.libraries,),
+        )
+        # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
+        # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
+        torch.set_num_threads(1)
+
+    def __enter__(self) -> WorkerPair:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.candidate.end()
+        if self.reference:
+            self.reference.end()
+
+    def import_candidate(self) -> None:
+        """Build and import.
+
+        Raises:
+            CandidateFailed, WorkerEnded: it did not get that far.
+        """
+        answer = self.candidate.ask({"ask": "load_module"}, self.case.times.import_s)
+        _raise_failed(answer, "import")
+
+    def describe(self) -> None:
+        """Run the reference once, size the shared memory, and hand the candidate its construction."""
+        if self.device != "cpu":
+            # What is drawn, filled and compared from here on is made where the outputs are.
+            torch.set_default_device(self.device)
+        told = self.ask_reference("describe", weight_seed=self._weight_seed)
+        self.flop = int(told["flop"])
+        self.is_single = bool(told["is_single"])
+        self.weight_names = [str(name) for name in told["weight_names"]]
+        self.parameter_names = [str(name) for name in told["parameter_names"]]
+        self.reference_s = float(told["seconds"])
+        layout = shared_tensors.from_plain(told["layout"])
+        self.input_specs = layout["inputs"]
+        self._trusted.size_to(layout)
+        self.ask_reference("map", layout=told["layout"], place=self._trusted.place)
+        self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
+        self._construction = told
+
+    def construct(self) -> None:
+        """Make the candidate's model and note where its weights come from."""
+        for mine, theirs in zip(self._shared["weights"], self._trusted["weights"], strict=True):
+            mine.copy_(theirs)
+        told = self._construction
+        layout = {name: told["layout"][name] for name in ("inputs", "own", "weights")}
+        answer = self.ask_candidate(
+            "construct",
+            "ModelNew(...)",
+            init_inputs=told["init_inputs"],
+            weight_seed=self._weight_seed,
+            weight_names=told["weight_names"],
+            layout=layout,
+            place=self._shared.place,
+        )
+        self.weights = str(answer["weights"]) if told["weight_names"] else "none"
+
+    def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
+        """One question to the candidate, within the limit of one call."""
+        self.stage = during
+        model_caller.settle()
+        answer = self.candidate.ask({"ask": name, **arguments}, self.case.times.call_s)
+        _raise_failed(answer, during)
+        return answer
+
+    def ask_reference(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """One question to the reference.
+
+        Raises:
+            UnusableTask: the task failed or is too slow.
+        """
+        assert self.reference is not None
+        model_caller.settle()
+        try:
+            answer = self.reference.ask({"ask": name, **arguments}, self.case.times.reference_s)
+        except WorkerEnded as error:
+            raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
+        if "failed" in answer:
+            raise UnusableTask(f"the reference failed: {answer['failed']}")
+        return answer
+
+    @property
+    def device(self) -> str:
+        """Where inputs and outputs live, as torch names it."""
+        return self.case.device
+
+    @property
+    def device_name(self) -> str:
+        """What the GPU is called; it has been used by now."""
+        return str(torch.cuda.get_device_name())
+
+    @property
+    def trusted(self) -> SharedTensors:
+        """Shared with the reference: inputs, own, answer, weights."""
+        return self._trusted
+
+    @property
+    def shared(self) -> SharedTensors:
+        """Shared with the candidate: inputs, own (its outputs), weights."""
+        return self._shared
+
+    @property
+    def expected(self) -> Expected:
+        """What the candidate must return, by the reference's outputs now in the shared memory."""
+        return Expected(self._trusted["own"], self.is_single, self.device)
+
+    @property
+    def summed(self) -> float:
+        """Numbers summed into one output element: products, from the operation count, or inputs per output.
+
+        Where a row is summed and scaled back to a row (softmax) neither tells: a part of the longest row counts then.
+        """
+        outputs, inputs = (sum(tensor.numel() for tensor in self._trusted[name]) for name in ("own", "inputs"))
+        return max(max(self.flop / 2, inputs) / outputs, self.longest / 4) if outputs else 0.0
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest row of any input, along any dimension."""
+        return max((size for tensor in self._trusted["inputs"] for size in tensor.shape), default=0)
+
+    def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
+        """Build what the candidate's import asks for."""
+        try:
+            wanted = build_request.read(request["build"] if isinstance(request.get("build"), dict) else {})
+            built = self.case.builder.build(wanted, self.case.source)
+        except BuildFailed as failure:
+            verdict = Verdict.TIMEOUT if failure.is_timeout else Verdict.COMPILE_ERROR
+            self.failed_build = FailedBuild(str(failure), failure.log, verdict)
+            return {"excerpt": str(failure)}
+        except (RequestRefused, FlagRefused) as refusal:
+            self.failed_build = FailedBuild(str(refusal), str(refusal))
+            return {"excerpt": str(refusal)}
+        if self._inspect and (refused := self._inspect(Path(built.library))):
+            self.failed_build = FailedBuild(refused, refused, Verdict.REFUSED)
+            return {"excerpt": refused}
+        self.builds.append(built)
+        answer = {"library": self._shown(built), "binding": str(built.binding), "namespace": built.namespace}
+        self.answers.append(answer)
+        return answer
+
+    def _shown(self, built: Built) -> str:
+        """A copy of the library where the candidate can read it: it sees neither the cache nor others' libraries."""
+        target = self.libraries / f"{len(self.builds)}.so"
+        shutil.copyfile(built.library, target)
+        return str(target.resolve())
+
+
+def _raise_failed(answer: Mapping[str, Any], during: str) -> None:
+    if "raised" in answer or "missing" in answer:
+        raise CandidateFailed(answer, during)
+
+
+def _secret() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def call_candidate(bench: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
+    """Hand over the inputs now in the trusted arena, call once, and return what the worker says about its outputs."""
+    for mine, theirs in zip(bench.shared["inputs"], bench.trusted["inputs"], strict=True):
+        mine.copy_(theirs)
+    poison.fill(bench.shared["own"], poisoned)
+    during = f"forward (trial {trial!r})"
+    bench.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=bench.call_seed)
+    bench.ask_candidate("go", during)
+    return bench.ask_candidate("store", during, hold=True, copies=True)

@@ -1,0 +1,221 @@
+"""What every toolchain that judges on this machine shares: it asks the evaluator processes. Imports no torch."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from engine.errors import BaselineUnavailable
+from engine.evaluation import suspicion
+from engine.evaluation.suspicion import Bounds
+from engine.evaluator.client import EvaluatorClient
+from engine.machine import lease
+from engine.machine.worker_limits import Limits, Times
+from engine.tasks import Task
+from storage import codec
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
+
+JUDGE_S = 900.0
+SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
+ENGINE = Path(__file__).resolve().parents[1]
+JUDGING = ("evaluator", "evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
+AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
+_TAIL = """
+
+import os as _os
+
+# In this process: a pool of compiling processes would outlive the call and be taken for a candidate's stray children.
+import torch._inductor.config as _config
+
+_config.compile_threads = 1
+_os.environ["TORCHINDUCTOR_CACHE_DIR"] = _os.path.join(_os.environ["TMPDIR"], "inductor")
+
+
+class ModelNew(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._compiled = torch.compile(super().forward)
+
+    def forward(self, *inputs):
+        return self._compiled(*inputs)
+"""
+
+
+class LocalToolchain(ABC):
+    """Compile, check and time through a judge. A kind of machine adds its installation, its limit and its profiler."""
+
+    name = ""
+    device = "cpu"
+
+    def __init__(self, scratch: Path | None, times: Times, limits: Limits) -> None:
+        self._own_scratch = scratch is None
+        self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._times = times
+        self._limits = limits
+        self._judging = EvaluatorClient(len(os.sched_getaffinity(0)))
+        self._turn = threading.Lock()
+        self._known_limits: dict[str, HardwareLimit] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    @abstractmethod
+    def cache(self) -> Path:
+        """Libraries, precompiled headers and machine measurements; safe to delete."""
+
+    @property
+    @abstractmethod
+    def lease_files(self) -> lease.Files:
+        """Held while timing or profiling: one such job at a time per device of the host."""
+
+    @property
+    @abstractmethod
+    def here(self) -> Any:
+        """Compiler and headers of this machine, a dataclass with a `fingerprint`.
+
+        Raises:
+            ToolchainError: something is missing.
+        """
+
+    @property
+    def device_files(self) -> tuple[str, ...]:
+        """Device nodes that a candidate needs."""
+        return ()
+
+    def limit(self, task: Task) -> HardwareLimit:
+        """What this machine can do at the task's size, and what the task needs at least."""
+        return self._limit(task, again=True)
+
+    @abstractmethod
+    def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
+        """The same, from what was measured before unless `again`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that can change a result, the evaluator's own code included."""
+        threads = len(os.sched_getaffinity(0))
+        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator()]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        """Build the candidate's extensions and import the module."""
+        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
+        return result
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        """Compare with the float64 reference over seeds and value distributions."""
+        result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
+        return result
+
+    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe."""
+        first = self._time(task, source)
+        if isinstance(first, CheckResult):
+            return first
+        bounds = Bounds(task.policy, self._known_limit(task))
+        if not (reason := bounds.reason(first)):
+            return suspicion.unsuspicious(first, bounds)
+        return suspicion.settled(first, self._time(task, source), bounds, reason)
+
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        """The reference through torch.compile, timed in the candidate's place; the first call compiles.
+
+        Raises:
+            BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
+        """
+        if os.environ.get(SWITCH) == "off":
+            raise BaselineUnavailable(f"switched off by {SWITCH}")
+        times = replace(self._times, call_s=self._times.reference_s)
+        limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
+        with lease.hold(*self.lease_files):
+            plain = self._ask("time", task, compiled_source(task.source), times=asdict(times), limits=asdict(limits))
+        if "verdict" in plain:
+            raise BaselineUnavailable(str(plain["message"]))
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return timing
+
+    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
+        """Profile a candidate that passed; what was disturbed once more, and then it says so.
+
+        Raises:
+            ProfileUnavailable: none can be had.
+        """
+        timed_ms = timed.latency_ms if timed else None
+        result = self._profile(task, source, timed_ms)
+        return self._profile(task, source, timed_ms) if result.disturbance else result
+
+    @abstractmethod
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
+        """Once."""
+
+    def close(self) -> None:
+        """End every child process and remove what they left; a request in flight in another thread fails at once."""
+        self._judging.interrupt()
+        with self._turn:
+            self._judging.close()
+            if self._own_scratch:
+                shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """One session, alone on the device as far as Tilewright goes."""
+        with lease.hold(*self.lease_files) as waited_s:
+            plain = self._ask("time", task, source)
+        if "verdict" in plain:
+            failed: CheckResult = codec.from_plain(CheckResult, plain)
+            return failed
+        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
+
+    def _known_limit(self, task: Task) -> HardwareLimit:
+        return self._known_limits.get(task.source) or self._limit(task, again=False)
+
+    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
+        request = {
+            "act": act,
+            "device": self.device,
+            "device_files": self.device_files,
+            "task_source": task.source,
+            "policy": codec.to_plain(task.policy),
+            "source": source,
+            "installation": asdict(self.here),
+            "cache": str(self.cache),
+            "scratch": str(self._scratch),
+            "times": asdict(self._times),
+            "limits": asdict(self._limits),
+            **changed,
+        }
+        with self._turn:
+            self._scratch.mkdir(parents=True, exist_ok=True)
+            return self._judging.ask(request, JUDGE_S)
+
+
+@functools.cache
+def _evaluator() -> str:
+    """Of the code that judges: what an older version let through must be judged again."""
+    code = hashlib.sha256()
+    for folder in JUDGING:
+        for path in sorted((ENGINE / folder).rglob("*.py")):
+            code.update(path.read_bytes())
+    return code.hexdigest()
+
+
+def compiled_source(task_source: str) -> str:
+    """A module whose ModelNew is the task's Model, compiled with the default backend at its first call."""
+    return f"{task_source.rstrip()}\n\nimport torch\n{_TAIL}"

@@ -1,0 +1,39 @@
+"""The gate shuts on a breach in the text or the library, and on what cannot be read."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from engine.evaluation.screening import Rule
+from engine.evaluator.gate import Gate
+from engine.evaluator.worker_pair import EvaluationRequest
+from engine.machine.worker_limits import Limits, Times
+from storage.policy import Policy
+from tests.engine.evaluation.screening.candidates import REFERENCE, SWISH, forward
+
+
+def gate(source: str, limits: Limits | None = None) -> Gate:
+    return Gate(EvaluationRequest(REFERENCE, Policy(), source, cast(Any, None), Times(), limits or Limits()))
+
+
+def test_an_honest_text_leaves_it_open_and_a_breach_shuts_it(tmp_path: Path) -> None:
+    honest, refused = gate(SWISH), gate(forward("return torch.relu(ext.swish(x))"))
+    honest.read_text(tmp_path)
+    refused.read_text(tmp_path)
+    assert not honest.is_shut
+    assert refused.is_shut
+    assert "torch.relu" in refused.message
+
+
+def test_a_text_that_ends_its_reader_is_refused(tmp_path: Path) -> None:
+    shut = gate("x = [" + "1," * 400_000 + "]\n" + SWISH, Limits(address_space=1 << 20))
+    shut.read_text(tmp_path)
+    assert shut.is_shut
+    assert "cannot be read within limits" in shut.message or "nested too deeply" in shut.message
+
+
+def test_a_library_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    library = tmp_path / "kernel.so"
+    library.write_bytes(b"no library")
+    shut = gate(SWISH)
+    assert "cannot be read" in shut.read_library(library)
+    assert {finding.rule for finding in shut.findings} == {Rule.DYNAMIC}

@@ -1,0 +1,28 @@
+"""How many walls a profiler may be tried without."""
+
+from __future__ import annotations
+
+from engine.evaluator.staged import ladder
+from engine.sandbox import Isolation
+
+FULL = Isolation(has_room=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))
+
+
+def test_walls_come_down_one_after_the_other_and_the_device_stays() -> None:
+    rungs = ladder(FULL, may_step_down=True, is_for_administrators=False)
+    assert rungs[0] == FULL
+    assert [(one.has_room, one.has_own_user, one.has_seccomp) for one in rungs[1:]] == [
+        (True, False, False),
+        (False,) * 3,
+    ]
+    assert {one.devices for one in rungs} == {FULL.devices}
+
+
+def test_without_leave_no_wall_comes_down() -> None:
+    assert ladder(FULL, may_step_down=False, is_for_administrators=True) == (FULL,)
+
+
+def test_counters_kept_for_administrators_are_not_asked_for_as_somebody_else() -> None:
+    assert FULL not in ladder(FULL, may_step_down=True, is_for_administrators=True)
+    bare = Isolation()
+    assert ladder(bare, may_step_down=True, is_for_administrators=True) == (bare,)

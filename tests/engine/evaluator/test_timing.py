@@ -1,0 +1,210 @@
+"""Candidates that bend time, one by one, and honest ones that must not be taken for them. Real workers throughout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine import tasks
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain
+from storage.proof import Group, Proof, Standing
+from storage.records import CheckResult, TimingResult, Verdict
+from tests.engine.evaluator.threaded import forward
+from tests.engine.toolchains import kernels
+
+HONEST = forward("return ext.swish(x)")
+TIMING_CHECKS = {
+    "clock",
+    "outputs of timed calls",
+    "nothing finishes later",
+    "nothing remembered",
+    "fresh inputs",
+    "order",
+    "idle threads",
+    "noise",
+    "machine",
+    "re-measured",
+}
+PATCHED_GO = """
+from engine.evaluator.model_caller import ModelCaller
+def go(self, known=ModelCaller.go, kept=[]):
+    if len(kept) < 2: kept.append(known(self))
+    return {**kept[-1], "ns": 5000}
+ModelCaller.go = go
+"""
+WORK_IN_LOAD = """
+from engine.evaluator.model_caller import ModelCaller
+import torch
+def load(self, leaves, poison, slots, known=ModelCaller.load):
+    answer = known(self, leaves, poison, slots)
+    with torch.no_grad(): self._early = ext.swish(self._buffers[0])
+    model, early = self._model, self._early
+    self._model_kept = model
+    self._model = lambda x: early
+    return answer
+ModelCaller.load = load
+"""
+STEADY_CLOCK = """
+import itertools, time
+import engine.evaluator.model_caller as model_caller
+ticks = itertools.count(0, 1000)
+model_caller._clock = lambda: next(ticks)
+"""
+TIME_MODULE = """
+import time
+real = time.perf_counter_ns
+time.perf_counter_ns = time.monotonic_ns = time.time_ns = lambda: 0
+time.perf_counter = time.monotonic = time.time = lambda: 0.0
+"""
+SCALED = """
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    kept = None
+
+    def forward(self, a, b):
+        if ModelNew.kept is None or a.shape != ModelNew.kept[0].shape:
+            ModelNew.kept = (a.clone(), b.clone(), a @ b)
+        x, y, z = ModelNew.kept
+        first, second = a / x, b / y
+        if first.std() < 1e-3 and second.std() < 1e-3:
+            return z * (first.mean() * second.mean())
+        ModelNew.kept = (a.clone(), b.clone(), a @ b)
+        return %s
+"""
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    """About two milliseconds a call: long enough for the clocks to be told apart."""
+    return tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 8192})
+
+
+def refused(result: TimingResult | CheckResult, verdict: Verdict, said: str) -> Proof:
+    assert isinstance(result, CheckResult), result
+    assert result.verdict is verdict, result.message
+    assert said in result.message
+    (broken,) = [proof for proof in result.proofs if proof.group is Group.TIMING]
+    assert (broken.group, broken.standing) == (Group.TIMING, Standing.BROKEN)
+    return broken
+
+
+def test_every_check_of_an_honest_timing_is_reported_with_figures(cpu: CpuToolchain, task: Task) -> None:
+    result = cpu.time(task, HONEST)
+    assert isinstance(result, TimingResult), result.message
+    found = {proof.check: proof for proof in result.proofs}
+    assert found.keys() == TIMING_CHECKS
+    assert all(proof.group is Group.TIMING and proof.detail for proof in result.proofs)
+    assert all(proof.standing is not Standing.BROKEN for proof in result.proofs)
+    assert found["re-measured"].standing is Standing.ABSENT
+    assert "read from the stopped process" in found["nothing finishes later"].detail
+    assert "secret mix" in found["fresh inputs"].detail
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "return ext.joined(x)",
+        "return ext.openmp(x)",
+        "return ext.pooled(x)",
+        "return torch.nn.functional.pad(ext.swish(x), (0, 7, 3, 0))[3:, :-7]",
+        "return ext.swish(x).t().contiguous().t()",
+    ],
+)
+def test_honest_threads_and_output_layouts_are_timed(cpu: CpuToolchain, task: Task, lines: str) -> None:
+    result = cpu.time(task, forward(lines))
+    assert isinstance(result, TimingResult), result.message
+
+
+@pytest.mark.parametrize("microseconds", [1000, 20_000])
+def test_a_thread_that_fills_the_output_after_the_return_is_caught(
+    cpu: CpuToolchain, task: Task, microseconds: int
+) -> None:
+    result = cpu.time(task, forward(f"return ext.later(x, {microseconds})"))
+    broken = refused(result, Verdict.INCORRECT, "timed call")
+    assert broken.check == "outputs of timed calls"
+
+
+def test_a_worker_clock_that_stands_nearly_still_is_refused_with_both_figures(cpu: CpuToolchain) -> None:
+    slow = tasks.find("swish").task("cpu", {"batch_size": 256, "dim": 65536})
+    broken = refused(cpu.time(slow, forward("return ext.swish(x)", before=STEADY_CLOCK)), Verdict.REFUSED, "0.001 ms")
+    assert broken.check == "clock"
+    assert "the judge's" in broken.detail
+
+
+def test_a_patched_time_module_changes_no_figure(cpu: CpuToolchain, task: Task) -> None:
+    result = cpu.time(task, forward("return ext.swish(x)", before=TIME_MODULE))
+    assert isinstance(result, TimingResult), result.message
+    assert result.latency_ms > 0.1
+
+
+def test_a_call_that_answers_without_calling_is_caught_by_its_outputs(cpu: CpuToolchain, task: Task) -> None:
+    refused(cpu.time(task, forward("return ext.swish(x)", before=PATCHED_GO)), Verdict.INCORRECT, "timed call")
+
+
+def test_work_done_before_the_clock_runs_is_work_on_other_contents(cpu: CpuToolchain, task: Task) -> None:
+    refused(cpu.time(task, forward("return ext.swish(x)", before=WORK_IN_LOAD)), Verdict.INCORRECT, "timed call")
+
+
+def test_a_cached_result_scaled_to_the_inputs_is_caught(cpu: CpuToolchain) -> None:
+    task = tasks.find("square_matmul").task("cpu", {"N": 256})
+    honest = cpu.time(task, SCALED % "ModelNew.kept[2].clone()")
+    assert isinstance(honest, TimingResult), honest.message
+    refused(cpu.time(task, SCALED % "z * (first.mean() * second.mean())"), Verdict.INCORRECT, "timed call")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        forward("if not hasattr(self, 'lit'): self.lit = ext.burn() or True", "return ext.swish(x)"),
+        forward("return ext.swish(x)", before="open('burn', 'w').close()\n"),
+    ],
+    ids=["from forward", "from a C++ constructor"],
+)
+def test_a_thread_that_burns_processor_time_between_calls_is_refused(
+    cpu: CpuToolchain, task: Task, source: str
+) -> None:
+    broken = refused(cpu.time(task, source), Verdict.REFUSED, "threads left running")
+    assert broken.check == "idle threads"
+
+
+@pytest.mark.parametrize("orphan", ["", "if os.fork(): os._exit(0)"])
+def test_a_process_left_running_after_a_call_is_refused(cpu: CpuToolchain, task: Task, orphan: str) -> None:
+    lines = ["import os, time", "if not hasattr(self, 'child'):", "    self.child = os.fork()"]
+    lines += ["    if not self.child:", f"        {orphan or 'pass'}", "        time.sleep(60)", "return ext.swish(x)"]
+    refused(cpu.time(task, forward(*lines)), Verdict.REFUSED, "processes left running")
+
+
+def test_an_output_buffer_used_again_in_timed_calls_only_is_caught(cpu: CpuToolchain, task: Task) -> None:
+    source = forward(
+        "self.n = getattr(self, 'n', 0) + 1",
+        "y = ext.swish(x)",
+        "self.y = y if self.n < 9 else self.y.copy_(y)",
+        "return self.y",
+    )
+    refused(cpu.time(task, source), Verdict.INCORRECT, "earlier call")
+
+
+def test_a_tensor_that_is_computed_when_looked_at_is_no_output(cpu: CpuToolchain, task: Task) -> None:
+    source = forward(
+        "class Lazy(torch.Tensor): pass",
+        "self.n = getattr(self, 'n', 0) + 1",
+        "return ext.swish(x) if self.n < 6 else ext.swish(x).as_subclass(Lazy)",
+    )
+    refused(cpu.time(task, source), Verdict.INCORRECT, "Lazy")
+
+
+def test_a_speed_up_beyond_the_policy_is_measured_again_in_a_fresh_process(cpu: CpuToolchain) -> None:
+    task = tasks.find("swish").task("cpu", {"batch_size": 16, "dim": 4096})
+    strict = replace(task, policy=replace(task.policy, suspicious_speedup=1e-6))
+    result = cpu.time(strict, kernels.SWISH)
+    assert isinstance(result, TimingResult), result.message
+    again = result.proofs[-1]
+    assert again.check == "re-measured"
+    assert again.standing in (Standing.HELD, Standing.FLAGGED)
+    assert "first" in again.detail
+    assert "then" in again.detail
