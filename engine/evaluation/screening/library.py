@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.evaluation.screening import operators
-from engine.evaluation.screening.cpp_tensors import is_about_device
+from engine.evaluation.screening.cpp.tensors import is_about_device
 from engine.evaluation.screening.finding import Finding, Rule, ordered
 from storage.policy import Policy
 
@@ -46,6 +46,10 @@ _TABLES = (
     (_MACHINERY, Rule.MACHINERY, "the process around the kernel"),
     (_OUTSIDE, Rule.OUTSIDE, "files, network or environment"),
     (_PYTHON, Rule.DYNAMIC, "Python code; a kernel takes and returns tensors"),
+)
+_OVERLOAD = re.compile(
+    r"_?(memory_format|dtype|dtype_layout|device|other|int|names|Dimname|out|layout|ScalarType|Tensor|Scalar|dim|dims|default|sizes"
+    r"|from|size|start|step|start_step|symint|self|source|pin_memory|prim_Device|prim_dtype|sections|indices|int_\w+|Dimname_\w+)"
 )
 
 
@@ -91,12 +95,6 @@ def _is_harmless(operator: str) -> bool:
     return any(
         operators.is_free_method(base) and (base in operators.COPIES or _is_overload(operator, base)) for base in bases
     )
-
-
-_OVERLOAD = re.compile(
-    r"_?(memory_format|dtype|dtype_layout|device|other|int|names|Dimname|out|layout|ScalarType|Tensor|Scalar|dim|dims|default|sizes"
-    r"|from|size|start|step|start_step|symint|self|source|pin_memory|prim_Device|prim_dtype|sections|indices|int_\w+|Dimname_\w+)"
-)
 
 
 def _is_overload(operator: str, base: str) -> bool:

@@ -1,11 +1,15 @@
-"""Which names of PyTorch compute, which only allocate, look or rearrange. Tables; knows no syntax."""
+"""Which names of PyTorch compute, which only allocate, look or rearrange. Tables of plain words; knows no syntax."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from engine.evaluation.screening.tables import words
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
 
 LAYOUT = words(
     """view view_as view_dtype reshape reshape_as contiguous transpose transpose_ permute flatten unflatten unsqueeze

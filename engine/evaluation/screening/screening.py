@@ -1,22 +1,23 @@
-"""Screens a candidate's text: Python and the C++ in its strings. Pure; never raises on any text."""
+"""Screens a candidate's text: Python, the C++ in its strings, and ModelNew as a whole. Pure; never raises."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
 
-from engine.evaluation.screening import cpp_rules, model, python_rules
-from engine.evaluation.screening.cpp_rules import Unit
+from engine.evaluation.screening.cpp import rules as cpp_rules
+from engine.evaluation.screening.cpp.rules import Unit
 from engine.evaluation.screening.finding import Finding, Rule, ordered
-from engine.evaluation.screening.reader import read
-from engine.evaluation.screening.uses import Reading
-from engine.evaluation.screening.values import Piece, Text
+from engine.evaluation.screening.python import rules as python_rules
+from engine.evaluation.screening.python.reader import read
+from engine.evaluation.screening.python.values import Act, Box, Load, Piece, Reading, Tensor, Text, Values, loads
 from storage.policy import Policy
 
 MAX_SOURCE = 1_000_000
 MAX_NODES = 60_000
 MAX_TEXTS = 60
 CPP_SIGNS = ("#include", "__global__", "::", "#define", "->", "asm", "extern", "TORCH_LIBRARY")
+REFERENCE = "Model"
 
 
 def screen(source: str, policy: Policy, reference: str) -> list[Finding]:
@@ -57,8 +58,8 @@ def _parsed(reference: str) -> ast.Module | None:
 def _findings(module: ast.Module, policy: Policy, reference: ast.Module | None) -> Iterator[Finding]:
     reading = read(module)
     yield from python_rules.judge(reading, policy)
-    yield from python_rules.copies(reading, model.task_operators(reference))
-    yield from model.judge(module, reading, reference)
+    yield from python_rules.copies(reading, task_operators(reference))
+    yield from judge(module, reading, reference)
     texts = _texts(module, reading)
     if len(texts) > MAX_TEXTS:
         yield _unreadable("the file holds too many C++ strings")
@@ -104,3 +105,116 @@ def line_in_file(text: Text, line: int) -> int | None:
             return piece.line + left if piece.is_stepping else piece.line
         left -= breaks
     return None
+
+
+def judge(module: ast.Module, reading: Reading, reference: ast.Module | None) -> Iterator[Finding]:
+    """Findings about the class ModelNew."""
+    if not reading.has_model:
+        return
+    yield from _kernel(reading)
+    yield from _tensor_classes(module)
+    yield from _reuse(module, reading, reference)
+
+
+def task_operators(reference: ast.Module | None) -> frozenset[str]:
+    """Names of everything the reference calls."""
+    if reference is None:
+        return frozenset()
+    calls = [node.func for node in ast.walk(reference) if isinstance(node, ast.Call)]
+    leaves = [
+        f.attr if isinstance(f, ast.Attribute) else f.id for f in calls if isinstance(f, ast.Attribute | ast.Name)
+    ]
+    return frozenset(leaves)
+
+
+def _kernel(reading: Reading) -> Iterator[Finding]:
+    is_reached = any(use.act is Act.KERNEL and use.is_forward for use in reading.uses)
+    is_unclear = any(use.act is Act.UNCLEAR and use.is_forward and not use.name for use in reading.uses)
+    advice = "call a function of the extension built by load_inline and return what it computed"
+    if not is_reached and not is_unclear:
+        yield Finding(Rule.DECOY, None, f"forward reaches no function of a built extension; {advice}", True)
+    elif not is_reached:
+        yield Finding(Rule.DECOY, None, "no call of a built extension can be seen in forward", False)
+    elif reading.returned and not is_unclear and not _may_be_result(reading.returned):
+        yield Finding(Rule.DECOY, None, f"the result of the extension is not returned; {advice}", False)
+
+
+def _may_be_result(values: Values) -> bool:
+    if any(load is Load.KERNEL for load in loads(values)):
+        return True
+    inner = [value.all for value in values if isinstance(value, Box)]
+    return any(not isinstance(value, Tensor | Box) for value in values) or any(map(_may_be_result, inner))
+
+
+def _tensor_classes(module: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(module):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if any(
+            ast.unparse(base).endswith(("torch.Tensor", "Tensor", "TorchFunctionMode", "TorchDispatchMode"))
+            for base in node.bases
+        ):
+            yield Finding(Rule.MACHINERY, node.lineno, "a class of tensors of its own; return plain torch.Tensor", True)
+        for inner in node.body:
+            if isinstance(inner, ast.FunctionDef) and inner.name in ("__torch_function__", "__torch_dispatch__"):
+                yield Finding(Rule.MACHINERY, inner.lineno, f"`{inner.name}` intercepts PyTorch; remove it", True)
+
+
+def _reuse(module: ast.Module, reading: Reading, reference: ast.Module | None) -> Iterator[Finding]:
+    theirs = _forward(reference, REFERENCE)
+    classes = {node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
+    copies = {REFERENCE} if REFERENCE in classes else set()
+    if theirs is not None:
+        same = {name for name in classes if name != "ModelNew" and _same(_forward(module, name), theirs)}
+        copies |= same
+    bases = {base.rpartition(".")[2] for base in reading.model_bases}
+    where = {name: classes[name].lineno for name in copies if name in classes}
+    for name in sorted(copies | ({REFERENCE} & bases)):
+        line = where.get(name)
+        if name in bases:
+            yield Finding(
+                Rule.REFERENCE, line, f"ModelNew inherits from the reference `{name}`; derive from nn.Module", True
+            )
+        elif name in reading.called_classes:
+            yield Finding(
+                Rule.REFERENCE, line, f"forward runs the reference `{name}`; the kernel must do the work", True
+            )
+        elif name in reading.made_classes:
+            yield Finding(Rule.REFERENCE, line, f"makes an instance of the reference `{name}`", False)
+        else:
+            yield Finding(Rule.REFERENCE, line, f"holds an unused copy of the reference `{name}`; leave it out", False)
+    mine = _forward(module, "ModelNew")
+    is_reached = any(use.act is Act.KERNEL and use.is_forward for use in reading.uses)
+    if theirs is not None and not is_reached and _same(mine, theirs):
+        line = mine.lineno if mine is not None else None
+        yield Finding(Rule.REFERENCE, line, "ModelNew.forward is the reference's forward again", True)
+
+
+def _forward(module: ast.Module | None, name: str) -> ast.FunctionDef | None:
+    for node in ast.walk(module) if module is not None else ():
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return next((f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "forward"), None)
+    return None
+
+
+def _same(one: ast.FunctionDef | None, other: ast.FunctionDef | None) -> bool:
+    return one is not None and other is not None and _shape(one) == _shape(other)
+
+
+def _shape(function: ast.FunctionDef) -> str:
+    """The body without docstring, annotations and the names of local variables."""
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    order: dict[str, str] = {}
+    local = {a.arg for a in function.args.args}
+    local |= {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for argument in function.args.args:
+        order.setdefault(argument.arg, f"v{len(order)}")
+    text = []
+    for statement in body:
+        is_return = isinstance(statement, ast.Return) and statement.value is not None
+        tree = ast.parse(ast.unparse(statement).removeprefix("return ") if is_return else ast.unparse(statement))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id in local:
+                node.id = order.setdefault(node.id, f"v{len(order)}")
+        text.append(type(statement).__name__ + ast.dump(tree))
+    return "\n".join(text)

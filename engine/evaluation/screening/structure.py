@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.evaluation.screening.tokens import Token, tokenize
+from engine.evaluation.screening.cpp.lexer import Token, tokenize
 
 FEW = 3
 LEFT_SHARE = 0.25

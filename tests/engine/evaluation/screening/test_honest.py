@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine import tasks
 from engine.evaluation.screening import Rule, proofs, screen, verdict_message
-from engine.evaluation.screening.cpp_rules import Unit, breaches
+from engine.evaluation.screening.cpp.rules import Unit, breaches
 from engine.evaluation.screening.structure import lost_structure
 from engine.prompting import PROMPTS
 from storage.policy import Policy

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from engine.evaluation.screening import cpp_computing, cpp_tensors, operators
-from engine.evaluation.screening.cpp_names import (
+from engine.evaluation.screening import operators
+from engine.evaluation.screening.cpp import computing
+from engine.evaluation.screening.cpp import tensors as cpp_tensors
+from engine.evaluation.screening.cpp.lexer import Directive, Sort, Token, TooLong, expanded, tokenize
+from engine.evaluation.screening.cpp.names import (
     CALL_TABLES,
     CLOCKS,
     LIBRARY_HEADERS,
@@ -17,10 +20,8 @@ from engine.evaluation.screening.cpp_names import (
     PLAIN_TABLES,
     PRECISION,
 )
-from engine.evaluation.screening.cpp_view import Named, View
+from engine.evaluation.screening.cpp.view import Named, View
 from engine.evaluation.screening.finding import Rule
-from engine.evaluation.screening.macros import TooLong, expanded
-from engine.evaluation.screening.tokens import Directive, Sort, Token, tokenize
 from storage.policy import Policy
 
 ASSEMBLY = re.compile(
@@ -226,7 +227,7 @@ def _without_attributes(head: list[str]) -> list[str]:
 
 
 def _library(view: View, own: frozenset[str], policy: Policy) -> Iterator[Breach]:
-    for computed in cpp_computing.computing(view, own):
+    for computed in computing.computing(view, own):
         if not operators.is_allowed(computed.name, policy.library_operators):
             message = f"C++ `{computed.what}` lets PyTorch compute; write the computation in the kernel"
             yield Breach(Rule.LIBRARY, computed.line, message, True)

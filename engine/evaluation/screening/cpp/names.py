@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from engine.evaluation.screening.finding import Rule
-from engine.evaluation.screening.tables import words
+from engine.evaluation.screening.operators import words
 
 LIBRARY_NAMES = re.compile(
     r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|hipblas|rocblas|miopen|dnnl|mkldnn|cblas_|LAPACKE_|mkl_|MKL_"

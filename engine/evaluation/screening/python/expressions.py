@@ -1,4 +1,4 @@
-"""What an expression of a candidate may stand for. Knows no rule."""
+"""What an expression of a candidate may stand for, operators between values among them. Knows no rule."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.arithmetic import Arithmetic
-from engine.evaluation.screening.containers import contents, is_operator
-from engine.evaluation.screening.scopes import defaults
-from engine.evaluation.screening.strings import TEXT_METHODS, join, text_method
-from engine.evaluation.screening.uses import Act
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening import operators
+from engine.evaluation.screening.python.calls import Keeping
+from engine.evaluation.screening.python.containers import (
+    TEXT_METHODS,
+    contents,
+    is_operator,
+    join,
+    operands,
+    text_method,
+)
+from engine.evaluation.screening.python.scopes import defaults
+from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
     UNKNOWN,
+    Act,
+    Arguments,
     Box,
     Extension,
     Instance,
@@ -29,9 +36,60 @@ from engine.evaluation.screening.values import (
     Values,
     box,
     elements,
+    loads,
+    tensor,
     texts,
     union,
 )
+
+
+class Arithmetic(Keeping):
+    """Operator by operator."""
+
+    def binary(self, node: ast.BinOp, callee: bool) -> Values:
+        """`a + b`."""
+        left, right = self.values(node.left), self.values(node.right)
+        method = operators.METHOD_OF[type(node.op).__name__]
+        is_own = any(isinstance(v, Instance) for v in (*left, *right))
+        if is_own:
+            self.special(right, f"__r{method}__", [left])
+        if (found := [*operands(left), *operands(right)]) and not is_own:
+            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        if own := self.special(left, f"__{method}__", [right]):
+            return own
+        is_text = any(isinstance(v, Text) for v in (*left, *right))
+        if isinstance(node.op, ast.Add) and is_text:
+            return join([left, right])
+        if isinstance(node.op, ast.Mod | ast.Mult) and is_text:
+            spread = [item for v in right if isinstance(v, Box) for item in v.items]
+            return join([left, *(spread or [right])], is_whole=False)
+        if isinstance(node.op, ast.Add) and any(isinstance(v, Box) for v in left):
+            return box([i for v in (*left, *right) if isinstance(v, Box) for i in v.items])
+        if isinstance(node.op, ast.BitOr | ast.Mult) and any(isinstance(v, Box) for v in (*left, *right)):
+            boxes = frozenset(v for v in (*left, *right) if isinstance(v, Box))
+            return boxes if isinstance(node.op, ast.Mult) else union((left, right))
+        return NUMBER
+
+    def unary(self, node: ast.UnaryOp, callee: bool) -> Values:
+        """`-a`."""
+        values = self.values(node.operand)
+        if (found := loads(values)) and not isinstance(node.op, ast.Not):
+            self.note(Act.COMPUTED, type(node.op).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        return NUMBER
+
+    def compare(self, node: ast.Compare, callee: bool) -> Values:
+        """`a < b`."""
+        sides = [self.values(side) for side in (node.left, *node.comparators)]
+        is_none = any(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
+        is_math = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops)
+        is_equality = all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+        found = [load for side in sides for load in (operands(side) if is_equality else loads(side))]
+        if found and is_math and not is_none:
+            self.note(Act.COMPUTED, type(node.ops[0]).__name__, node, is_result=max(found).is_result)
+            return tensor(max(found))
+        return NUMBER
 
 
 class Expressions(Arithmetic):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.containers import operands
-from engine.evaluation.screening.expressions import Expressions
-from engine.evaluation.screening.scopes import Scope, defaults
-from engine.evaluation.screening.strings import join
-from engine.evaluation.screening.uses import Act
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening.python.containers import join, operands
+from engine.evaluation.screening.python.expressions import Expressions
+from engine.evaluation.screening.python.scopes import Scope, defaults
+from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
+    Act,
+    Arguments,
     Box,
     Function,
     Kind,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.scopes import Scope, defaults
-from engine.evaluation.screening.statements import Statements
-from engine.evaluation.screening.uses import Reading
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening.python.scopes import Scope, defaults
+from engine.evaluation.screening.python.statements import Statements
+from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
     UNKNOWN,
+    Arguments,
     Function,
     Instance,
     Kind,
     Load,
     Path,
+    Reading,
     Values,
     box,
     elements,

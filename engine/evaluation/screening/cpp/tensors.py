@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from engine.evaluation.screening import operators
-from engine.evaluation.screening.cpp_names import COMPUTING_NAMESPACES
-from engine.evaluation.screening.cpp_view import Named, View
-from engine.evaluation.screening.tables import words
+from engine.evaluation.screening.cpp.names import COMPUTING_NAMESPACES
+from engine.evaluation.screening.cpp.view import Named, View
+from engine.evaluation.screening.operators import words
 
 TENSOR_TYPES = frozenset(
     {"torch::Tensor", "at::Tensor", "torch::autograd::Variable", "torch::stable::Tensor", "at::TensorBase"}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.evaluation.screening import operators
-from engine.evaluation.screening.cpp_names import COMPUTING_NAMESPACES
-from engine.evaluation.screening.cpp_shadows import Shadows
-from engine.evaluation.screening.cpp_tensors import (
+from engine.evaluation.screening.cpp.names import COMPUTING_NAMESPACES
+from engine.evaluation.screening.cpp.shadows import Shadows, Types
+from engine.evaluation.screening.cpp.tensors import (
     FREE_CPP_METHODS,
     LAST_OF_CHAIN,
     chain,
@@ -19,9 +19,8 @@ from engine.evaluation.screening.cpp_tensors import (
     is_computing_function,
     tensors_in,
 )
-from engine.evaluation.screening.cpp_types import Types
-from engine.evaluation.screening.cpp_view import Named, View
-from engine.evaluation.screening.tables import words
+from engine.evaluation.screening.cpp.view import Named, View
+from engine.evaluation.screening.operators import words
 
 ARITHMETIC = words("""+ - * / % += -= *= /= %= <= >= < > == !=""")
 KEYWORDS = words(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
-from engine.evaluation.screening import containers, operators
-from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.attributes import Attributes
-from engine.evaluation.screening.strings import join
-from engine.evaluation.screening.tables import words
-from engine.evaluation.screening.uses import Act
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening import operators
+from engine.evaluation.screening.operators import words
+from engine.evaluation.screening.python import containers
+from engine.evaluation.screening.python.attributes import Attributes
+from engine.evaluation.screening.python.containers import join
+from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
     UNKNOWN,
+    Act,
+    Arguments,
     Bound,
     Box,
     Extension,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from engine.evaluation.screening.values import NOTHING, Box, Kind, Path, Values, union
+from engine.evaluation.screening.python.values import NOTHING, Box, Kind, Path, Values, union
 
 
 @dataclass(slots=True, eq=False)

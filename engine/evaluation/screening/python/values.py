@@ -1,11 +1,11 @@
-"""What an expression of a candidate may stand for, without running it. Knows no syntax tree walk and no rule."""
+"""What an expression may stand for, what a call passes on, and one record for each thing done. Knows no rule."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 
 MAX_ALTERNATIVES = 24
 MAX_BOX = 500
@@ -233,3 +233,81 @@ def loads(values: Values) -> list[Load]:
 def texts(values: Values) -> list[str]:
     """The whole texts among the values."""
     return sorted(value.text for value in values if isinstance(value, Text) and value.is_whole)
+
+
+class Arguments:
+    """The values a call passes on."""
+
+    def __init__(self, plain: list[Values], named: dict[str, Values], is_loose: bool) -> None:
+        self.plain, self.named, self.is_loose = plain, named, is_loose
+
+    @property
+    def all(self) -> list[Values]:
+        """Places, then names."""
+        return [*self.plain, *self.named.values()]
+
+    def at(self, place: int, name: str = "") -> Values:
+        """One argument by place or name."""
+        return self.plain[place] if place < len(self.plain) else self.named.get(name, NOTHING)
+
+    @property
+    def load(self) -> Load | None:
+        """The most that a tensor among them holds; None without tensors."""
+        return max((load for values in self.all for load in loads(values)), default=None)
+
+    @property
+    def text(self) -> str | None:
+        """The first argument, if it is a known string."""
+        found = texts(self.at(0)) if self.plain else []
+        return found[0] if found else None
+
+
+class Act(StrEnum):
+    """How something is used."""
+
+    LOADED = "loaded"
+    CALLED = "called"
+    COMPUTED = "computed"
+    STORED = "stored"
+    IMPORTED = "imported"
+    KEPT = "kept"
+    DYNAMIC = "dynamic"
+    KERNEL = "kernel"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One act.
+
+    Attributes:
+        act: how.
+        name: full dotted name of what; `torch.Tensor.relu` for methods of tensors.
+        line: in the candidate's file.
+        is_forward: it may run inside a call of the model.
+        is_result: what it works on depends on the call's inputs.
+        argument: folded text of the first argument or of the key stored to, where known.
+        detail: further words, by act.
+    """
+
+    act: Act
+    name: str
+    line: int
+    is_forward: bool = False
+    is_result: bool = False
+    argument: str | None = None
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Reading:
+    """All that the reader found."""
+
+    uses: list[Use] = field(default_factory=list)
+    sources: list[Text] = field(default_factory=list)
+    returned: Values = frozenset()
+    has_model: bool = False
+    has_build: bool = False
+    model_bases: tuple[str, ...] = ()
+    called_classes: frozenset[str] = frozenset()
+    made_classes: frozenset[str] = frozenset()

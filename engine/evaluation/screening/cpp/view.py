@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from engine.evaluation.screening.tables import words
-from engine.evaluation.screening.tokens import Sort, Token
+from engine.evaluation.screening.cpp.lexer import Sort, Token
+from engine.evaluation.screening.operators import words
 
 OPENING, CLOSING = "([{", ")]}"
 NOT_TYPES = words("""return else case goto throw new delete do sizeof co_return co_await co_yield typeof""")

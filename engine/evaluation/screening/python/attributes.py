@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from engine.evaluation.screening import containers, operators
-from engine.evaluation.screening.scopes import root_name
-from engine.evaluation.screening.state import State
-from engine.evaluation.screening.uses import Act
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening import operators
+from engine.evaluation.screening.python import containers
+from engine.evaluation.screening.python.reader_state import State
+from engine.evaluation.screening.python.scopes import root_name
+from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
     UNKNOWN,
+    Act,
     Bound,
     Box,
     Extension,

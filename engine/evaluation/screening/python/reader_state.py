@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from engine.evaluation.screening.arguments import Arguments
-from engine.evaluation.screening.scopes import Scope, grow, is_path
-from engine.evaluation.screening.uses import Act, Reading, Use
-from engine.evaluation.screening.values import (
+from engine.evaluation.screening.python.scopes import Scope, grow, is_path
+from engine.evaluation.screening.python.values import (
     NOTHING,
     UNKNOWN,
+    Act,
+    Arguments,
     Bound,
     Function,
     Instance,
     Kind,
     Path,
     Piece,
+    Reading,
     Text,
+    Use,
     Values,
     loads,
     union,
