@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from benchmarks.mutation import TESTS, of
 
-PROPERTIES = (f"{TESTS}/test_comparison_properties.py", f"{TESTS}/test_comparison.py")
-PATTERNS = (f"{TESTS}/test_pattern.py",)
-CHECKS = (f"{TESTS}/test_checking.py",)
-VERDICTS = (f"{TESTS}/test_verdicts.py", "-k", "bad_candidate or positive or integer or located")
+PROPERTIES = (f"{TESTS}/evaluation/test_comparison_properties.py", f"{TESTS}/evaluation/test_comparison.py")
+PATTERNS = (f"{TESTS}/evaluation/test_pattern.py",)
+CHECKS = (f"{TESTS}/evaluator/test_checking.py",)
+VERDICTS = (f"{TESTS}/evaluator/test_verdicts.py", "-k", "bad_candidate or positive or integer or located")
 
 MUTATIONS = [
     *of(
-        "comparison",
+        "evaluation/comparison",
         PROPERTIES,
         ("if not float(excess.max()) <= 0.0:", "if float(excess.max()) > 0.0:"),
         ("        return torch.equal(out, own)\n", "        return True\n"),
@@ -25,7 +25,7 @@ MUTATIONS = [
         ("torch.view_as_real(tensor) if tensor.is_complex()", "tensor.real if tensor.is_complex()"),
     ),
     *of(
-        "tolerance",
+        "evaluation/tolerance",
         PROPERTIES,
         ("        return 0.0\n    floor", "        return 1.0\n    floor"),
         ("OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor", "OWN_ERROR_FACTOR * own_error)"),
@@ -35,22 +35,22 @@ MUTATIONS = [
         ("return not own_error <=", "return own_error <="),
     ),
     *of(
-        "values",
+        "evaluation/trials",
         PROPERTIES,
         ("torch.where(tensor == 0, 0.0, fresh)", "fresh"),
         ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
         ("tensor.numel() == 0 or _is_whole(tensor):", "tensor.numel() == 0:"),
     ),
-    *of("pattern", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
+    *of("evaluation/pattern", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
     *of(
-        "checking",
+        "evaluator/checking",
         CHECKS,
         ("            if failure := self._try(trial, trials.poison_of(number)):", "            if failure := None:"),
         ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
         ('return self._held("after all trials") or self._weights()', "return self._weights()"),
     ),
     *of(
-        "call_checks",
+        "evaluator/checking",
         CHECKS,
         ('if all(map(contract.is_same, bench.shared["own"], first)):', "if True:"),
         ("    if not changed:\n", "    if True:\n"),
@@ -61,14 +61,14 @@ MUTATIONS = [
         ),
     ),
     *of(
-        "poison",
+        "evaluation/poison",
         CHECKS,
         ("        tensor.fill_(value(", "        value(value("),
     ),
-    *of("callee", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
-    *of("resizing", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
+    *of("evaluator/model_caller", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
+    *of("evaluator/process", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
     *of(
-        "contract",
+        "evaluation/contract",
         VERDICTS,
         ("if not is_same(after, before):", "if False:"),
         ('if leaf.get("type") != "torch.Tensor":', "if False:"),
@@ -77,5 +77,5 @@ MUTATIONS = [
         ('    if leaf.get("is_input"):', "    if False:"),
         ('    if leaf.get("is_reused"):', "    if False:"),
     ),
-    *of("weighing", VERDICTS, ("if not errors.relative <= allowed:", "if errors.relative > 1e9:")),
+    *of("evaluation/weighing", VERDICTS, ("if not errors.relative <= allowed:", "if errors.relative > 1e9:")),
 ]
