@@ -107,19 +107,19 @@ def _report(bare: list[dict[str, float]], ours: list[dict[str, float]]) -> None:
         print(f"{name}: {statistics.median(sum(one.values()) for one in rounds):.2f} s ({parts})")
     ratios = [sum(mine.values()) / sum(other.values()) for mine, other in zip(ours, bare, strict=True)]
     print(f"ours over bare: median {statistics.median(ratios):.1f}, {min(ratios):.1f} to {max(ratios):.1f}")
-    walls = probe()
-    print(f"a child behind limits alone {_spawn_ms(Isolation()):.0f} ms, behind every wall {_spawn_ms(walls):.0f} ms; "
+    isolation = probe()
+    print(f"a child behind limits alone {_spawn_ms(Isolation()):.0f} ms, behind every wall {_spawn_ms(isolation):.0f} ms; "
           "three children per evaluation, and one per build")  # fmt: skip
 
 
-def _spawn_ms(walls: Isolation) -> float:
+def _spawn_ms(isolation: Isolation) -> float:
     """Start to end of a child that does nothing; here without torch in its memory, which is forked cheaply."""
     taken: list[float] = []
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile() as output:
         for _ in range(9):
             started = time.perf_counter()
             wanted = ChildSpec(
-                walls, SandboxFilesystem(Path(name) / "room"), Limits(), Path(name) / "scratch", output.fileno()
+                isolation, SandboxFilesystem(Path(name) / "room"), Limits(), Path(name) / "scratch", output.fileno()
             )
             start(wanted, lambda: None).kill()
             taken.append((time.perf_counter() - started) * 1e3)

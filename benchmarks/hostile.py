@@ -99,7 +99,7 @@ class Surroundings:
 
     @classmethod
     def now(cls, toolchain: CpuToolchain, scratch: Path) -> Surroundings:
-        forkserver = toolchain._judging._process
+        forkserver = toolchain._evaluator._process
         return cls(
             frozenset(processes.descendants(forkserver.pid) if forkserver else ()),
             _names(scratch),

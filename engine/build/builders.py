@@ -15,8 +15,8 @@ from engine.sandbox import Isolation
 AnyBuilder = Builder | DeviceBuilder
 
 
-def of(device: str, here: Mapping[str, Any], cache: Path, limit_s: float, walls: Isolation) -> AnyBuilder:
+def of(device: str, here: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation) -> AnyBuilder:
     """The builder for a device as torch names it; `here` is its installation as plain fields."""
     if device == "cpu":
-        return Builder(Installation(**here), cache, limit_s, walls)
-    return DeviceBuilder(DeviceInstallation(**here), cache, limit_s, walls)
+        return Builder(Installation(**here), cache, limit_s, isolation)
+    return DeviceBuilder(DeviceInstallation(**here), cache, limit_s, isolation)

@@ -34,7 +34,7 @@ class Call:
         sharing: calls that one question asked for. Judge's and worker's times are an equal share of the question's.
     """
 
-    judge_ns: int
+    evaluator_ns: int
     worker_ns: int
     halt_ns: int = 0
     waited_ns: int = 0
@@ -43,7 +43,7 @@ class Call:
     @property
     def gap_ns(self) -> int:
         """Judge's time that the worker does not account for."""
-        return self.judge_ns - self.worker_ns
+        return self.evaluator_ns - self.worker_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Clock:
 
     def milliseconds(self, calls: Sequence[Call]) -> float:
         """The quickest of some calls: other load only adds time."""
-        quickest = min(call.judge_ns for call in calls) - self.cost_ns
+        quickest = min(call.evaluator_ns for call in calls) - self.cost_ns
         return max(quickest, LEAST_NS) / 1e6
 
 
@@ -75,7 +75,7 @@ class Agreement:
     """
 
     claimed_ns: float
-    judge_ns: float
+    evaluator_ns: float
     gap_ns: int
     reference_gap_ns: int
     bound_ns: float
@@ -86,14 +86,14 @@ class Agreement:
         """Of a session's calls."""
         gaps = sorted(call.gap_ns for call in reference)
         spread = gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4]
-        judge_ns = statistics.median(call.judge_ns for call in candidate)
+        evaluator_ns = statistics.median(call.evaluator_ns for call in candidate)
         sharing = min(call.sharing for call in candidate)
         return cls(
             claimed_ns=statistics.median(call.worker_ns for call in candidate),
-            judge_ns=judge_ns,
+            evaluator_ns=evaluator_ns,
             gap_ns=_low([call.gap_ns for call in candidate]),
             reference_gap_ns=_low(gaps),
-            bound_ns=max(BOUND_NS / sharing, SHARED_BOUND_NS, BOUND_SHARE * judge_ns, BOUND_SPREADS * spread),
+            bound_ns=max(BOUND_NS / sharing, SHARED_BOUND_NS, BOUND_SHARE * evaluator_ns, BOUND_SPREADS * spread),
             overstated=sum(call.gap_ns < 0 for call in candidate),
         )
 
@@ -104,7 +104,7 @@ class Agreement:
 
     def __str__(self) -> str:
         return (
-            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the judge's {self.judge_ns / 1e6:.4g} ms; "
+            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the judge's {self.evaluator_ns / 1e6:.4g} ms; "
             f"they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
             f"{self.reference_gap_ns / 1e6:.3g} ms, allowed difference {self.bound_ns / 1e6:.3g} ms"
         )
@@ -187,4 +187,4 @@ def against_itself(pairs: Pairs) -> list[float]:
 
 def waited_share(calls: Sequence[Call]) -> float:
     """How much of the calls' time threads had to wait for a processor."""
-    return sum(call.waited_ns for call in calls) / max(1, sum(call.judge_ns for call in calls))
+    return sum(call.waited_ns for call in calls) / max(1, sum(call.evaluator_ns for call in calls))

@@ -32,7 +32,7 @@ class Candidate:
         self._source = source
         self._shared = shared
         self._line = line
-        self._callee: ModelCaller | None = None
+        self._caller: ModelCaller | None = None
 
     def load_module(self) -> dict[str, Any]:
         """Execute the file; builds are asked of the judge on the way."""
@@ -71,24 +71,24 @@ class Candidate:
             for name, value in state.items():
                 value.copy_(weights[name])
         self._model, self._takes_over = model, fits
-        self._callee = model_caller.of(model, self._shared, specs["inputs"], "own")
+        self._caller = model_caller.of(model, self._shared, specs["inputs"], "own")
         return {"weights": "taken over" if fits else "same seed"}
 
     def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
         """Fresh contents into the private buffers. `poison` may say with what freed memory is filled."""
-        assert self._callee is not None
+        assert self._caller is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
+        return self._caller.load(leaves, Poison(poison) if poison else None, slots)
 
     def keep(self) -> dict[str, Any]:
         """Hold the outputs stored last to the end."""
-        assert self._callee is not None
-        return self._callee.keep()
+        assert self._caller is not None
+        return self._caller.keep()
 
     def recall(self) -> dict[str, Any]:
         """The outputs kept, copied out once more."""
-        assert self._callee is not None
-        return self._callee.recall()
+        assert self._caller is not None
+        return self._caller.recall()
 
     def state(self, names: Sequence[str]) -> dict[str, Any]:
         """The weights that were taken over, as they are now, into the arena."""
@@ -104,13 +104,13 @@ class Candidate:
 
     def go(self) -> dict[str, Any]:
         """The call."""
-        assert self._callee is not None
-        return self._callee.go()
+        assert self._caller is not None
+        return self._caller.go()
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Outputs into the arena."""
-        assert self._callee is not None
-        return self._callee.store(hold, copies)
+        assert self._caller is not None
+        return self._caller.store(hold, copies)
 
     def _build(self, request: Mapping[str, object]) -> Mapping[str, Any]:
         self._line.send({"request": request})

@@ -33,8 +33,8 @@ Ending = tuple[Failure | None, Standing, str]
 class Check:
     """The trials of one candidate on one bench."""
 
-    def __init__(self, bench: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
-        self._bench = bench
+    def __init__(self, workers: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
+        self._workers = workers
         self._seed = seed
         self._plan = trials.ordered(plan, seed)
         self._findings = Findings()
@@ -48,10 +48,10 @@ class Check:
     def run(self) -> CheckResult:
         """All trials the time allows; stops at the first that fails."""
         started = time.monotonic()
-        failure = self._guarded(lambda: self._all(started + self._bench.case.times.check_s))
+        failure = self._guarded(lambda: self._all(started + self._workers.request.times.check_s))
         if failure is None:
             self._settle()
-            failure = self._special(started + self._bench.case.times.check_s)
+            failure = self._special(started + self._workers.request.times.check_s)
         return self._result(failure, time.monotonic() - started)
 
     def _all(self, deadline: float) -> Failure | None:
@@ -65,25 +65,25 @@ class Check:
         return self._held("after all trials") or self._weights()
 
     def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
-        bench = self._bench
-        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
+        workers = self._workers
+        made = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
         leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
-        told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed, may_refuse=may_refuse)
-        if may_refuse and (reason := _unfit(bench, made, told)):
+        told = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
+        if may_refuse and (reason := _unfit(workers, made, told)):
             self._leave_out(trial, reason)
             return None
-        answer = call_candidate(bench, leaves, trial.name, poisoned)
+        answer = call_candidate(workers, leaves, trial.name, poisoned)
         return self._contract(answer, trial) or self._compare(trial, leaves, bool(told["is_wide"]), poisoned)
 
     def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
-        bench, ledger = self._bench, self._ledger
-        if fault := contract.first_fault(bench.expected, answer):
+        workers, ledger = self._workers, self._ledger
+        if fault := contract.first_fault(workers.expected, answer):
             ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
-            return contract.wrong_output(bench.expected, fault, trial.name)
-        if failure := mutation_failure(bench.shared["inputs"], bench.trusted["inputs"], trial.name):
+            return contract.wrong_output(workers.expected, fault, trial.name)
+        if failure := mutation_failure(workers.shared["inputs"], workers.trusted["inputs"], trial.name):
             ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
             return failure
-        if note := contract.layout_note(bench.expected, answer):
+        if note := contract.layout_note(workers.expected, answer):
             ledger.note(findings.LAYOUT, Standing.FLAGGED, note)
         return None
 
@@ -91,7 +91,7 @@ class Check:
         name = trial.name if is_wide else f"{trial.name} (no float64 form: compared in the task's dtype)"
         weighed = [
             weigh(self._output(number), trial, is_wide, functools.partial(self._sensitivity, number, leaves))
-            for number in range(len(self._bench.trusted["own"]))
+            for number in range(len(self._workers.trusted["own"]))
         ]
         if trial.style is not Style.OWN and any(one.is_ill for one in weighed):
             self._leave_out(trial, "the reference itself is far off its float64 answer there")
@@ -109,25 +109,25 @@ class Check:
 
     def _output(self, number: int) -> Output:
         """Output `number` of the trial now in the shared memory."""
-        bench, own = self._bench, self._bench.trusted["own"]
+        workers, own = self._workers, self._workers.trusted["own"]
         return Output(
             number,
             len(own),
-            bench.shared["own"][number],
+            workers.shared["own"][number],
             own[number],
-            bench.trusted["answer"][number],
-            bench.trusted["inputs"],
-            bench.summed,
-            bench.longest,
-            bench.case.policy.precision,
+            workers.trusted["answer"][number],
+            workers.trusted["inputs"],
+            workers.summed,
+            workers.longest,
+            workers.request.policy.precision,
         )
 
     def _sensitivity(self, number: int, leaves: Any, by_rows: bool) -> float:
-        told = self._bench.ask_reference("sensitivity", leaves=leaves, seed=self._bench.call_seed, by_rows=by_rows)
+        told = self._workers.ask_reference("sensitivity", leaves=leaves, seed=self._workers.call_seed, by_rows=by_rows)
         return float(told["changes"][number])
 
     def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
-        out = self._bench.shared["own"][number]
+        out = self._workers.shared["own"][number]
         if one.mismatch and (count := poison.count(out, poisoned)):
             detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
             self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, detail)
@@ -140,29 +140,31 @@ class Check:
 
     def _rounding(self, number: int, one: Weighed) -> str:
         """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
-        bench, typical = self._bench, one.errors.typical
-        made = bench.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
-        told = bench.ask_reference("answer", leaves=made["leaves"], seed=bench.call_seed, may_refuse=True)
-        if not _unfit(bench, made, told):
+        workers, typical = self._workers, one.errors.typical
+        made = workers.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
+        told = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
+        if not _unfit(workers, made, told):
             with suppress(CandidateFailed, WorkerEnded):
-                call_candidate(bench, made["leaves"], str(Style.NORMAL))
+                call_candidate(workers, made["leaves"], str(Style.NORMAL))
                 typical = max(typical, self._output(number).typical_error)
-        return of_precision(tolerance.label(typical, bench.summed), typical)
+        return of_precision(tolerance.label(typical, workers.summed), typical)
 
     def _remember(self, trial: Trial, leaves: Any) -> None:
         """The first result is held to the end, and its repeat is compared bit by bit."""
         if trial is FIRST:
-            self._bench.ask_candidate("keep", "the first trial")
-            self._first = [out.clone() for out in self._bench.shared["own"]]
-            self._ledger.note(findings.VARIES, *varies_note(self._bench, leaves, trials.seed_of(self._seed, "varied")))
+            self._workers.ask_candidate("keep", "the first trial")
+            self._first = [out.clone() for out in self._workers.shared["own"]]
+            self._ledger.note(
+                findings.VARIES, *varies_note(self._workers, leaves, trials.seed_of(self._seed, "varied"))
+            )
         elif trial is REPEAT:
-            same = all(map(contract.is_same, self._bench.shared["own"], self._first))
+            same = all(map(contract.is_same, self._workers.shared["own"], self._first))
             told = "bit-identical" if same else "differs from the first, within the tolerance"
             self._ledger.note(findings.REPEAT_RESULT, Standing.HELD, f"same inputs again, other memory: {told}")
 
     def _held(self, when: str) -> Failure | None:
         self._at = findings.HELD_RESULT
-        if failure := held_failure(self._bench, self._first):
+        if failure := held_failure(self._workers, self._first):
             self._ledger.note(findings.HELD_RESULT, Standing.BROKEN, f"{failure.message} ({when})")
             return failure
         self._ledger.note(findings.HELD_RESULT, Standing.HELD, f"the first result is the same {when}")
@@ -170,21 +172,21 @@ class Check:
 
     def _weights(self) -> Failure | None:
         self._at = findings.WEIGHTS
-        failure, standing, detail = weights_failure(self._bench)
+        failure, standing, detail = weights_failure(self._workers)
         self._ledger.note(findings.WEIGHTS, standing, detail)
         return failure
 
     def _special(self, deadline: float) -> Failure | None:
         """Last, because a candidate that dies of NaN leaves no process to ask."""
-        if time.monotonic() > deadline and self._bench.case.policy.special_values is SpecialValues.REPORTED:
+        if time.monotonic() > deadline and self._workers.request.policy.special_values is SpecialValues.REPORTED:
             self._ledger.note(findings.SPECIAL_VALUES, Standing.ABSENT, "left out: the candidate is slow")
             return None
-        failure, standing, detail = special_failure(self._bench, trials.seed_of(self._seed, SPECIAL.seed_name))
+        failure, standing, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
         self._ledger.note(findings.SPECIAL_VALUES, standing, detail)
         return failure
 
     def _settle(self) -> None:
-        own, count = self._bench.trusted["own"], len(self._findings.trials)
+        own, count = self._workers.trusted["own"], len(self._findings.trials)
         self._ledger.settle(findings.CONTRACT, f"{shapes(own)}, in {count} trials")
         self._ledger.settle(findings.LAYOUT, "contiguous")
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
@@ -199,7 +201,7 @@ class Check:
         try:
             return act()
         except (CandidateFailed, WorkerEnded) as error:
-            failure = failures.of_error(error, self._bench.stage, self._bench.failed_build)
+            failure = failures.of_error(error, self._workers.stage, self._workers.failed_build)
             self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
             return failure
 
@@ -215,7 +217,7 @@ class Check:
         return self._typical.get(str(Style.NORMAL), max(self._typical.values(), default=0.0))
 
     def _precision(self) -> str:
-        return tolerance.label(self._basis(), self._bench.summed)
+        return tolerance.label(self._basis(), self._workers.summed)
 
     def _result(self, failure: Failure | None, seconds: float) -> CheckResult:
         found = self._findings
@@ -246,14 +248,14 @@ def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str, flo
     return standing, told, worst.errors.relative, worst.allowed
 
 
-def _unfit(bench: WorkerPair, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+def _unfit(workers: WorkerPair, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """Why a distribution shows nothing about a kernel; empty when it does."""
     if not made["is_styled"]:
         return "the inputs keep their values: whole numbers or a fixed structure"
     if "refused" in told:
         return f"the reference does not take such inputs: {told['refused']}"
     # The domain of the reference ends somewhere: a logarithm of negatives.
-    return "" if all(map(_is_finite, bench.trusted["own"])) else "the reference is not finite there"
+    return "" if all(map(_is_finite, workers.trusted["own"])) else "the reference is not finite there"
 
 
 def _is_finite(own: torch.Tensor) -> bool:
@@ -263,11 +265,11 @@ def _is_finite(own: torch.Tensor) -> bool:
     return all(bool(limit.isfinite()) for limit in numbers.aminmax())
 
 
-def held_failure(bench: WorkerPair, first: list[torch.Tensor]) -> Failure | None:
+def held_failure(workers: WorkerPair, first: list[torch.Tensor]) -> Failure | None:
     """The first result, copied out again now: nothing that was called since may have changed it."""
-    poison.fill(bench.shared["own"], Poison.NAN)
-    bench.ask_candidate("recall", "a result held")
-    if all(map(contract.is_same, bench.shared["own"], first)):
+    poison.fill(workers.shared["own"], Poison.NAN)
+    workers.ask_candidate("recall", "a result held")
+    if all(map(contract.is_same, workers.shared["own"], first)):
         return None
     return Failure(
         Verdict.INCORRECT,
@@ -275,15 +277,15 @@ def held_failure(bench: WorkerPair, first: list[torch.Tensor]) -> Failure | None
     )
 
 
-def weights_failure(bench: WorkerPair) -> Ending:
+def weights_failure(workers: WorkerPair) -> Ending:
     """Parameters must be as they were handed over. Buffers may change: the reference's do too."""
-    if bench.weights != "taken over":
-        kind = "the task has none" if bench.weights == "none" else "the candidate names its weights differently"
+    if workers.weights != "taken over":
+        kind = "the task has none" if workers.weights == "none" else "the candidate names its weights differently"
         return None, Standing.ABSENT, kind
-    poison.fill(bench.shared["weights"], Poison.NAN)
-    kept = set(bench.ask_candidate("state", "its weights", names=bench.weight_names)["names"])
-    pairs = zip(bench.weight_names, bench.shared["weights"], bench.trusted["weights"], strict=True)
-    parameters = set(bench.parameter_names)
+    poison.fill(workers.shared["weights"], Poison.NAN)
+    kept = set(workers.ask_candidate("state", "its weights", names=workers.weight_names)["names"])
+    pairs = zip(workers.weight_names, workers.shared["weights"], workers.trusted["weights"], strict=True)
+    parameters = set(workers.parameter_names)
     changed = [
         name
         for name, now, before in pairs
@@ -295,47 +297,49 @@ def weights_failure(bench: WorkerPair) -> Ending:
     return failure, Standing.BROKEN, failure.message
 
 
-def special_failure(bench: WorkerPair, seed: int) -> Ending:
+def special_failure(workers: WorkerPair, seed: int) -> Ending:
     """NaN and infinities at secret places. They decide only where the task's policy requires it."""
-    is_required = bench.case.policy.special_values is SpecialValues.REQUIRED
-    made = bench.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
+    is_required = workers.request.policy.special_values is SpecialValues.REQUIRED
+    made = workers.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
     if not made["is_styled"]:
         return None, Standing.ABSENT, "no input can hold them"
     leaves = made["leaves"]
-    told = bench.ask_reference("answer", leaves=leaves, seed=bench.call_seed, may_refuse=True)
+    told = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=True)
     if "refused" in told:
         return None, Standing.ABSENT, f"the reference does not take them: {told['refused']}"
     try:
-        failure, detail = _compare_special(bench, leaves)
+        failure, detail = _compare_special(workers, leaves)
     except (CandidateFailed, WorkerEnded) as error:
-        failure = failures.of_error(error, bench.stage, bench.failed_build)
+        failure = failures.of_error(error, workers.stage, workers.failed_build)
         detail = f"forward failed on them: {failure.message[:200]}"
     if failure is None:
         return None, Standing.HELD, detail
     return (failure, Standing.BROKEN, detail) if is_required else (None, Standing.FLAGGED, detail)
 
 
-def varies_note(bench: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, str]:
+def varies_note(workers: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, str]:
     """Whether a right answer on this task shows anything. Looks at the first trial, now in the arenas."""
     reasons = []
-    if all(_is_constant(answer) for answer in bench.trusted["answer"]):
+    if all(_is_constant(answer) for answer in workers.trusted["answer"]):
         reasons.append("all its elements are about the same")
-    changes = bench.ask_reference("vary", leaves=leaves, seed=bench.call_seed, other_seed=seed)
+    changes = workers.ask_reference("vary", leaves=leaves, seed=workers.call_seed, other_seed=seed)
     reasons += [f"other {what} give about the same" for what, by in changes.items() if by and max(by) <= HARDLY]
     if reasons:
         return Standing.FLAGGED, f"the task's answer hardly varies: {' and '.join(reasons)}"
     return Standing.HELD, "the answer depends on the inputs" + (" and the weights" if changes["weights"] else "")
 
 
-def _compare_special(bench: WorkerPair, leaves: Any) -> tuple[Failure | None, str]:
-    answer = call_candidate(bench, leaves, str(Style.SPECIAL))
-    if fault := contract.first_fault(bench.expected, answer):
-        return contract.wrong_output(bench.expected, fault, str(Style.SPECIAL)), fault.reason
+def _compare_special(workers: WorkerPair, leaves: Any) -> tuple[Failure | None, str]:
+    answer = call_candidate(workers, leaves, str(Style.SPECIAL))
+    if fault := contract.first_fault(workers.expected, answer):
+        return contract.wrong_output(workers.expected, fault, str(Style.SPECIAL)), fault.reason
     details = []
-    for out, own, right in zip(bench.shared["own"], bench.trusted["own"], bench.trusted["answer"], strict=True):
+    for out, own, right in zip(workers.shared["own"], workers.trusted["own"], workers.trusted["answer"], strict=True):
         scale = comparison.scale_of(right, own)
         own_error = comparison.errors(own, right, own, scale).relative
-        allowed = 2 * tolerance.allowed(comparison.dtype_of(own), own_error, bench.summed, bench.case.policy.precision)
+        allowed = 2 * tolerance.allowed(
+            comparison.dtype_of(own), own_error, workers.summed, workers.request.policy.precision
+        )
         found, mask = comparison.difference(out, right, own, scale, allowed)
         details.append(str(found))
         if found.count:

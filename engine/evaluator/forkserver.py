@@ -39,20 +39,20 @@ def main(engine: int, line: socket.socket) -> None:
     processes.adopt_orphans()
     with suppress(LineBroken, BrokenPipeError, ConnectionResetError):
         try:
-            walls = probe()
+            isolation = probe()
         except OwnFailure as error:
             messages.send(line, {"failed": str(error)})
             return
         messages.send(line, {"ready": torch.__version__})
         while True:
-            answer = _judged(messages.receive(line), line, walls)
+            answer = _judged(messages.receive(line), line, isolation)
             processes.end_descendants()
             if answer is None:
                 return
             messages.send(line, answer)
 
 
-def _judged(request: Mapping[str, Any], line: socket.socket, walls: Isolation) -> dict[str, Any] | None:
+def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolation) -> dict[str, Any] | None:
     """A judge's answer; None when the engine went away meanwhile."""
     if request["act"] not in WITHOUT_REFERENCE:
         # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
@@ -66,7 +66,7 @@ def _judged(request: Mapping[str, Any], line: socket.socket, walls: Isolation) -
     if pid == 0:
         os.close(read_from)
         line.close()
-        _be_judge(request, walls, write_to)
+        _be_judge(request, isolation, write_to)
     os.close(write_to)
     try:
         return _collected(read_from, line, time.monotonic() + float(request["limit_s"]))
@@ -81,12 +81,12 @@ def _end_management() -> None:
         ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
 
 
-def _be_judge(request: Mapping[str, Any], walls: Isolation, write_to: int) -> None:
+def _be_judge(request: Mapping[str, Any], isolation: Isolation, write_to: int) -> None:
     """Never returns."""
     parent = os.getppid()
     try:
         processes.die_with_parent(parent)
-        text = json.dumps(process.answer(request, walls)).encode()
+        text = json.dumps(process.answer(request, isolation)).encode()
     except BaseException:  # noqa: BLE001 - whatever broke must reach the engine as text; this process ends here
         text = json.dumps({"failed": "toolchain", "message": f"the judge broke:\n{traceback.format_exc()}"}).encode()
     with os.fdopen(write_to, "wb") as file:

@@ -28,8 +28,8 @@ SCREEN_S = 30.0
 class Gate:
     """The findings on one candidate: of its text, and of each library as it is built."""
 
-    def __init__(self, case: EvaluationRequest) -> None:
-        self._case = case
+    def __init__(self, request: EvaluationRequest) -> None:
+        self._request = request
         self.findings: list[Finding] = []
 
     @property
@@ -49,9 +49,9 @@ class Gate:
 
     def read_text(self, folder: Path) -> None:
         """Screen the source; one that breaks or outlasts the reader is refused."""
-        case = self._case
-        body = functools.partial(_answer, case.source, case.policy, case.task_source)
-        reader = Worker.fork(body, case.limits, folder / "screening", walls=case.walls)
+        request = self._request
+        body = functools.partial(_answer, request.source, request.policy, request.task_source)
+        reader = Worker.fork(body, request.limits, folder / "screening", isolation=request.isolation)
         try:
             told = reader.ask({"ask": "screen"}, SCREEN_S)
             self.findings += [codec.from_plain(Finding, plain) for plain in told["findings"]]
@@ -64,7 +64,7 @@ class Gate:
     def read_library(self, library: Path) -> str:
         """Screen what a built library takes from others; returns the refusal, or an empty text."""
         try:
-            self.findings += screen_library(imported_symbols(library), self._case.policy)
+            self.findings += screen_library(imported_symbols(library), self._request.policy)
         except ValueError as error:
             why = f"the built library cannot be read: {error}"
             self.findings.append(Finding(Rule.DYNAMIC, None, why, is_refusal=True))

@@ -77,7 +77,7 @@ def _share(pid: int) -> float:
     return max(0, threads.processor_ns(pid) - before) / (time.monotonic_ns() - began)
 
 
-def refuse_busy_device(bench: WorkerPair) -> str:
+def refuse_busy_device(workers: WorkerPair) -> str:
     """Compare copies beside the stopped candidate with copies after its end; it is ended here.
 
     Returns:
@@ -86,11 +86,11 @@ def refuse_busy_device(bench: WorkerPair) -> str:
     Raises:
         TimedCallFailed: something of the candidate's runs on.
     """
-    source = torch.empty(BYTES, dtype=torch.uint8, device=bench.device)
+    source = torch.empty(BYTES, dtype=torch.uint8, device=workers.device)
     target = torch.empty_like(source)
     _copies_ms(source, target)
     beside = _copies_ms(source, target)
-    bench.candidate.end()
+    workers.candidate.end()
     after = _copies_ms(source, target)
     told = f"copies take {beside:.3g} ms beside the stopped candidate and {after:.3g} ms after its end"
     if beside > SLOWER * after + LEAST_MS:

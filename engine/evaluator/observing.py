@@ -27,19 +27,19 @@ SAMPLED_S = 0.8
 RAN = 0.25  # of the busiest thread's time: waking and going back to sleep takes a waiting thread some, too
 
 
-def observe(bench: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
+def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
     """Call the candidate as a timing does, on one set of inputs for about a second, and report.
 
     Nothing is counted but what happens within the calls: in between the worker stands still.
     """
-    assert bench.reference is not None
-    leaves = bench.ask_reference("make", seed=int.from_bytes(os.urandom(6), "little"), style=str(Style.OWN))["leaves"]
-    call_candidate(bench, leaves, "profile warm-up")
-    bench.reference.stop()
-    bench.ask_candidate("load", "a profiled call", leaves=leaves, poison="", seed=bench.call_seed)
-    pid = bench.candidate.inner_pid
+    assert workers.reference is not None
+    leaves = workers.ask_reference("make", seed=int.from_bytes(os.urandom(6), "little"), style=str(Style.OWN))["leaves"]
+    call_candidate(workers, leaves, "profile warm-up")
+    workers.reference.stop()
+    workers.ask_candidate("load", "a profiled call", leaves=leaves, poison="", seed=workers.call_seed)
+    pid = workers.candidate.inner_pid
     quiet.raise_session(pid)
-    side = TimedWorker(bench.candidate, functools.partial(_ask, bench), bench.shared, lambda told: None)
+    side = TimedWorker(workers.candidate, functools.partial(_ask, workers), workers.shared, lambda told: None)
     sampling = perf.Sampling(pid, folder, perf.hardware_events())
     time.sleep(0.15)
     try:
@@ -52,13 +52,13 @@ def observe(bench: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
     finally:
         shares, counts = sampling.finish()
     used = {name: (after[name] - before[name]) / len(calls) for name in before}
-    groups = [bench.trusted[name] for name in ("inputs", "own", "weights")]
+    groups = [workers.trusted[name] for name in ("inputs", "own", "weights")]
     processor = used["user"] + used["system"]
     return asdict(
         Observation(
             calls=len(calls),
             latency_ms=statistics.median(call.worker_ns for call in calls) / 1e6,
-            wall_ms=sum(call.judge_ns for call in calls) / len(calls) / 1e6,
+            wall_ms=sum(call.evaluator_ns for call in calls) / len(calls) / 1e6,
             processor_ms=used["processor_ns"] / 1e6,
             waited_share=waited_share(calls),
             ran=ran_threads([ran[name] - ran_before.get(name, 0) for name in ran], used["processor_ns"] * len(calls)),
@@ -69,9 +69,9 @@ def observe(bench: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
             involuntary_switches=used["involuntary"],
             threads=int(os.environ.get("OMP_NUM_THREADS", "1")),
             min_bytes=sum(tensor.nbytes for group in groups for tensor in group),
-            min_flop=bench.flop,
-            libraries=tuple(built.library for built in bench.builds),
-            remarks=tuple(remark for built in bench.builds for remark in built.remarks),
+            min_flop=workers.flop,
+            libraries=tuple(built.library for built in workers.builds),
+            remarks=tuple(remark for built in workers.builds for remark in built.remarks),
             shares=tuple(shares[:12]),
             counts={name: value / len(calls) for name, value in counts.items()},
         )
@@ -88,8 +88,8 @@ def ran_threads(each_ns: Sequence[int], processor_ns: float) -> int | None:
     return sum(one >= RAN * max(each_ns) for one in each_ns)
 
 
-def _ask(bench: WorkerPair, name: str, **arguments: Any) -> dict[str, Any]:
-    return bench.ask_candidate(name, "a profiled call", **arguments)
+def _ask(workers: WorkerPair, name: str, **arguments: Any) -> dict[str, Any]:
+    return workers.ask_candidate(name, "a profiled call", **arguments)
 
 
 def _calls(side: TimedWorker) -> list[Call]:

@@ -38,12 +38,12 @@ from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 ONE_SHAPE = "one shape tested: the task names no other sizes"
 
 
-def answer(request: Mapping[str, Any], walls: Isolation) -> dict[str, Any]:
+def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
     """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix="judge.", dir=request["scratch"]))
     try:
-        return {"result": codec.to_plain(ACTS[request["act"]](_case(request, walls), folder))}
+        return {"result": codec.to_plain(ACTS[request["act"]](_request(request, isolation), folder))}
     except UnusableTask as error:
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:
@@ -53,21 +53,21 @@ def answer(request: Mapping[str, Any], walls: Isolation) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compile_candidate(case: EvaluationRequest, folder: Path) -> CompileResult:
+def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult:
     """Screen, build and import."""
     started = time.monotonic()
-    gate = Gate(case)
+    gate = Gate(request)
     gate.read_text(folder)
     if gate.is_shut:
-        seconds, proofs = time.monotonic() - started, (*gate.proofs, *case.walls.proofs())
+        seconds, proofs = time.monotonic() - started, (*gate.proofs, *request.isolation.proofs())
         return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=proofs)
-    with WorkerPair(case, folder, with_reference=False, inspect=gate.read_library) as bench:
-        failure = _import(bench)
+    with WorkerPair(request, folder, with_reference=False, inspect=gate.read_library) as workers:
+        failure = _import(workers)
         seconds = time.monotonic() - started
-        built, proofs = bench.builds, (*gate.proofs, *case.walls.proofs())
+        built, proofs = workers.builds, (*gate.proofs, *request.isolation.proofs())
         log = "\n".join(one.log for one in built)
         if failure:
-            log = bench.failed_build.log if bench.failed_build else log
+            log = workers.failed_build.log if workers.failed_build else log
             return CompileResult(
                 False, seconds, failure.message, log or failure.message, verdict=failure.verdict, proofs=proofs
             )
@@ -82,88 +82,88 @@ def compile_candidate(case: EvaluationRequest, folder: Path) -> CompileResult:
         )
 
 
-def check(case: EvaluationRequest, folder: Path) -> CheckResult:
+def check(request: EvaluationRequest, folder: Path) -> CheckResult:
     """Correct or not, at the task's sizes and at the others its policy names."""
-    result = _check_apart(case, folder, PLAN)
-    return with_other_sizes(result, case, lambda resized: _check_apart(resized, folder, SHORT_PLAN))
+    result = _check_apart(request, folder, PLAN)
+    return with_other_sizes(result, request, lambda resized: _check_apart(resized, folder, SHORT_PLAN))
 
 
-def _check_apart(case: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
+def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
     """In a process of its own on a GPU: workers must be forked before the judge itself has used the device."""
-    if case.device == "cpu":
-        return _check(case, folder, plan)
-    plain = run_apart(lambda: codec.to_plain(_check(case, folder, plan)))
+    if request.device == "cpu":
+        return _check(request, folder, plan)
+    plain = run_apart(lambda: codec.to_plain(_check(request, folder, plan)))
     result: CheckResult = codec.from_plain(CheckResult, plain)
     return result
 
 
-def _check(case: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
+def _check(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
     started = time.monotonic()
-    with WorkerPair(case, folder) as bench:
-        outcome = _prepared(bench, lambda: Check(bench, _seed(), plan).run())
-        return _finished(outcome, bench, time.monotonic() - started)
+    with WorkerPair(request, folder) as workers:
+        outcome = _prepared(workers, lambda: Check(workers, _seed(), plan).run())
+        return _finished(outcome, workers, time.monotonic() - started)
 
 
-def time_candidate(case: EvaluationRequest, folder: Path) -> TimingResult | CheckResult:
+def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | CheckResult:
     """How fast, against the reference."""
     started = time.monotonic()
     is_first = quiet.raise_priority()
     busy = quiet.wait()
-    with WorkerPair(case, folder) as bench:
-        outcome = _prepared(bench, lambda: Timing(bench).run())
+    with WorkerPair(request, folder) as workers:
+        outcome = _prepared(workers, lambda: Timing(workers).run())
         if isinstance(outcome, TimingResult):
             machine = {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
             return replace(outcome, evidence={**outcome.evidence, **machine})
-        return _finished(outcome, bench, time.monotonic() - started)
+        return _finished(outcome, workers, time.monotonic() - started)
 
 
-def describe(case: EvaluationRequest, folder: Path) -> dict[str, int]:
+def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
-    with WorkerPair(case, folder) as bench:
-        bench.describe()
-        groups = [bench.trusted[name] for name in ("inputs", "own", "weights")]
-        operations = bench.flop if case.policy.counts_operations else 0
+    with WorkerPair(request, folder) as workers:
+        workers.describe()
+        groups = [workers.trusted[name] for name in ("inputs", "own", "weights")]
+        operations = workers.flop if request.policy.counts_operations else 0
         return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": operations}
 
 
-def measure(case: EvaluationRequest, folder: Path) -> dict[str, Any]:
+def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Raw observations for a profile, in the same quiet as a timing."""
     quiet.raise_priority()
     quiet.wait()
-    with WorkerPair(case, folder) as bench:
-        outcome = _prepared(bench, lambda: observing.observe(bench, folder))
+    with WorkerPair(request, folder) as workers:
+        outcome = _prepared(workers, lambda: observing.observe(workers, folder))
         return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
 
 
-def profile(case: EvaluationRequest, folder: Path) -> Any:
+def profile(request: EvaluationRequest, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
     quiet.raise_priority()
     quiet.wait()
-    laid_out = _staged(case, folder)
-    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else staged.profile(case, laid_out)
+    laid_out = _staged(request, folder)
+    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else staged.profile(request, laid_out)
 
 
-def sanitize(case: EvaluationRequest, folder: Path) -> dict[str, str]:
+def sanitize(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
-    laid_out = _staged(case, folder)
-    return {"found": "" if isinstance(laid_out, Failure) else staged.sanitize(case, laid_out)}
+    laid_out = _staged(request, folder)
+    return {"found": "" if isinstance(laid_out, Failure) else staged.sanitize(request, laid_out)}
 
 
-def _staged(case: EvaluationRequest, folder: Path) -> Staged | Failure:
-    with WorkerPair(case, folder, with_reference=False) as bench:
-        return _import(bench) or Staged.of(bench, folder / "target")
+def _staged(request: EvaluationRequest, folder: Path) -> Staged | Failure:
+    with WorkerPair(request, folder, with_reference=False) as workers:
+        return _import(workers) or Staged.of(workers, folder / "target")
 
 
-def estimate(case: EvaluationRequest, folder: Path) -> dict[str, int | None]:
+def estimate(request: EvaluationRequest, folder: Path) -> dict[str, int | None]:
     """Memory that the other acts will need."""
     from engine.evaluation.estimate import bytes_needed  # a second to import, and asked once per task
 
-    return {"bytes": bytes_needed(case.task_source)}
+    return {"bytes": bytes_needed(request.task_source)}
 
 
-def prepare(case: EvaluationRequest, folder: Path) -> dict[str, str]:
+def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     """Build the common precompiled header."""
-    case.builder.prepare()
+    request.builder.prepare()
     return {}
 
 
@@ -180,48 +180,50 @@ ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
 }
 
 
-def _prepared(bench: WorkerPair, act: Callable[[], Any]) -> Any:
+def _prepared(workers: WorkerPair, act: Callable[[], Any]) -> Any:
     """Import, describe and construct, then act; a candidate that fails on the way yields its Failure."""
-    if failure := _import(bench):
+    if failure := _import(workers):
         return failure
-    bench.describe()
-    return _guarded(bench, bench.construct) or _guarded(bench, act)
+    workers.describe()
+    return _guarded(workers, workers.construct) or _guarded(workers, act)
 
 
-def _import(bench: WorkerPair) -> Failure | None:
+def _import(workers: WorkerPair) -> Failure | None:
     """Import the candidate. A build that failed counts even when the module carried on without it."""
-    failure: Failure | None = _guarded(bench, bench.import_candidate)
-    return failures.of_build(bench.failed_build) if bench.failed_build else failure
+    failure: Failure | None = _guarded(workers, workers.import_candidate)
+    return failures.of_build(workers.failed_build) if workers.failed_build else failure
 
 
-def _guarded(bench: WorkerPair, act: Callable[[], Any]) -> Any:
+def _guarded(workers: WorkerPair, act: Callable[[], Any]) -> Any:
     try:
         return act()
     except CandidateFailed as failed:
-        return failures.of_build(bench.failed_build) if bench.failed_build else failures.of_candidate(failed)
+        return failures.of_build(workers.failed_build) if workers.failed_build else failures.of_candidate(failed)
     except WorkerEnded as ended:
-        return failures.of_death(ended, bench.stage)
+        return failures.of_death(ended, workers.stage)
 
 
-def _finished(outcome: CheckResult | Failure, bench: WorkerPair, seconds: float) -> CheckResult:
+def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: float) -> CheckResult:
     evidence = {
         "threads": os.environ.get("OMP_NUM_THREADS", "?"),
-        "weights": bench.weights,
-        "build": "cached" if bench.builds and all(one.is_cached for one in bench.builds) else "built here",
+        "weights": workers.weights,
+        "build": "cached" if workers.builds and all(one.is_cached for one in workers.builds) else "built here",
     }
-    if printed := failures.printed(bench.candidate.output)[:500].strip():
+    if printed := failures.printed(workers.candidate.output)[:500].strip():
         evidence["printed"] = printed
-    if bench.device != "cpu":
-        evidence["device"] = bench.device_name
+    if workers.device != "cpu":
+        evidence["device"] = workers.device_name
     if isinstance(outcome, Failure):
         outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
-    proofs = (*outcome.proofs, *bench.case.walls.proofs())
+    proofs = (*outcome.proofs, *workers.request.isolation.proofs())
     return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=proofs)
 
 
-def _case(request: Mapping[str, Any], walls: Isolation) -> EvaluationRequest:
+def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequest:
     device = str(request.get("device", "cpu"))
-    builder = builders.of(device, request["installation"], Path(request["cache"]), request["times"]["build_s"], walls)
+    builder = builders.of(
+        device, request["installation"], Path(request["cache"]), request["times"]["build_s"], isolation
+    )
     return EvaluationRequest(
         task_source=request["task_source"],
         policy=codec.from_plain(Policy, request["policy"]),
@@ -229,7 +231,7 @@ def _case(request: Mapping[str, Any], walls: Isolation) -> EvaluationRequest:
         builder=builder,
         times=Times(**request["times"]),
         limits=Limits(**request["limits"]),
-        walls=replace(walls, devices=tuple(request.get("device_files", ()))),
+        isolation=replace(isolation, devices=tuple(request.get("device_files", ()))),
         device=device,
         details=request.get("details", {}),
     )
@@ -240,18 +242,18 @@ def _seed() -> int:
 
 
 def with_other_sizes(
-    result: CheckResult, case: EvaluationRequest, check: Callable[[EvaluationRequest], CheckResult]
+    result: CheckResult, request: EvaluationRequest, check: Callable[[EvaluationRequest], CheckResult]
 ) -> CheckResult:
     """A passed result, extended by a short check at each of the policy's other sizes; the first failure decides.
 
     Raises:
         UnusableTask: the task cannot be had at a size.
     """
-    sizes = case.policy.other_sizes
+    sizes = request.policy.other_sizes
     if result.verdict is not Verdict.PASSED or not sizes:
         return _with(result, Standing.ABSENT, ONE_SHAPE if not sizes else "not reached")
     for one in sizes:
-        found = check(_resized(case, one))
+        found = check(_resized(request, one))
         if found.verdict is not Verdict.PASSED:
             message = f"right at the task's own sizes, but not with {_named(one)}: {found.message}"
             failed = replace(
@@ -264,12 +266,12 @@ def with_other_sizes(
     return _with(result, Standing.HELD, "; ".join(_named(one) for one in sizes))
 
 
-def _resized(case: EvaluationRequest, sizes: Mapping[str, int | float]) -> EvaluationRequest:
+def _resized(request: EvaluationRequest, sizes: Mapping[str, int | float]) -> EvaluationRequest:
     try:
-        source = tasks.set_constants(case.task_source, sizes)
+        source = tasks.set_constants(request.task_source, sizes)
     except TaskError as error:
         raise UnusableTask(f"other_sizes of the task's policy: {error}") from error
-    return replace(case, task_source=source, policy=replace(case.policy, other_sizes=()))
+    return replace(request, task_source=source, policy=replace(request.policy, other_sizes=()))
 
 
 def _named(sizes: Mapping[str, int | float]) -> str:

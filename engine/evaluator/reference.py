@@ -35,7 +35,7 @@ class Reference:
         self._shared = shared
         # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-        self._callee: ModelCaller | None = None
+        self._caller: ModelCaller | None = None
 
     def describe(self, weight_seed: int) -> dict[str, Any]:
         """Build the model, run it once, and say what goes in, what comes out and what it costs."""
@@ -75,7 +75,7 @@ class Reference:
         self._shared.map(shared_tensors.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
-        self._callee = model_caller.of(self._model, self._shared, self._specs, "own")
+        self._caller = model_caller.of(self._model, self._shared, self._specs, "own")
         return {"mapped": True}
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
@@ -175,19 +175,19 @@ class Reference:
 
     def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
         """As the candidate does."""
-        assert self._callee is not None
+        assert self._caller is not None
         torch.manual_seed(seed)
-        return self._callee.load(leaves, Poison(poison) if poison else None, slots)
+        return self._caller.load(leaves, Poison(poison) if poison else None, slots)
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
-        assert self._callee is not None
-        return self._callee.go()
+        assert self._caller is not None
+        return self._caller.go()
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """As the candidate does."""
-        assert self._callee is not None
-        return self._callee.store(hold, copies)
+        assert self._caller is not None
+        return self._caller.store(hold, copies)
 
     def _forward_wide(
         self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]

@@ -41,24 +41,24 @@ class Staged:
     libraries: Path
 
     @classmethod
-    def of(cls, bench: WorkerPair, folder: Path) -> Staged:
+    def of(cls, workers: WorkerPair, folder: Path) -> Staged:
         """From a bench that has imported the candidate."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "candidate.py").write_text(bench.case.source)
-        (folder / "task.py").write_text(bench.case.task_source)
-        (folder / "builds.json").write_text(json.dumps(bench.answers))
-        (folder / "request.json").write_text(json.dumps({"seed": bench.call_seed, "calls": WARM_UP_CALLS}))
-        return cls(folder, bench.libraries)
+        (folder / "candidate.py").write_text(workers.request.source)
+        (folder / "task.py").write_text(workers.request.task_source)
+        (folder / "builds.json").write_text(json.dumps(workers.answers))
+        (folder / "request.json").write_text(json.dumps({"seed": workers.call_seed, "calls": WARM_UP_CALLS}))
+        return cls(folder, workers.libraries)
 
-    def run(self, words: list[str], limit_s: float, walls: Isolation) -> Done:
+    def run(self, words: list[str], limit_s: float, isolation: Isolation) -> Done:
         """Run a program in the folder, behind walls."""
         readable = (*nsight.readable_trees(words[0]), self.libraries)
-        return sandbox.run(words, self.folder, limit_s, walls, readable)
+        return sandbox.run(words, self.folder, limit_s, isolation, readable)
 
 
-def profile(case: EvaluationRequest, staged: Staged) -> dict[str, Any]:
+def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:
     """The result as plain JSON, or `failure`."""
-    details = case.details
+    details = request.details
     subject = Subject(
         staged.folder,
         str(details["kernel_hash"]),
@@ -68,18 +68,20 @@ def profile(case: EvaluationRequest, staged: Staged) -> dict[str, Any]:
     )
     result: ProfileResult | None = None
     why = ""
-    rungs = ladder(case.walls, may_step_down=_may_step_down(case), is_for_administrators=_is_for_administrators())
-    for walls in rungs:
+    rungs = ladder(
+        request.isolation, may_step_down=_may_step_down(request), is_for_administrators=_is_for_administrators()
+    )
+    for isolation in rungs:
 
-        def run(command: list[str], limit_s: float, walls: Isolation = walls) -> Done:
-            return staged.run(command, limit_s, walls)
+        def run(command: list[str], limit_s: float, isolation: Isolation = isolation) -> Done:
+            return staged.run(command, limit_s, isolation)
 
         try:
             found = profile_subject(subject, str(details["ncu"]) or None, run)
         except ProfileUnavailable as error:
             why = why or str(error)
             continue
-        stood = ", ".join(name for name, stands, _ in walls.described() if stands)
+        stood = ", ".join(name for name, stands, _ in isolation.described() if stands)
         found = dataclasses.replace(found, evidence={**found.evidence, WALLS: stood})
         if found.evidence.get("way") != WITHOUT_COUNTERS:
             return dict(codec.to_plain(found))
@@ -87,24 +89,24 @@ def profile(case: EvaluationRequest, staged: Staged) -> dict[str, Any]:
     return dict(codec.to_plain(result)) if result else {"failure": why}
 
 
-def ladder(walls: Isolation, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
+def ladder(isolation: Isolation, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
     """The walls to try, strongest first, down to limits alone: hardware counters may ask for privileges.
 
     Without leave to step down there is one rung. A user number of its own gets no counter that the driver keeps for
     administrators, so that rung is left out then.
     """
-    if not may_step_down or not (walls.has_room or walls.has_own_user):
-        return (walls,)
+    if not may_step_down or not (isolation.has_namespaces or isolation.has_own_user):
+        return (isolation,)
     open_room = dataclasses.replace(
-        walls, has_own_user=False, needs_user_namespace=False, has_seccomp=False, landlock=0
+        isolation, has_own_user=False, needs_user_namespace=False, has_seccomp=False, landlock=0
     )
-    weaker = (open_room, Isolation(devices=walls.devices))
-    return weaker if is_for_administrators else (walls, *weaker)
+    weaker = (open_room, Isolation(devices=isolation.devices))
+    return weaker if is_for_administrators else (isolation, *weaker)
 
 
-def _may_step_down(case: EvaluationRequest) -> bool:
+def _may_step_down(request: EvaluationRequest) -> bool:
     """Fewer walls help a profiler, where there is one, and only where nobody asks for all of them."""
-    return bool(case.details["ncu"]) and os.environ.get(DEMANDED) != "full"
+    return bool(request.details["ncu"]) and os.environ.get(DEMANDED) != "full"
 
 
 def _is_for_administrators() -> bool:
@@ -114,15 +116,15 @@ def _is_for_administrators() -> bool:
     return False
 
 
-def sanitize(case: EvaluationRequest, staged: Staged) -> str:
+def sanitize(request: EvaluationRequest, staged: Staged) -> str:
     """Run one call under memcheck and tell its first findings; an empty text when there are none."""
-    tool = str(case.details.get("sanitizer", ""))
+    tool = str(request.details.get("sanitizer", ""))
     if not tool:
         return ""
     # Tensors in one cached block are one allocation to the tool: without the cache it sees where each ends.
     words = ["/usr/bin/env", "PYTORCH_NO_CUDA_MEMORY_CACHING=1", tool, "--tool", "memcheck", "--show-backtrace", "no"]
     words += ["--print-limit", str(MOST_ERRORS), *nsight.target_command(staged.folder, "profile")]
-    return sanitizer_findings(staged.run(words, SANITIZER_S, case.walls).output)
+    return sanitizer_findings(staged.run(words, SANITIZER_S, request.isolation).output)
 
 
 def sanitizer_findings(output: str) -> str:

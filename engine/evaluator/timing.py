@@ -43,13 +43,13 @@ MAX_WARM_UP_CALLS = 10
 class Timing:
     """Pairs of calls on one bench."""
 
-    def __init__(self, bench: WorkerPair) -> None:
-        self._bench = bench
+    def __init__(self, workers: WorkerPair) -> None:
+        self._workers = workers
         self._random = random.Random(os.urandom(16))
         self._session = Session()
         self._warm_up_calls = 0
         self._compared = 0
-        self._is_same = process_memory.is_same if bench.device == "cpu" else contract.is_same
+        self._is_same = process_memory.is_same if workers.device == "cpu" else contract.is_same
 
     def run(self) -> TimingResult | CheckResult:
         """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
@@ -78,36 +78,39 @@ class Timing:
     def _prepare(self) -> None:
         """Draw the inputs, take the tolerances from them, and give both sides the same start."""
         self._leaves: Sequence[Mapping[str, Any]] = ()
-        self._contents = Contents(self._draw, self._bench.input_specs, self._bench.device)
+        self._contents = Contents(self._draw, self._workers.input_specs, self._workers.device)
         self._allowed = self._tolerances()
-        for mine, theirs in zip(self._bench.shared["inputs"], self._bench.trusted["inputs"], strict=True):
+        for mine, theirs in zip(self._workers.shared["inputs"], self._workers.trusted["inputs"], strict=True):
             mine.copy_(theirs)
-        self._preparation = Preparation(self._leaves, self._bench.call_seed)
+        self._preparation = Preparation(self._leaves, self._workers.call_seed)
         self._mine, self._theirs = self._sides()
-        for worker in (self._bench.candidate, self._reference):
+        for worker in (self._workers.candidate, self._reference):
             quiet.raise_session(worker.inner_pid)
 
     def _sides(self) -> tuple[TimedWorker, TimedWorker]:
         """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""
-        bench = self._bench
-        if bench.device == "cpu":
+        workers = self._workers
+        if workers.device == "cpu":
             self._is_memory_read = process_memory.is_permitted(self._reference.inner_pid)
             kind = TimedWorker if self._is_memory_read else StoringTimedWorker
         else:
             self._is_memory_read, kind = True, DeviceTimedWorker
 
         def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
-            return bench.ask_candidate(name, TIMED, **arguments)
+            return workers.ask_candidate(name, TIMED, **arguments)
 
         mine = kind(
-            bench.candidate, ask_candidate, bench.shared, lambda told: structure_failure(bench.expected, told, TIMED)
+            workers.candidate,
+            ask_candidate,
+            workers.shared,
+            lambda told: structure_failure(workers.expected, told, TIMED),
         )
-        theirs = kind(self._reference, bench.ask_reference, bench.trusted, lambda told: None)
+        theirs = kind(self._reference, workers.ask_reference, workers.trusted, lambda told: None)
         return mine, theirs
 
     def _take_pairs(self, started: float) -> None:
         self._burst = self._warm_up()
-        deadline = started + self._bench.case.times.timing_s
+        deadline = started + self._workers.request.times.timing_s
         while not self._is_enough(deadline):
             # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
             candidate_first = self._random.random() < 0.5
@@ -130,7 +133,7 @@ class Timing:
         self._theirs.halt()
         while True:
             mine, theirs = self._pair(self._random.random() < 0.5, 1)
-            both = sorted(taken[0].call.judge_ns for taken in (mine, theirs))
+            both = sorted(taken[0].call.evaluator_ns for taken in (mine, theirs))
             quicker_ns, slower_ns = min(quicker_ns, both[0]), min(slower_ns, both[1])
             self._warm_up_calls += 1
             is_warm = self._warm_up_calls >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
@@ -143,14 +146,14 @@ class Timing:
         taken: dict[TimedWorker, list[Taken]] = {}
         for side in (self._mine, self._theirs) if candidate_first else (self._theirs, self._mine):
             taken[side] = side.turn(self._preparation, fresh, self._random.sample(range(burst), burst))
-            idle.refuse_strays(self._bench.candidate, [self._reference])
+            idle.refuse_strays(self._workers.candidate, [self._reference])
         for number, (mine, theirs) in enumerate(zip(taken[self._mine], taken[self._theirs], strict=True)):
             self._compare(mine, theirs, fresh[number])
         return taken[self._mine], taken[self._theirs]
 
     def _closing(self) -> Setting:
         """What can only be said at the end: does the candidate rest when nobody asks, and do the clocks agree?"""
-        rest = idle.refuse_burners(self._bench.candidate)
+        rest = idle.refuse_burners(self._workers.candidate)
         agreement = self._session.agreement
         if not agreement.holds:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
@@ -160,8 +163,8 @@ class Timing:
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
             )
             raise TimedCallFailed("nothing remembered", Failure(Verdict.REFUSED, message))
-        if self._bench.device != "cpu":
-            rest = f"{rest}; {idle.refuse_busy_device(self._bench)}"
+        if self._workers.device != "cpu":
+            rest = f"{rest}; {idle.refuse_busy_device(self._workers)}"
         return Setting(
             recall=recall,
             warm_up_calls=self._warm_up_calls,
@@ -169,7 +172,7 @@ class Timing:
             contents=self._contents.describe(),
             can_vary=self._contents.can_vary,
             is_memory_read=self._is_memory_read,
-            cache="hot, inputs rewritten before each call" if self._bench.device == "cpu" else COLD,
+            cache="hot, inputs rewritten before each call" if self._workers.device == "cpu" else COLD,
             calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
@@ -188,16 +191,16 @@ class Timing:
 
     @property
     def _reference(self) -> Worker:
-        assert self._bench.reference is not None
-        return self._bench.reference
+        assert self._workers.reference is not None
+        return self._workers.reference
 
     def _draw(self) -> Sequence[torch.Tensor]:
         """One more set of inputs from the task itself."""
         self._reference.resume()
-        told = self._bench.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
+        told = self._workers.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
         self._reference.stop()
         self._leaves = self._leaves or told["leaves"]
-        return self._bench.trusted["inputs"]
+        return self._workers.trusted["inputs"]
 
     def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
         """The same contents went to both. The reference is in the task's dtype here, not float64."""
@@ -211,14 +214,14 @@ class Timing:
 
     def _tolerances(self) -> list[float]:
         """Per output. Twice the check's: here the other side is the reference in its own dtype, with an error too."""
-        bench = self._bench
+        workers = self._workers
         self._reference.resume()
-        bench.ask_reference("answer", leaves=self._leaves, seed=bench.call_seed)
+        workers.ask_reference("answer", leaves=self._leaves, seed=workers.call_seed)
         allowed: list[float] = []
-        for own, answer in zip(bench.trusted["own"], bench.trusted["answer"], strict=True):
+        for own, answer in zip(workers.trusted["own"], workers.trusted["answer"], strict=True):
             own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
             dtype = str(own.dtype).removeprefix("torch.")
-            allowed.append(2 * tolerance.allowed(dtype, own_error, bench.summed, bench.case.policy.precision))
+            allowed.append(2 * tolerance.allowed(dtype, own_error, workers.summed, workers.request.policy.precision))
         return allowed
 
     def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:

@@ -53,7 +53,7 @@ class Worker:
         folder: Path,
         keep: Iterable[int] = (),
         on_request: Reply | None = None,
-        walls: Isolation | None = None,
+        isolation: Isolation | None = None,
         readable: tuple[Path, ...] = (),
     ) -> Worker:
         """Start a child that runs `body` behind walls (without any: only limits), in `folder` where it has no room.
@@ -66,12 +66,12 @@ class Worker:
         ours, theirs = channel.pair()
         read_output, write_output = os.pipe()
         os.set_blocking(read_output, False)
-        walls = walls or Isolation()
-        devices = tuple(map(Path, walls.devices))
-        room = SandboxFilesystem(folder.with_name(f"{folder.name}.room"), readable, (), limits.scratch, devices)
+        isolation = isolation or Isolation()
+        devices = tuple(map(Path, isolation.devices))
+        filesystem = SandboxFilesystem(folder.with_name(f"{folder.name}.room"), readable, (), limits.scratch, devices)
         kept = (theirs.read_from, theirs.write_to, *keep)
-        wanted = ChildSpec(walls, room, limits, folder, write_output, kept)
-        child = sandbox.start(wanted, lambda: _answer_until_closed(body, theirs))
+        spec = ChildSpec(isolation, filesystem, limits, folder, write_output, kept)
+        child = sandbox.start(spec, lambda: _answer_until_closed(body, theirs))
         theirs.close()
         os.close(write_output)
         return cls(child, ours, read_output, limits, on_request)

@@ -46,7 +46,7 @@ class EvaluationRequest:
     builder: AnyBuilder
     times: Times
     limits: Limits
-    walls: Isolation = field(default_factory=Isolation)
+    isolation: Isolation = field(default_factory=Isolation)
     device: str = "cpu"
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,37 +59,37 @@ class WorkerPair:
 
     def __init__(
         self,
-        case: EvaluationRequest,
+        request: EvaluationRequest,
         folder: Path,
         with_reference: bool = True,
         inspect: Callable[[Path], str] | None = None,
     ) -> None:
-        self.case = case
+        self.request = request
         self._inspect = inspect
         self.builds: list[Built] = []
         self.answers: list[dict[str, str]] = []
         self.failed_build: FailedBuild | None = None
-        self._trusted = shared_tensors.new("reference", case.device)
-        self._shared = shared_tensors.new("candidate", case.device)
+        self._trusted = shared_tensors.new("reference", request.device)
+        self._shared = shared_tensors.new("candidate", request.device)
         self.stage = "import"
         self.weights = "none"
         self.call_seed = _secret()
         self._weight_seed = _secret()
-        limits = dataclasses.replace(case.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
+        limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
-            body = functools.partial(reference.body, case.task_source, self._trusted, case.policy.precision)
+            body = functools.partial(reference.body, request.task_source, self._trusted, request.policy.precision)
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
-        body = functools.partial(candidate.body, case.source, self._shared)
+        body = functools.partial(candidate.body, request.source, self._shared)
         self.libraries = folder / "libraries"
         self.libraries.mkdir(exist_ok=True)
         self.candidate = Worker.fork(
             body,
-            case.limits,
+            request.limits,
             folder / "candidate",
             self._shared.inherited,
             self._serve,
-            case.walls,
+            request.isolation,
             readable=(self.libraries,),
         )
         # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
@@ -112,7 +112,7 @@ class WorkerPair:
         Raises:
             CandidateFailed, WorkerEnded: it did not get that far.
         """
-        answer = self.candidate.ask({"ask": "load_module"}, self.case.times.import_s)
+        answer = self.candidate.ask({"ask": "load_module"}, self.request.times.import_s)
         _raise_failed(answer, "import")
 
     def describe(self) -> None:
@@ -154,7 +154,7 @@ class WorkerPair:
         """One question to the candidate, within the limit of one call."""
         self.stage = during
         model_caller.settle()
-        answer = self.candidate.ask({"ask": name, **arguments}, self.case.times.call_s)
+        answer = self.candidate.ask({"ask": name, **arguments}, self.request.times.call_s)
         _raise_failed(answer, during)
         return answer
 
@@ -167,7 +167,7 @@ class WorkerPair:
         assert self.reference is not None
         model_caller.settle()
         try:
-            answer = self.reference.ask({"ask": name, **arguments}, self.case.times.reference_s)
+            answer = self.reference.ask({"ask": name, **arguments}, self.request.times.reference_s)
         except WorkerEnded as error:
             raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
         if "failed" in answer:
@@ -177,7 +177,7 @@ class WorkerPair:
     @property
     def device(self) -> str:
         """Where inputs and outputs live, as torch names it."""
-        return self.case.device
+        return self.request.device
 
     @property
     def device_name(self) -> str:
@@ -217,7 +217,7 @@ class WorkerPair:
         """Build what the candidate's import asks for."""
         try:
             wanted = build_request.read(request["build"] if isinstance(request.get("build"), dict) else {})
-            built = self.case.builder.build(wanted, self.case.source)
+            built = self.request.builder.build(wanted, self.request.source)
         except BuildFailed as failure:
             verdict = Verdict.TIMEOUT if failure.is_timeout else Verdict.COMPILE_ERROR
             self.failed_build = FailedBuild(str(failure), failure.log, verdict)
@@ -249,12 +249,12 @@ def _secret() -> int:
     return int.from_bytes(os.urandom(8), "little") >> 1
 
 
-def call_candidate(bench: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
+def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
     """Hand over the inputs now in the trusted arena, call once, and return what the worker says about its outputs."""
-    for mine, theirs in zip(bench.shared["inputs"], bench.trusted["inputs"], strict=True):
+    for mine, theirs in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
         mine.copy_(theirs)
-    poison.fill(bench.shared["own"], poisoned)
+    poison.fill(workers.shared["own"], poisoned)
     during = f"forward (trial {trial!r})"
-    bench.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=bench.call_seed)
-    bench.ask_candidate("go", during)
-    return bench.ask_candidate("store", during, hold=True, copies=True)
+    workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)
+    workers.ask_candidate("go", during)
+    return workers.ask_candidate("store", during, hold=True, copies=True)

@@ -43,8 +43,8 @@ class ChildSpec:
     `scratch` is its own folder where there is no room; `keep` are descriptors that stay open.
     """
 
-    walls: Isolation
-    room: SandboxFilesystem
+    isolation: Isolation
+    filesystem: SandboxFilesystem
     limits: Limits
     scratch: Path
     output: int
@@ -54,23 +54,23 @@ class ChildSpec:
 class SandboxedChild:
     """A child that has been started: `pid` is the keeper's, which ends with it."""
 
-    def __init__(self, pid: int, reports: int, has_room: bool) -> None:
+    def __init__(self, pid: int, reports: int, has_namespaces: bool) -> None:
         self.pid = pid
         self._reports = reports
-        self._has_room = has_room
+        self._has_namespaces = has_namespaces
         self._status: int | None = None
 
     @property
     def inner_pid(self) -> int:
         """The child's own process number as seen from here; the keeper's when it is gone."""
-        if self._has_room:
+        if self._has_namespaces:
             for first in processes.children(self.pid):
                 return min(processes.children(first), default=self.pid)
         return self.pid
 
     def members(self) -> list[int]:
         """The child and everything below it, without keeper and first process."""
-        if self._has_room:
+        if self._has_namespaces:
             return [one for first in processes.children(self.pid) for one in processes.descendants(first)]
         return [self.pid, *processes.descendants(self.pid)]
 
@@ -102,21 +102,21 @@ class SandboxedChild:
         self._status = told.get("status", keeper)
 
 
-def start(wanted: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
+def start(spec: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
     """Run `body` in a child; returns when its walls stand. Must be called before this process uses OpenMP.
 
     Raises:
         OwnFailure: the walls cannot be raised.
     """
     parent = os.getpid()
-    user = FIRST_USER + parent % USERS if wanted.walls.has_own_user else os.getuid()
-    _prepare_folders(wanted, user)
+    user = FIRST_USER + parent % USERS if spec.isolation.has_own_user else os.getuid()
+    _prepare_folders(spec, user)
     reports, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _be_keeper(wanted, body, user, tell, parent)
+        _be_keeper(spec, body, user, tell, parent)
     os.close(tell)
-    started = SandboxedChild(pid, reports, wanted.walls.has_room)
+    started = SandboxedChild(pid, reports, spec.isolation.has_namespaces)
     told = _line(reports, READY_S)
     if "ready" not in told:
         started.kill()
@@ -124,32 +124,32 @@ def start(wanted: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
     return started
 
 
-def _be_keeper(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int, parent: int) -> None:
+def _be_keeper(spec: ChildSpec, body: Callable[[], None], user: int, tell: int, parent: int) -> None:
     """Never returns: a forked child must not run its parent's code or exit handlers."""
     status = 1
     try:
         processes.die_with_parent(parent)
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(MOST_KILLABLE))
-        if wanted.walls.has_room:
-            _leave_namespaces(wanted.walls)
+        if spec.isolation.has_namespaces:
+            _leave_namespaces(spec.isolation)
             opened = _opened()  # later the room's /proc does not know this process
             first = os.fork()
             if first == 0:
-                _be_first(wanted, body, user, tell)
+                _be_first(spec, body, user, tell)
             _close(opened, keep=())
             os.waitpid(first, 0)
             status = 0
         else:
-            _be_child(wanted, body, user, tell)
+            _be_child(spec, body, user, tell)
     except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
         _tell(tell, {"error": traceback.format_exc(limit=-3)})
     finally:
         os._exit(status)
 
 
-def _leave_namespaces(walls: Isolation) -> None:
-    if walls.needs_user_namespace:
+def _leave_namespaces(isolation: Isolation) -> None:
+    if isolation.needs_user_namespace:
         user, group = os.getuid(), os.getgid()
         linux.unshare(linux.CLONE_NEWUSER)
         Path("/proc/self/setgroups").write_text("deny")
@@ -158,14 +158,14 @@ def _leave_namespaces(walls: Isolation) -> None:
     linux.unshare(linux.NAMESPACES)
 
 
-def _be_first(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
+def _be_first(spec: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
     """The first process of the namespace: when it ends, the kernel ends every other one inside."""
     try:
         processes.die_with(signal.SIGKILL)
-        filesystem.build(wanted.room, user)
+        filesystem.build(spec.filesystem, user)
         inner = os.fork()
         if inner == 0:
-            _be_child(wanted, body, user, tell)
+            _be_child(spec, body, user, tell)
         _close(_opened(), keep=[tell])
         while True:
             pid, status = os.wait()
@@ -178,10 +178,10 @@ def _be_first(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int)
         os._exit(1)
 
 
-def _be_child(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
+def _be_child(spec: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
     status = 1
     try:
-        _confine(wanted, user, tell)
+        _confine(spec, user, tell)
         _tell(tell, {"ready": True})
         os.close(tell)
     except BaseException:  # noqa: BLE001 - see above
@@ -196,22 +196,22 @@ def _be_child(wanted: ChildSpec, body: Callable[[], None], user: int, tell: int)
         os._exit(status)
 
 
-def _confine(wanted: ChildSpec, user: int, tell: int) -> None:
+def _confine(spec: ChildSpec, user: int, tell: int) -> None:
     """Everything that the child gives up, in the order in which it still may."""
-    walls, parent = wanted.walls, os.getppid()
+    isolation, parent = spec.isolation, os.getppid()
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
-    os.dup2(wanted.output, 1)
-    os.dup2(wanted.output, 2)
-    _close(_opened(), keep=[0, 1, 2, tell, *wanted.keep])
+    os.dup2(spec.output, 1)
+    os.dup2(spec.output, 2)
+    _close(_opened(), keep=[0, 1, 2, tell, *spec.keep])
     os.setsid()
-    scratch = filesystem.SCRATCH if walls.has_room else wanted.scratch
+    scratch = filesystem.SCRATCH if isolation.has_namespaces else spec.scratch
     os.environ["HOME"] = os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
-    for kind, value in _values(wanted).items():
+    for kind, value in _values(spec).items():
         _, hard = resource.getrlimit(kind)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
-    if walls.has_own_user:
+    if isolation.has_own_user:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
@@ -219,32 +219,33 @@ def _confine(wanted: ChildSpec, user: int, tell: int) -> None:
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
         processes.die_with_parent(parent)
     os.chdir(scratch)
-    if walls.has_own_user or walls.needs_user_namespace:
+    if isolation.has_own_user or isolation.needs_user_namespace:
         linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    if walls.landlock:
+    if isolation.landlock:
         landlock.restrict(
-            filesystem.readable_in(wanted.room, walls.has_room),
-            filesystem.writable_in(wanted.room, scratch, walls.has_room),
+            filesystem.readable_in(spec.filesystem, isolation.has_namespaces),
+            filesystem.writable_in(spec.filesystem, scratch, isolation.has_namespaces),
         )
-    if walls.has_seccomp:
+    if isolation.has_seccomp:
         seccomp.install(
-            own_pid_only=not walls.has_room and walls.landlock < 6, has_local_sockets=bool(wanted.room.devices)
+            own_pid_only=not isolation.has_namespaces and isolation.landlock < 6,
+            has_local_sockets=bool(spec.filesystem.devices),
         )
 
 
-def _prepare_folders(wanted: ChildSpec, user: int) -> None:
-    wanted.room.mount_point.mkdir(parents=True, exist_ok=True)
-    wanted.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if wanted.walls.has_own_user:
-        for folder in (wanted.scratch, *wanted.room.writable):
+def _prepare_folders(spec: ChildSpec, user: int) -> None:
+    spec.filesystem.mount_point.mkdir(parents=True, exist_ok=True)
+    spec.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if spec.isolation.has_own_user:
+        for folder in (spec.scratch, *spec.filesystem.writable):
             os.chown(folder, user, user)
 
 
-def _values(wanted: ChildSpec) -> dict[int, int]:
-    limits = wanted.limits
+def _values(spec: ChildSpec) -> dict[int, int]:
+    limits = spec.limits
     # Counted per user: of a user of its own it binds the child alone, of the engine's user it would bind everybody.
-    is_alone = wanted.walls.has_own_user or wanted.walls.needs_user_namespace
+    is_alone = spec.isolation.has_own_user or spec.isolation.needs_user_namespace
     return {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_AS: limits.address_space,

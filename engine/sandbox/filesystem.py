@@ -65,41 +65,55 @@ def python_trees() -> list[Path]:
     return [Path(sys.prefix), Path(sys.base_prefix), *(Path(word) for word in sys.path if "site-packages" in word)]
 
 
-def build(room: SandboxFilesystem, owner: int) -> None:
+def build(filesystem: SandboxFilesystem, owner: int) -> None:
     """Mount the room and enter it. Needs a mount namespace, and to be the first process of a pid namespace."""
-    root = room.mount_point
+    root = filesystem.mount_point
     linux.mount("none", Path("/"), None, linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("tilewright", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=0755")
-    size = f"size={room.bytes_writable},nr_inodes=65536,mode=0700,uid={owner},gid={owner}"
+    size = f"size={filesystem.bytes_writable},nr_inodes=65536,mode=0700,uid={owner},gid={owner}"
     for folder in (SCRATCH, Path("/dev/shm")):
         _mount_new(root, folder, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, size)
-    for path in room.visible:
+    for path in filesystem.visible:
         _show(root, path, linux.ATTR_RDONLY | linux.ATTR_NOSUID | linux.ATTR_NODEV)
-    for path in _outermost(room.writable):
+    for path in _outermost(filesystem.writable):
         _show(root, path, linux.ATTR_NOSUID | linux.ATTR_NODEV)
     for name in DEVICES:
         _bind(root, Path("/dev") / name)
-    for path in room.devices:
+    for path in filesystem.devices:
         _bind(root, path)
     _mount_new(root, Path("/proc"), "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, None)
     linux.set_mount(root, linux.ATTR_RDONLY, recursive=False)
     linux.enter_root(root)
 
 
-def readable_in(room: SandboxFilesystem, is_entered: bool) -> list[Path]:
+def readable_in(filesystem: SandboxFilesystem, is_entered: bool) -> list[Path]:
     """What an allow-list of files must hold: the whole room, or its trees where there is no room."""
     if is_entered:
         return [Path("/")]
     system = [path for path in SYSTEM if path.exists()]
-    return [*system, *python_trees(), *room.readable, Path("/dev/urandom"), *(Path("/proc") / name for name in LISTED)]
+    return [
+        *system,
+        *python_trees(),
+        *filesystem.readable,
+        Path("/dev/urandom"),
+        *(Path("/proc") / name for name in LISTED),
+    ]
 
 
-def writable_in(room: SandboxFilesystem, scratch: Path, is_entered: bool) -> list[Path]:
+def writable_in(filesystem: SandboxFilesystem, scratch: Path, is_entered: bool) -> list[Path]:
     """The same for writing."""
     folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
     # A GPU's driver names its threads; the room's /proc holds no process but those inside, children of a profiler too.
-    threads = [Path("/proc") if is_entered else Path("/proc/self")] if room.devices else []
-    return [*folders, *room.writable, *room.devices, *threads, Path("/dev/null"), Path("/dev/zero"), Path("/dev/full")]
+    threads = [Path("/proc") if is_entered else Path("/proc/self")] if filesystem.devices else []
+    return [
+        *folders,
+        *filesystem.writable,
+        *filesystem.devices,
+        *threads,
+        Path("/dev/null"),
+        Path("/dev/zero"),
+        Path("/dev/full"),
+    ]
 
 
 def _show(root: Path, path: Path, attributes: int) -> None:

@@ -47,7 +47,7 @@ class Isolation:
         devices: device nodes of a GPU that the child may use; its driver needs local sockets, and to name its threads.
     """
 
-    has_room: bool = False
+    has_namespaces: bool = False
     needs_user_namespace: bool = False
     has_own_user: bool = False
     landlock: int = 0
@@ -58,7 +58,7 @@ class Isolation:
     @property
     def is_full(self) -> bool:
         """True when nothing of the host's can be read beyond the toolchain, written, signalled, traced or called."""
-        return self.has_room and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
+        return self.has_namespaces and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
 
     def proofs(self) -> tuple[Proof, ...]:
         """One per wall, for the record of an evaluation."""
@@ -71,9 +71,9 @@ class Isolation:
         """Name, whether it stands, and what it is made of or why it is missing."""
         yield LIMITS, True, "resource limits; the whole tree is watched and ended at its limit"
         yield ENVIRONMENT, True, "an allow-list; the engine's keys are not in it"
-        yield FILES, self.has_room or self.landlock > 0, self._files()
-        yield PROCESSES, self.has_room or self.landlock >= 6 or self.has_seccomp, self._processes()
-        yield NETWORK, self.has_room or self.has_seccomp, self._network()
+        yield FILES, self.has_namespaces or self.landlock > 0, self._files()
+        yield PROCESSES, self.has_namespaces or self.landlock >= 6 or self.has_seccomp, self._processes()
+        yield NETWORK, self.has_namespaces or self.has_seccomp, self._network()
         yield USER, self.has_own_user or self.needs_user_namespace, self._user()
         sockets = "sockets beyond the machine" if self.devices else "sockets"
         told = f"seccomp: tracing, {sockets}, mounts, namespaces refused"
@@ -81,7 +81,7 @@ class Isolation:
 
     def _files(self) -> str:
         parts = []
-        if self.has_room:
+        if self.has_namespaces:
             parts.append("mount namespace: toolchain and Python read-only, 1 GiB of scratch in memory")
         if self.landlock:
             parts.append(f"Landlock {self.landlock}")
@@ -90,14 +90,14 @@ class Isolation:
         return "; ".join([*parts, *self._why(FILES)])
 
     def _processes(self) -> str:
-        if self.has_room:
+        if self.has_namespaces:
             return "process namespace: no other process exists for it"
         if self.landlock >= 6:
             return "Landlock keeps signals inside"
         return "; ".join(["signals to itself only" if self.has_seccomp else "signals reach this user's processes"])
 
     def _network(self) -> str:
-        if self.has_room:
+        if self.has_namespaces:
             return "network namespace without devices" + (", sockets refused" if self.has_seccomp else "")
         return "sockets refused" if self.has_seccomp else "; ".join(["open", *self._why(NETWORK)])
 

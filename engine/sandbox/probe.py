@@ -32,7 +32,7 @@ def probe() -> Isolation:
     missing: dict[str, str] = {}
     found = Isolation(missing={FILES: "not Linux on x86-64 or arm64"})
     if sys.platform == "linux" and linux.is_known_machine():
-        found = next((walls for walls in _candidates() if _holds(walls, missing)), Isolation())
+        found = next((isolation for isolation in _candidates() if _holds(isolation, missing)), Isolation())
         found = replace(found, missing={**missing} if not found.is_full else {})
     if os.environ.get(DEMANDED) == "full" and not found.is_full:
         raise OwnFailure(
@@ -56,27 +56,29 @@ def _candidates() -> Iterator[Isolation]:
         yield Isolation(False, False, False, version, has_seccomp)
 
 
-def _holds(walls: Isolation, missing: dict[str, str]) -> bool:
+def _holds(isolation: Isolation, missing: dict[str, str]) -> bool:
     """Raise these walls and see what a child can do behind them."""
     try:
-        escapes = _escapes(walls)
+        escapes = _escapes(isolation)
     except (OwnFailure, OSError) as error:
         reason = str(error).strip().splitlines()[-1][:200]
-        names = [FILES, PROCESSES, NETWORK] if walls.has_room else [CALLS] if walls.has_seccomp else [FILES]
-        for name in [*names, *([USER] if walls.has_own_user or walls.needs_user_namespace else [])]:
+        names = (
+            [FILES, PROCESSES, NETWORK] if isolation.has_namespaces else [CALLS] if isolation.has_seccomp else [FILES]
+        )
+        for name in [*names, *([USER] if isolation.has_own_user or isolation.needs_user_namespace else [])]:
             missing.setdefault(name, reason)
         return False
     promised = dict.fromkeys(("python",), USER)
-    promised |= dict.fromkeys(("write", "read"), FILES) if walls.has_room or walls.landlock else {}
-    promised |= {"signal": PROCESSES} if walls.has_room or walls.has_seccomp else {}
-    promised |= {"socket": NETWORK} if walls.has_room or walls.has_seccomp else {}
+    promised |= dict.fromkeys(("write", "read"), FILES) if isolation.has_namespaces or isolation.landlock else {}
+    promised |= {"signal": PROCESSES} if isolation.has_namespaces or isolation.has_seccomp else {}
+    promised |= {"socket": NETWORK} if isolation.has_namespaces or isolation.has_seccomp else {}
     broken = {what: wall for what, wall in promised.items() if escapes.get(what)}
     for what, wall in broken.items():
         missing.setdefault(wall, f"tried and did not hold: {escapes[what]}")
     return not broken
 
 
-def _escapes(walls: Isolation) -> Mapping[str, str]:
+def _escapes(isolation: Isolation) -> Mapping[str, str]:
     """What a child behind these walls managed to do that it should not; empty texts for what it could not."""
     with tempfile.TemporaryDirectory(prefix="tilewright.probe.") as name, tempfile.TemporaryFile() as output:
         folder = Path(name)
@@ -86,8 +88,8 @@ def _escapes(walls: Isolation) -> Mapping[str, str]:
         outside.chmod(0o666)
         me = os.getpid()
         packages = [Path(os.__file__), *_origins("torch", "numpy")]
-        room = SandboxFilesystem(folder / "room")
-        wanted = ChildSpec(walls, room, Limits(), folder / "scratch", output.fileno())
+        filesystem = SandboxFilesystem(folder / "room")
+        wanted = ChildSpec(isolation, filesystem, Limits(), folder / "scratch", output.fileno())
         child = start(wanted, lambda: _try_everything(outside, me, packages))
         while not child.is_over():
             pass

@@ -35,7 +35,7 @@ def run(
     command: list[str],
     cwd: Path,
     limit_s: float,
-    walls: Isolation | None = None,
+    isolation: Isolation | None = None,
     readable: tuple[Path, ...] = (),
     max_output: int = 4_000_000,
 ) -> Done:
@@ -45,7 +45,7 @@ def run(
         OwnFailure: the walls cannot be raised.
     """
     limits = Limits(processor_s=int(limit_s) * 4 + 60, file_size=FILE_SIZE)
-    if walls and walls.devices:
+    if isolation and isolation.devices:
         # A GPU's driver reserves address space for all memory of the machine; what is used is watched still.
         limits = replace(limits, address_space=UNLIMITED)
     environment = _environment(os.environ, cwd)
@@ -54,11 +54,11 @@ def run(
         os.chdir(cwd)
         os.execve(command[0], command, environment)
 
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory(prefix="room.") as room:
-        walls = walls or Isolation()
-        devices = tuple(map(Path, walls.devices))
-        shown = SandboxFilesystem(Path(room), (Path(command[0]).parent, *readable), (cwd,), devices=devices)
-        child = start(ChildSpec(walls, shown, limits, cwd, output.fileno()), become)
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory(prefix="room.") as filesystem:
+        isolation = isolation or Isolation()
+        devices = tuple(map(Path, isolation.devices))
+        shown = SandboxFilesystem(Path(filesystem), (Path(command[0]).parent, *readable), (cwd,), devices=devices)
+        child = start(ChildSpec(isolation, shown, limits, cwd, output.fileno()), become)
         try:
             is_timeout, is_memory = _wait(child, limit_s, limits.tree_memory)
         finally:

@@ -149,7 +149,7 @@ class CompileGate:
         self._here = installation.find(arch)
         self._policy = policy or Policy()
         self._scratch = Path(tempfile.mkdtemp(prefix="tilewright."))
-        self._judging = EvaluatorClient(len(os.sched_getaffinity(0)))
+        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)))
 
     def __enter__(self) -> CompileGate:
         return self
@@ -157,7 +157,7 @@ class CompileGate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._judging.close()
+        self._evaluator.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def prepare(self) -> None:
@@ -183,7 +183,7 @@ class CompileGate:
             "times": asdict(Times()),
             "limits": asdict(Limits()),
         }
-        return self._judging.ask(request, LIMIT_S)
+        return self._evaluator.ask(request, LIMIT_S)
 
 
 def cache_folder() -> Path:

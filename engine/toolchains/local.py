@@ -25,7 +25,7 @@ from engine.tasks import Task
 from storage import codec
 from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
 
-JUDGE_S = 900.0
+REQUEST_S = 900.0
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
 JUDGING = ("evaluator", "evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
@@ -63,7 +63,7 @@ class LocalToolchain(ABC):
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._times = times
         self._limits = limits
-        self._judging = EvaluatorClient(len(os.sched_getaffinity(0)))
+        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)))
         self._turn = threading.Lock()
         self._known_limits: dict[str, HardwareLimit] = {}
 
@@ -167,9 +167,9 @@ class LocalToolchain(ABC):
 
     def close(self) -> None:
         """End every child process and remove what they left; a request in flight in another thread fails at once."""
-        self._judging.interrupt()
+        self._evaluator.interrupt()
         with self._turn:
-            self._judging.close()
+            self._evaluator.close()
             if self._own_scratch:
                 shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -203,7 +203,7 @@ class LocalToolchain(ABC):
         }
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
-            return self._judging.ask(request, JUDGE_S)
+            return self._evaluator.ask(request, REQUEST_S)
 
 
 @functools.cache

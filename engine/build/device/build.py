@@ -25,7 +25,7 @@ class DeviceBuilder:
     here: DeviceInstallation
     cache: Path
     limit_s: float = 300.0
-    walls: Isolation = field(default_factory=Isolation)
+    isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, wanted: BuildRequest, module_text: str) -> Built:
         """The library of an order: light headers first, PyTorch's own where they do not reach.
@@ -87,7 +87,7 @@ class DeviceBuilder:
     def _take_apart(self, plan: Recipe, work: Path) -> bool:
         if not plan.nvcc:
             return False
-        told = sandbox.run([*plan.nvcc, *recipe.DRY_RUN], work, self.limit_s, self.walls, self._readable())
+        told = sandbox.run([*plan.nvcc, *recipe.DRY_RUN], work, self.limit_s, self.isolation, self._readable())
         found = recipe.phases_of(told.output) if told.status == 0 else None
         if found is None:
             return False
@@ -96,7 +96,7 @@ class DeviceBuilder:
 
     def _ninja(self, work: Path) -> str:
         command = [self.here.ninja, "-v", f"-j{recipe.jobs()}"]
-        done = sandbox.run(command, work, self.limit_s, self.walls, self._readable())
+        done = sandbox.run(command, work, self.limit_s, self.isolation, self._readable())
         return done_or_failed(done, self.limit_s, diagnostics.excerpt)
 
     def _readable(self) -> tuple[Path, ...]:

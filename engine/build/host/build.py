@@ -43,7 +43,7 @@ class Builder:
     here: Installation
     cache: Path
     limit_s: float = 300.0
-    walls: Isolation = field(default_factory=Isolation)
+    isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, wanted: BuildRequest, module_text: str) -> Built:
         """The library of an order: light header first, the stock one where the light one does not reach.
@@ -87,7 +87,7 @@ class Builder:
             # g++ quotes the lines that #line points to from the file of that name.
             (work / request.CANDIDATE_FILE).write_text(module_text)
             log = done_or_failed(
-                sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.walls, self._readable()), self.limit_s
+                sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()), self.limit_s
             )
             said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
             seconds = time.monotonic() - started

@@ -73,13 +73,13 @@ def test_work_that_the_worker_does_not_see_shows_sooner_where_calls_share_a_ques
 
 
 def test_a_busy_machine_is_no_lie() -> None:
-    disturbed = [Call(c.judge_ns + (5 * MS if n % 3 else 0), c.worker_ns) for n, c in enumerate(calls(2 * MS))]
+    disturbed = [Call(c.evaluator_ns + (5 * MS if n % 3 else 0), c.worker_ns) for n, c in enumerate(calls(2 * MS))]
     assert Agreement.between(disturbed, calls(2 * MS)).holds
 
 
 def test_the_candidate_cannot_widen_the_bound_by_its_own_noise() -> None:
     reference = calls(2 * MS)
-    wild = [Call(c.judge_ns + n * MS // 2, 5 * US) for n, c in enumerate(calls(2 * MS))]
+    wild = [Call(c.evaluator_ns + n * MS // 2, 5 * US) for n, c in enumerate(calls(2 * MS))]
     assert not Agreement.between(wild, reference).holds
 
 
@@ -98,7 +98,7 @@ def test_work_that_could_hide_in_the_time_to_stop_is_flagged_when_it_explains_th
 
 
 def test_an_absurd_ratio_of_disturbed_calls_is_no_clean_number() -> None:
-    disturbed = [Call(c.judge_ns + n % 5 * 3 * MS, c.worker_ns + n % 5 * 3 * MS, waited_ns=n % 5 * 3 * MS)
+    disturbed = [Call(c.evaluator_ns + n % 5 * 3 * MS, c.worker_ns + n % 5 * 3 * MS, waited_ns=n % 5 * 3 * MS)
                  for n, c in enumerate(calls(100 * US))]  # fmt: skip
     found = session(calls(100 * US), disturbed)
     assert sessions.half_width(found.pairs) > 0.3
@@ -107,7 +107,9 @@ def test_an_absurd_ratio_of_disturbed_calls_is_no_clean_number() -> None:
 
 
 def test_the_reference_against_itself_is_about_one_even_when_the_second_of_two_turns_is_quicker() -> None:
-    reference = [call for one in calls(2 * MS, count=20) for call in (one, Call(one.judge_ns * 9 // 10, one.worker_ns))]
+    reference = [
+        call for one in calls(2 * MS, count=20) for call in (one, Call(one.evaluator_ns * 9 // 10, one.worker_ns))
+    ]
     low, high = sessions.interval(sessions.against_itself(session(calls(2 * MS), reference).pairs))
     assert low < 1 < high
 

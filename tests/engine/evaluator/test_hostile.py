@@ -38,7 +38,7 @@ def test_an_attack_gets_a_verdict_in_time_and_leaves_nothing(short: CpuToolchain
     assert result.verdict is not Verdict.PASSED
     assert result.message
     assert time.monotonic() - started < 30
-    process = short._judging._process
+    process = short._evaluator._process
     assert process is not None
     assert processes.descendants(process.pid) == []
     assert list(short._scratch.iterdir()) == []

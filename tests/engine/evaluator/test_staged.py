@@ -5,13 +5,13 @@ from __future__ import annotations
 from engine.evaluator.staged import ladder
 from engine.sandbox import Isolation
 
-FULL = Isolation(has_room=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))
+FULL = Isolation(has_namespaces=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))
 
 
 def test_walls_come_down_one_after_the_other_and_the_device_stays() -> None:
     rungs = ladder(FULL, may_step_down=True, is_for_administrators=False)
     assert rungs[0] == FULL
-    assert [(one.has_room, one.has_own_user, one.has_seccomp) for one in rungs[1:]] == [
+    assert [(one.has_namespaces, one.has_own_user, one.has_seccomp) for one in rungs[1:]] == [
         (True, False, False),
         (False,) * 3,
     ]

@@ -110,7 +110,7 @@ def test_an_endless_loop_is_ended_in_time_with_all_its_children(small_swish: Tas
 
 
 def forkserver_of(toolchain: CpuToolchain) -> int:
-    process = toolchain._judging._process
+    process = toolchain._evaluator._process
     assert process is not None
     return process.pid
 

@@ -37,11 +37,11 @@ SETS = {
     "room without Landlock": Isolation(True, True, False, 0, True),
     "Landlock and filter": Isolation(False, False, False, VERSION, True),
 }
-HERE = {name: walls for name, walls in SETS.items() if IS_ROOT or not walls.has_own_user}
+HERE = {name: isolation for name, isolation in SETS.items() if IS_ROOT or not isolation.has_own_user}
 
 
 @pytest.fixture(params=HERE)
-def walls(request: pytest.FixtureRequest) -> Isolation:
+def isolation(request: pytest.FixtureRequest) -> Isolation:
     return HERE[request.param]
 
 
@@ -54,11 +54,11 @@ def folder() -> Iterator[Path]:
         yield path
 
 
-def behind(walls: Isolation, folder: Path, body: Callable[[], Any], limits: Limits | None = None) -> Any:
+def behind(isolation: Isolation, folder: Path, body: Callable[[], Any], limits: Limits | None = None) -> Any:
     """What `body` returns when it runs behind the walls, or how it died."""
     with tempfile.TemporaryFile() as output:
-        room = SandboxFilesystem(folder / "room", bytes_writable=(limits or Limits()).scratch)
-        wanted = ChildSpec(walls, room, limits or Limits(), folder / "scratch", output.fileno())
+        filesystem = SandboxFilesystem(folder / "room", bytes_writable=(limits or Limits()).scratch)
+        wanted = ChildSpec(isolation, filesystem, limits or Limits(), folder / "scratch", output.fileno())
         child = start(wanted, lambda: tell(body()))
         seen = finish(child)
         output.seek(0)
@@ -89,7 +89,7 @@ def outcome(act: Callable[[], object]) -> str:
     return "done"
 
 
-def test_files_outside_are_neither_read_nor_written_nor_made(walls: Isolation, folder: Path) -> None:
+def test_files_outside_are_neither_read_nor_written_nor_made(isolation: Isolation, folder: Path) -> None:
     secret = folder / "secret"
     secret.write_text("key")
     secret.chmod(0o666)
@@ -107,16 +107,16 @@ def test_files_outside_are_neither_read_nor_written_nor_made(walls: Isolation, f
             "library": outcome(Path(json.__file__).read_bytes),
         }
 
-    found = behind(walls, folder, body)
+    found = behind(isolation, folder, body)
     assert found["scratch"] == found["library"] == "done"
     assert "done" not in {found[name] for name in ("read", "write", "make", "usr", "package")}
     assert secret.read_text() == "key"
 
 
 def test_a_room_holds_nothing_of_the_host(folder: Path) -> None:
-    walls = next(walls for walls in HERE.values() if walls.has_room)
+    isolation = next(isolation for isolation in HERE.values() if isolation.has_namespaces)
     found = behind(
-        walls, folder, lambda: [[path.name for path in Path(name).iterdir()] for name in ("/", "/tmp", "/dev")]
+        isolation, folder, lambda: [[path.name for path in Path(name).iterdir()] for name in ("/", "/tmp", "/dev")]
     )
     shown = {part for path in SandboxFilesystem(folder / "room").visible for part in path.parts}
     assert set(found[0]) <= shown | {"dev", "proc", "tmp"}
@@ -124,7 +124,7 @@ def test_a_room_holds_nothing_of_the_host(folder: Path) -> None:
     assert set(found[2]) == {"null", "zero", "full", "random", "urandom", "shm"}
 
 
-def test_no_other_process_is_signalled_or_read(walls: Isolation, folder: Path) -> None:
+def test_no_other_process_is_signalled_or_read(isolation: Isolation, folder: Path) -> None:
     parent, libc = os.getpid(), ctypes.CDLL(None, use_errno=True)
     here = ctypes.create_string_buffer(b"in the parent")
 
@@ -144,19 +144,19 @@ def test_no_other_process_is_signalled_or_read(walls: Isolation, folder: Path) -
             "memory": outcome(lambda: open(f"/proc/{parent}/mem", "rb").close()),
         }
 
-    found = behind(walls, folder, body)
+    found = behind(isolation, folder, body)
     assert "done" not in {found["signal"], found["environment"], found["memory"]}
     assert found["trace"] == found["read"] == -1
 
 
-def test_no_network_not_even_this_machine(walls: Isolation, folder: Path) -> None:
+def test_no_network_not_even_this_machine(isolation: Isolation, folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-        found = behind(walls, folder, lambda: outcome(lambda: socket.create_connection(address, 2).close()))
+        found = behind(isolation, folder, lambda: outcome(lambda: socket.create_connection(address, 2).close()))
     assert found != "done"
 
 
-def test_no_way_to_more_privileges(walls: Isolation, folder: Path) -> None:
+def test_no_way_to_more_privileges(isolation: Isolation, folder: Path) -> None:
     def body() -> dict[str, str]:
         return {
             "namespace": outcome(lambda: linux.unshare(linux.CLONE_NEWUSER)),
@@ -165,12 +165,14 @@ def test_no_way_to_more_privileges(walls: Isolation, folder: Path) -> None:
             "memfd": outcome(lambda: os.memfd_create("x")),
         }
 
-    assert "done" not in behind(walls, folder, body).values()
+    assert "done" not in behind(isolation, folder, body).values()
 
 
 def test_a_fork_storm_meets_its_limit(folder: Path) -> None:
-    walls = next(walls for walls in HERE.values() if walls.has_own_user or walls.needs_user_namespace)
-    if IS_ROOT and not walls.has_own_user:
+    isolation = next(
+        isolation for isolation in HERE.values() if isolation.has_own_user or isolation.needs_user_namespace
+    )
+    if IS_ROOT and not isolation.has_own_user:
         pytest.skip("the limit does not bind root")
 
     def body() -> int:
@@ -183,10 +185,10 @@ def test_a_fork_storm_meets_its_limit(folder: Path) -> None:
                 count += 1
         return count
 
-    assert 10 < behind(walls, folder, body, Limits(processes=40)) < 45
+    assert 10 < behind(isolation, folder, body, Limits(processes=40)) < 45
 
 
-def test_memory_files_and_scratch_have_limits(walls: Isolation, folder: Path) -> None:
+def test_memory_files_and_scratch_have_limits(isolation: Isolation, folder: Path) -> None:
     def fill() -> None:
         for number in range(64):
             Path(f"{number}").write_bytes(bytes(1 << 20))
@@ -198,13 +200,13 @@ def test_memory_files_and_scratch_have_limits(walls: Isolation, folder: Path) ->
             memory = "refused"
         return {"memory": memory, "disk": outcome(fill)}
 
-    found = behind(walls, folder, body, Limits(address_space=3 << 30, scratch=16 << 20))
+    found = behind(isolation, folder, body, Limits(address_space=3 << 30, scratch=16 << 20))
     assert found["memory"] == "refused"
-    assert found["disk"] != "done" or not walls.has_room
+    assert found["disk"] != "done" or not isolation.has_namespaces
 
 
 def test_a_child_leaves_nothing_running_behind(folder: Path) -> None:
-    walls = next(walls for walls in HERE.values() if walls.has_room)
+    isolation = next(isolation for isolation in HERE.values() if isolation.has_namespaces)
 
     def body() -> int:
         if os.fork() == 0:
@@ -215,13 +217,13 @@ def test_a_child_leaves_nothing_running_behind(folder: Path) -> None:
                 pass
         return 1
 
-    assert behind(walls, folder, body) == 1
+    assert behind(isolation, folder, body) == 1
 
 
-def test_how_a_child_died_is_known_through_the_room(walls: Isolation, folder: Path) -> None:
-    assert behind(walls, folder, lambda: os._exit(7))["status"] == 7
-    assert behind(walls, folder, lambda: os.abort())["status"] == -6
-    assert behind(walls, folder, lambda: ctypes.string_at(0))["status"] == -11
+def test_how_a_child_died_is_known_through_the_room(isolation: Isolation, folder: Path) -> None:
+    assert behind(isolation, folder, lambda: os._exit(7))["status"] == 7
+    assert behind(isolation, folder, lambda: os.abort())["status"] == -6
+    assert behind(isolation, folder, lambda: ctypes.string_at(0))["status"] == -11
 
 
 def test_walls_that_cannot_be_raised_are_our_failure_and_not_a_verdict(folder: Path) -> None:
@@ -249,11 +251,11 @@ def test_a_missing_wall_is_absent_with_its_reason() -> None:
     assert proofs["limits on time, memory, processes, files and output"].standing is Standing.HELD
 
 
-def test_no_descriptor_and_no_capability_of_the_parent_is_left(walls: Isolation, folder: Path) -> None:
+def test_no_descriptor_and_no_capability_of_the_parent_is_left(isolation: Isolation, folder: Path) -> None:
     inherited = os.open(folder, os.O_RDONLY)
     try:
         found = behind(
-            walls,
+            isolation,
             folder,
             lambda: [
                 outcome(lambda: os.fstat(inherited)),
@@ -263,4 +265,4 @@ def test_no_descriptor_and_no_capability_of_the_parent_is_left(walls: Isolation,
     finally:
         os.close(inherited)
     assert found[0] != "done"
-    assert int(found[1], 16) == 0 or not (walls.has_own_user or walls.needs_user_namespace)
+    assert int(found[1], 16) == 0 or not (isolation.has_own_user or isolation.needs_user_namespace)

@@ -161,7 +161,7 @@ def test_children_end_when_the_engine_is_killed(cpu_home: None, tmp_path: Path) 
         "from tests.engine.toolchains import kernels\nimport sys\n"
         "task = tasks.find('swish').task('cpu', {'batch_size': 16, 'dim': 4096})\n"
         "toolchain = CpuToolchain()\ntoolchain.compile(task, kernels.SWISH)\n"
-        "print(toolchain._judging._process.pid, 'torch' in sys.modules, flush=True)\n"
+        "print(toolchain._evaluator._process.pid, 'torch' in sys.modules, flush=True)\n"
         "sys.stdin.read()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(tasks.__file__).parent.parent)}
