@@ -2,7 +2,7 @@
 
 python -m benchmarks.cheats                  the suite in tests/cheats/kernels/cpu
 python -m benchmarks.cheats --folder PATH    any other folder with cheats/ and honest/ below it
-Exit status 1 when a file does not get what it declares. Files that need walls run only where these hold.
+Exit status 1 when a file does not get what it declares. Files that need isolation run only where it holds.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ def _report(bare: list[dict[str, float]], ours: list[dict[str, float]]) -> None:
     ratios = [sum(mine.values()) / sum(other.values()) for mine, other in zip(ours, bare, strict=True)]
     print(f"ours over bare: median {statistics.median(ratios):.1f}, {min(ratios):.1f} to {max(ratios):.1f}")
     isolation = probe()
-    print(f"a child behind limits alone {_spawn_ms(Isolation()):.0f} ms, behind every wall {_spawn_ms(isolation):.0f} ms; "
+    bare_ms, full_ms = _spawn_ms(Isolation()), _spawn_ms(isolation)
+    print(f"a child behind limits alone {bare_ms:.0f} ms, behind every wall {full_ms:.0f} ms; "
           "three children per evaluation, and one per build")  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Changes of what keeps a candidate honest: screening, walls, timing."""
+"""Changes of what keeps a candidate honest: screening, isolation, timing."""
 
 from __future__ import annotations
 

@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
+# From the seam that the loop uses down to the machine: each imports only what follows it.
+BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "build", "sandbox", "machine")
+SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
     "engine.strategies.cutegen.settings",
@@ -94,6 +99,13 @@ def modules(folder: str) -> dict[str, set[str]]:
     return found
 
 
+def in_circles(left: dict[str, set[str]]) -> list[str]:
+    """The modules that import themselves by way of others, and those that cannot be had without them."""
+    while free := [name for name, others in left.items() if not others & set(left)]:
+        left = {name: others for name, others in left.items() if name not in free}
+    return sorted(left)
+
+
 def test_what_screens_are_made_of_is_imported_one_way_folder_by_folder() -> None:
     assert set(SCREENS) == {"", *(path.parent.name for path in (ROOT / "pages/parts").glob("*/__init__.py"))}
     order = list(SCREENS)
@@ -125,10 +137,7 @@ def test_screens_do_not_import_each_other() -> None:
 
 
 def test_no_module_of_the_pages_imports_itself_by_way_of_others() -> None:
-    left = modules("pages")
-    while free := [name for name, others in left.items() if not others & set(left)]:
-        left = {name: others for name, others in left.items() if name not in free}
-    assert sorted(left) == []
+    assert in_circles(modules("pages")) == []
 
 
 def test_no_two_modules_of_the_pages_have_one_name() -> None:
@@ -136,9 +145,23 @@ def test_no_two_modules_of_the_pages_have_one_name() -> None:
     assert sorted(names) == sorted(set(names))
 
 
+@pytest.mark.parametrize("folder", BELOW_THE_LOOP)
+def test_a_folder_below_the_loop_imports_only_those_after_it(folder: str) -> None:
+    """From what the engine asks down to what the machine offers: none looks up, and none knows the loop."""
+    after = [f"engine.{name}" for name in BELOW_THE_LOOP[BELOW_THE_LOOP.index(folder) :]]
+    shared = (
+        SHARED_BELOW if folder in ("toolchains", "evaluator") else SHARED_BELOW - {"engine.tasks", "engine.fitting"}
+    )
+    assert offences(f"engine/{folder}", lambda name: within(name, *after, "storage") or name in shared) == []
+
+
+def test_no_modules_below_the_loop_import_each_other_in_a_circle() -> None:
+    below = [f"engine.{name}" for name in BELOW_THE_LOOP]
+    assert in_circles({name: others for name, others in modules("engine").items() if within(name, *below)}) == []
+
+
 def test_models_toolchains_and_patches_do_not_know_each_other() -> None:
-    others = {"llm": ("toolchains", "evaluation", "profiling", "steps"), "patching": ("llm", "toolchains", "steps")}
-    others |= dict.fromkeys(("toolchains", "evaluation", "profiling"), ("llm", "steps", "strategies", "patching"))
+    others = {"llm": (*BELOW_THE_LOOP, "steps"), "patching": ("llm", "toolchains", "steps")}
     for package, strangers in others.items():
         names = [f"engine.{stranger}" for stranger in strangers]
         assert offences(f"engine/{package}", lambda name, names=names: not within(name, *names)) == []

@@ -1,4 +1,4 @@
-"""Stands in for torch.utils.cpp_extension inside a worker: hands the build to the judge and loads what comes back."""
+"""Stands in for torch.utils.cpp_extension inside a worker: asks the evaluator to build and loads what comes back."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
     """Check a request.
 
     Raises:
-        OrderRefused: it is malformed or too large.
+        RequestRefused: it is malformed or too large.
     """
     functions = plain.get("functions")
     wanted = BuildRequest(
@@ -53,10 +53,10 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
 
 
 def without_cuda(wanted: BuildRequest) -> BuildRequest:
-    """The order itself, for a toolchain that has no device.
+    """The request itself, for a toolchain that has no device.
 
     Raises:
-        OrderRefused: it has device code.
+        RequestRefused: it has device code.
     """
     if any(source.strip() for source in wanted.cuda_sources):
         raise RequestRefused(

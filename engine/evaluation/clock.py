@@ -31,7 +31,7 @@ class Call:
         worker_ns: what the worker's own clock says about the call; of a candidate, a claim.
         halt_ns: from the answer until the last thread stood still.
         waited_ns: how long threads of the worker were ready meanwhile and had no processor.
-        sharing: calls that one question asked for. Judge's and worker's times are an equal share of the question's.
+        sharing: calls that one question asked for. Evaluator's and worker's times are an equal share of the question's.
     """
 
     evaluator_ns: int
@@ -42,13 +42,13 @@ class Call:
 
     @property
     def gap_ns(self) -> int:
-        """Judge's time that the worker does not account for."""
+        """Evaluator's time that the worker does not account for."""
         return self.evaluator_ns - self.worker_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The judge's clock, calibrated. `spread_ns` says how sharp it is: calls not much longer show as noise."""
+    """The evaluator's clock, calibrated. `spread_ns` says how sharp it is: calls not much longer show as noise."""
 
     cost_ns: int
     spread_ns: int
@@ -99,7 +99,7 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """False when the worker's clock cannot have run like the judge's."""
+        """False when the worker's clock cannot have run like the evaluator's."""
         return not self.overstated and self.gap_ns - self.reference_gap_ns <= self.bound_ns
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Session:
 
     @property
     def agreement(self) -> Agreement:
-        """Judge's clock against the candidate's."""
+        """Evaluator's clock against the candidate's."""
         return Agreement.between(self.candidate_calls, self.reference_calls)
 
     @property

@@ -74,7 +74,7 @@ class Contents:
         ]
 
     def describe(self) -> str:
-        """For the proof."""
+        """For the record."""
         if not self.can_vary:
             return "the task's inputs are the same in every draw"
         if not self.is_mixed:

@@ -53,11 +53,12 @@ class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def bytes_needed(source: str) -> int | None:
-    """The most that judge and workers hold together, while they time; None for a task that cannot be followed.
+    """The most that evaluator and workers hold together, while they time; None for a task that cannot be followed.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
-    memory, and widened to float64 for the answer, with what the reference holds on its way there. The judge's share,
-    for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a tensor.
+    memory, and widened to float64 for the answer, with what the reference holds on its way there. The share of the
+    evaluator, for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a
+    tensor.
     """
     try:
         inputs, weights, outputs, on_the_way = _measured(source)

@@ -18,7 +18,7 @@ _DEVICE_ERROR = re.compile(
     r"CUDA (?:driver )?error: *([^\n]+)|(an illegal memory access was encountered)", re.IGNORECASE
 )
 _CANDIDATE_LINE = re.compile(r'^ *File "candidate\.py", line \d+, in .*\n.*$', re.MULTILINE)
-# Behind the walls there is no management library to ask for the numbers of the message about missing memory.
+# In the sandbox there is no management library to ask for the numbers of the message about missing memory.
 _DEVICE_MEMORY = ("out of memory", "nvmlInit_v2_() INTERNAL ASSERT", "CUBLAS_STATUS_ALLOC_FAILED")
 _DEVICE_HINTS: tuple[tuple[str, str], ...] = (
     (
@@ -54,7 +54,7 @@ class Failure:
 
 
 class TimedCallFailed(Exception):
-    """A call of a timing session shows that the candidate may not pass. `check` names the proof that broke."""
+    """A call of a timing session shows that the candidate may not pass. `check` names the check that broke."""
 
     def __init__(self, check: str, failure: Failure) -> None:
         super().__init__(failure.message)

@@ -1,4 +1,4 @@
-"""What a check has shown so far: the worst figures and one proof per check made. Decides nothing."""
+"""What a check has shown so far: the worst figures and one record per check made. Decides nothing."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ class Findings:
 
 
 class Ledger:
-    """One proof per check, in the order they were announced; a check nobody noted was not reached."""
+    """One record per check, in the order they were announced; a check nobody noted was not reached."""
 
     def __init__(self, checks: Iterable[str]) -> None:
-        self._proofs = {check: Proof(Group.CORRECTNESS, check, Standing.ABSENT, NOT_REACHED) for check in checks}
+        self._checks = {check: Proof(Group.CORRECTNESS, check, Standing.ABSENT, NOT_REACHED) for check in checks}
 
     def note(
-        self, check: str, standing: Standing, detail: str, value: float | None = None, limit: float | None = None
+        self, check: str, outcome: Standing, detail: str, value: float | None = None, limit: float | None = None
     ) -> None:
         """How a check ended, and what was measured against what where it was a figure."""
-        self._proofs[check] = Proof(Group.CORRECTNESS, check, standing, detail, value, limit)
+        self._checks[check] = Proof(Group.CORRECTNESS, check, outcome, detail, value, limit)
 
     def settle(self, check: str, detail: str) -> None:
         """A check that nothing spoke against has held."""
-        if self._proofs[check].detail == NOT_REACHED:
+        if self._checks[check].detail == NOT_REACHED:
             self.note(check, Standing.HELD, detail)
 
     @property
-    def proofs(self) -> tuple[Proof, ...]:
+    def checks(self) -> tuple[Proof, ...]:
         """All of them."""
-        return tuple(self._proofs.values())
+        return tuple(self._checks.values())
 
 
 def trial_check(name: str) -> str:
-    """The name of a trial's proof."""
+    """The name of a trial's check."""
     return f"trial {name}"

@@ -43,7 +43,7 @@ def unsuspicious(timed: TimingResult, bounds: Bounds) -> TimingResult:
         f"not needed: {timed.speedup:.3g}x is not above {bounds.policy.suspicious_speedup:.3g}x, "
         f"{timed.latency_ms:.3g} ms not below the hardware limit of {bounds.limit.limit_ms:.3g} ms"
     )
-    return with_proof(timed, Standing.ABSENT, detail)
+    return with_check(timed, Standing.ABSENT, detail)
 
 
 def settled(
@@ -57,16 +57,16 @@ def settled(
     if bounds.is_impossible(lower):
         return _refused(lower, bounds, detail)
     if not _overlap(first, second):
-        return with_proof(lower, Standing.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
+        return with_check(lower, Standing.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
     is_beyond = lower.latency_ms < bounds.limit.limit_ms
     is_clean = not is_beyond and all(_is_calm(timed) for timed in (first, second))
     detail += "; confirmed" + (f", but faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else "")
-    return with_proof(lower, Standing.HELD if is_clean else Standing.FLAGGED, detail)
+    return with_check(lower, Standing.HELD if is_clean else Standing.FLAGGED, detail)
 
 
-def with_proof(timed: TimingResult, standing: Standing, detail: str) -> TimingResult:
+def with_check(timed: TimingResult, outcome: Standing, detail: str) -> TimingResult:
     """The same timing with what became of the question whether to repeat it."""
-    return replace(timed, proofs=(*timed.proofs, Proof(Group.TIMING, CHECK, standing, detail)))
+    return replace(timed, proofs=(*timed.proofs, Proof(Group.TIMING, CHECK, outcome, detail)))
 
 
 def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:

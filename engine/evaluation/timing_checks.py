@@ -46,21 +46,21 @@ class Setting:
 
 def broken(error: TimedCallFailed) -> Proof:
     """The check that ended a session."""
-    return _proof(error.check, Standing.BROKEN, error.failure.message)
+    return _check(error.check, Standing.BROKEN, error.failure.message)
 
 
 def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
     """Every check of a session that went well."""
     return (
         _clock(session),
-        _proof(
+        _check(
             "outputs of timed calls", Standing.HELD, f"{setting.compared} calls compared, warm-up and every timed one"
         ),
         _nothing_later(session, setting),
-        _proof("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
+        _check("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
         _nothing_remembered(setting.recall),
         _order(session, setting),
-        _proof("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
+        _check("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
         _noise(session),
         _machine(session, setting),
     )
@@ -74,21 +74,21 @@ def _clock(session: Session) -> Proof:
     )
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
     is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6
-    return _proof("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+    return _check("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
 
 
 def _nothing_remembered(recall: Recall) -> Proof:
     if recall.is_telling:
-        return _proof("nothing remembered", Standing.HELD, str(recall))
+        return _check("nothing remembered", Standing.HELD, str(recall))
     told = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
-    return _proof("nothing remembered", Standing.ABSENT, told)
+    return _check("nothing remembered", Standing.ABSENT, told)
 
 
 def _nothing_later(session: Session, setting: Setting) -> Proof:
     name = "nothing finishes later"
     if not setting.is_memory_read:
         why = "this system does not let the judge read another process's memory; outputs were stored by the worker"
-        return _proof(name, Standing.ABSENT, why)
+        return _check(name, Standing.ABSENT, why)
     hidden_ms = session.halt_ms + session.clock.cost_ns / 1e6
     detail = (
         f"every thread stopped {session.halt_ms:.3g} ms after the answer, outputs read from the stopped process; "
@@ -98,7 +98,7 @@ def _nothing_later(session: Session, setting: Setting) -> Proof:
     theirs = statistics.median(theirs for _, theirs in session.pairs)
     low, _ = sessions.interval([theirs / mine for mine, theirs in session.pairs])
     explains_all = low > 1 and theirs <= mine + hidden_ms
-    return _proof(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
+    return _check(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
 
 
 def _order(session: Session, setting: Setting) -> Proof:
@@ -107,7 +107,7 @@ def _order(session: Session, setting: Setting) -> Proof:
         f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {setting.calls} call(s), both "
         f"orders, drawn in secret; idle side stopped; cache: {setting.cache}"
     )
-    return _proof("order", Standing.HELD, detail)
+    return _check("order", Standing.HELD, detail)
 
 
 def _noise(session: Session) -> Proof:
@@ -116,13 +116,13 @@ def _noise(session: Session) -> Proof:
     detail = f"speed-up known within {half:.1%}"
     ratios = sessions.against_itself(pairs)
     if not ratios:
-        return _proof("noise", Standing.ABSENT, f"{detail}; too few pairs to set the reference against itself")
+        return _check("noise", Standing.ABSENT, f"{detail}; too few pairs to set the reference against itself")
     low, high = sessions.interval(ratios)
     detail += (
         f"; reference against itself {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}, {len(ratios)} turns)"
     )
     is_skewed = low > 1 + SKEWED or high < 1 - SKEWED
-    return _proof("noise", Standing.FLAGGED if is_skewed or half > NOISY else Standing.HELD, detail)
+    return _check("noise", Standing.FLAGGED if is_skewed or half > NOISY else Standing.HELD, detail)
 
 
 def _machine(session: Session, setting: Setting) -> Proof:
@@ -130,11 +130,11 @@ def _machine(session: Session, setting: Setting) -> Proof:
     theirs = sessions.waited_share(session.reference_calls)
     waits = f"candidate {mine:.0%}, reference {theirs:.0%}"
     detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
-    return _proof("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
+    return _check("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
 
 
-def _proof(check: str, standing: Standing, detail: str) -> Proof:
-    return Proof(Group.TIMING, check, standing, detail)
+def _check(name: str, outcome: Standing, detail: str) -> Proof:
+    return Proof(Group.TIMING, name, outcome, detail)
 
 
 @dataclass(frozen=True, slots=True)

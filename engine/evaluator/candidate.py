@@ -1,4 +1,4 @@
-"""The untrusted worker: imports the candidate and calls it. Whatever it answers is a claim that the judge checks."""
+"""The untrusted worker: imports the candidate and calls it. What it answers is a claim that the evaluator checks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Candidate:
         self._caller: ModelCaller | None = None
 
     def load_module(self) -> dict[str, Any]:
-        """Execute the file; builds are asked of the judge on the way."""
+        """Execute the file; builds are asked of the evaluator on the way."""
         linecache.cache[CANDIDATE_FILE] = (len(self._source), None, self._source.splitlines(True), CANDIDATE_FILE)
         intercept.install(self._build)
         module = types.ModuleType("candidate")
@@ -91,7 +91,7 @@ class Candidate:
         return self._caller.recall()
 
     def state(self, names: Sequence[str]) -> dict[str, Any]:
-        """The weights that were taken over, as they are now, into the arena."""
+        """The weights that were taken over, as they are now, into the shared memory."""
         if not self._takes_over:
             return {"names": []}
         state = self._model.state_dict()
@@ -108,7 +108,7 @@ class Candidate:
         return self._caller.go()
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
-        """Outputs into the arena."""
+        """Outputs into the shared memory."""
         assert self._caller is not None
         return self._caller.store(hold, copies)
 
@@ -118,7 +118,7 @@ class Candidate:
 
 
 def body(source: str, shared: SharedTensors, line: Channel) -> None:
-    """Answer questions until the judge closes the line; an exception of the candidate's is an answer too."""
+    """Answer questions until the evaluator closes the line; an exception of the candidate's is an answer too."""
     faulthandler.enable()
     candidate = Candidate(source, shared, line)
     while True:

@@ -1,4 +1,4 @@
-"""Questions and answers between judge and worker: one bounded line of JSON each way. Knows no meaning."""
+"""Questions and answers between evaluator and worker: one bounded line of JSON each way. Knows no meaning."""
 
 from __future__ import annotations
 

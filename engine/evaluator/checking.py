@@ -31,7 +31,7 @@ Ending = tuple[Failure | None, Standing, str]
 
 
 class Check:
-    """The trials of one candidate on one bench."""
+    """The trials of one candidate in one pair of workers."""
 
     def __init__(self, workers: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
         self._workers = workers
@@ -172,8 +172,8 @@ class Check:
 
     def _weights(self) -> Failure | None:
         self._at = findings.WEIGHTS
-        failure, standing, detail = weights_failure(self._workers)
-        self._ledger.note(findings.WEIGHTS, standing, detail)
+        failure, outcome, detail = weights_failure(self._workers)
+        self._ledger.note(findings.WEIGHTS, outcome, detail)
         return failure
 
     def _special(self, deadline: float) -> Failure | None:
@@ -181,8 +181,8 @@ class Check:
         if time.monotonic() > deadline and self._workers.request.policy.special_values is SpecialValues.REPORTED:
             self._ledger.note(findings.SPECIAL_VALUES, Standing.ABSENT, "left out: the candidate is slow")
             return None
-        failure, standing, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
-        self._ledger.note(findings.SPECIAL_VALUES, standing, detail)
+        failure, outcome, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
+        self._ledger.note(findings.SPECIAL_VALUES, outcome, detail)
         return failure
 
     def _settle(self) -> None:
@@ -234,7 +234,7 @@ class Check:
             message=failure.message if failure else "",
             precision="" if failure else self._precision(),
             seed=self._seed,
-            proofs=self._ledger.proofs,
+            proofs=self._ledger.checks,
         )
 
 
@@ -243,9 +243,9 @@ def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str, flo
     if not weighed:
         return Standing.HELD, f"{described}: no outputs", None, None
     worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
-    standing = Standing.FLAGGED if worst.note else Standing.HELD
+    outcome = Standing.FLAGGED if worst.note else Standing.HELD
     told = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
-    return standing, told, worst.errors.relative, worst.allowed
+    return outcome, told, worst.errors.relative, worst.allowed
 
 
 def _unfit(workers: WorkerPair, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
@@ -318,7 +318,7 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
 
 
 def varies_note(workers: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, str]:
-    """Whether a right answer on this task shows anything. Looks at the first trial, now in the arenas."""
+    """Whether a right answer on this task shows anything. Looks at the first trial, now in the shared memory."""
     reasons = []
     if all(_is_constant(answer) for answer in workers.trusted["answer"]):
         reasons.append("all its elements are about the same")

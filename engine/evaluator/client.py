@@ -34,7 +34,7 @@ class EvaluatorClient:
         self._is_closing = False
 
     def ask(self, request: Mapping[str, object], limit_s: float) -> Any:
-        """The judge's result.
+        """The evaluator's result.
 
         Raises:
             TaskError: the reference cannot be judged against.

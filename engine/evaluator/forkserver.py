@@ -1,4 +1,4 @@
-"""The process that has imported torch and forks a judge per request. Started once per engine; runs no candidate code.
+"""The process that has imported torch and forks an evaluator per request. One per engine; runs no candidate code.
 
 It does no OpenMP work itself: a child forked after a thread pool exists would hang in its first parallel region.
 """
@@ -53,7 +53,7 @@ def main(engine: int, line: socket.socket) -> None:
 
 
 def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolation) -> dict[str, Any] | None:
-    """A judge's answer; None when the engine went away meanwhile."""
+    """An evaluator's answer; None when the engine went away meanwhile."""
     if request["act"] not in WITHOUT_REFERENCE:
         # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
         importlib.import_module("torch._dynamo")

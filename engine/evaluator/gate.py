@@ -10,7 +10,7 @@ from engine.evaluation.screening import (
     Finding,
     Rule,
     imported_symbols,
-    proofs,
+    rule_checks,
     screen,
     screen_library,
     verdict_message,
@@ -43,9 +43,9 @@ class Gate:
         return verdict_message(self.findings)
 
     @property
-    def proofs(self) -> tuple[Proof, ...]:
+    def checks(self) -> tuple[Proof, ...]:
         """One per rule."""
-        return proofs(self.findings)
+        return rule_checks(self.findings)
 
     def read_text(self, folder: Path) -> None:
         """Screen the source; one that breaks or outlasts the reader is refused."""

@@ -44,7 +44,7 @@ def refuse_burners(candidate: Worker) -> str:
     """Let the worker run unasked. OpenMP threads spin a while for their next region, so a busy one gets a second look.
 
     Returns:
-        What was seen, for the proof.
+        What was seen, for the record.
 
     Raises:
         TimedCallFailed: its threads keep a processor busy.
@@ -81,7 +81,7 @@ def refuse_busy_device(workers: WorkerPair) -> str:
     """Compare copies beside the stopped candidate with copies after its end; it is ended here.
 
     Returns:
-        What was seen, for the proof.
+        What was seen, for the record.
 
     Raises:
         TimedCallFailed: something of the candidate's runs on.

@@ -30,7 +30,7 @@ _is_initialized: Callable[[], bool] = torch.cuda.is_initialized
 
 
 class ModelCaller:
-    """Calls one model on inputs from the arena's group `inputs`; its outputs go to `outputs_group`."""
+    """Calls one model on inputs from the shared group `inputs`; its outputs go to `outputs_group`."""
 
     def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
         self._model = model
@@ -45,7 +45,7 @@ class ModelCaller:
         """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
 
         On the host every call is asked for by itself, so there is one slot.
-        The answer says where the buffers lie: the judge may put other contents there before the call.
+        The answer says where the buffers lie: the evaluator may put other contents there before the call.
         """
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             buffer.copy_(source)
@@ -67,7 +67,7 @@ class ModelCaller:
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
-        """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the judge."""
+        """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the evaluator."""
         found = self._outputs
         if copies:
             self._copy_out(found)
@@ -223,7 +223,7 @@ def _claim(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def of(model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> ModelCaller:
-    """The callee for the device that the arena is on."""
+    """The caller for the device that the shared memory is on."""
     kind = ModelCaller if shared.device == "cpu" else DeviceModelCaller
     return kind(model, shared, specs, outputs_group)
 

@@ -59,17 +59,17 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
     gate = Gate(request)
     gate.read_text(folder)
     if gate.is_shut:
-        seconds, proofs = time.monotonic() - started, (*gate.proofs, *request.isolation.proofs())
-        return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=proofs)
+        seconds, checks = time.monotonic() - started, (*gate.checks, *request.isolation.checks())
+        return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=checks)
     with WorkerPair(request, folder, with_reference=False, inspect=gate.read_library) as workers:
         failure = _import(workers)
         seconds = time.monotonic() - started
-        built, proofs = workers.builds, (*gate.proofs, *request.isolation.proofs())
+        built, checks = workers.builds, (*gate.checks, *request.isolation.checks())
         log = "\n".join(one.log for one in built)
         if failure:
             log = workers.failed_build.log if workers.failed_build else log
             return CompileResult(
-                False, seconds, failure.message, log or failure.message, verdict=failure.verdict, proofs=proofs
+                False, seconds, failure.message, log or failure.message, verdict=failure.verdict, proofs=checks
             )
         return CompileResult(
             True,
@@ -77,7 +77,7 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
             log=log,
             remarks=tuple(remark for one in built for remark in one.remarks),
             is_cached=bool(built) and all(one.is_cached for one in built),
-            proofs=proofs,
+            proofs=checks,
             resources=tuple(kernel for one in built for kernel in one.resources),
         )
 
@@ -89,7 +89,7 @@ def check(request: EvaluationRequest, folder: Path) -> CheckResult:
 
 
 def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
-    """In a process of its own on a GPU: workers must be forked before the judge itself has used the device."""
+    """In a process of its own on a GPU: workers must be forked before the evaluator itself has used the device."""
     if request.device == "cpu":
         return _check(request, folder, plan)
     plain = run_apart(lambda: codec.to_plain(_check(request, folder, plan)))
@@ -215,8 +215,8 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
         evidence["device"] = workers.device_name
     if isinstance(outcome, Failure):
         outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
-    proofs = (*outcome.proofs, *workers.request.isolation.proofs())
-    return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=proofs)
+    checks = (*outcome.proofs, *workers.request.isolation.checks())
+    return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=checks)
 
 
 def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequest:
@@ -278,8 +278,8 @@ def _named(sizes: Mapping[str, int | float]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def _with(result: CheckResult, standing: Standing, detail: str) -> CheckResult:
-    return replace(result, proofs=(*result.proofs, Proof(Group.CORRECTNESS, OTHER_SHAPES, standing, detail)))
+def _with(result: CheckResult, outcome: Standing, detail: str) -> CheckResult:
+    return replace(result, proofs=(*result.proofs, Proof(Group.CORRECTNESS, OTHER_SHAPES, outcome, detail)))
 
 
 def run_apart(work: Callable[[], Any]) -> Any:
@@ -316,7 +316,7 @@ def _be_child(work: Callable[[], Any], write_to: int, parent: int) -> None:
         answer = {"result": work()}
     except UnusableTask as error:
         answer = {"task": str(error)}
-    except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
+    except BaseException:  # noqa: BLE001 - the only other way out would be up into the evaluator's own frames
         answer = {"own": f"the judge broke:\n{traceback.format_exc()}"}
     processes.end_descendants()
     with os.fdopen(write_to, "wb") as file:

@@ -71,7 +71,7 @@ class Reference:
         }
 
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
-        """Map the sized arena and put the weights into it."""
+        """Map the sized shared memory and put the weights into it."""
         self._shared.map(shared_tensors.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
@@ -79,7 +79,7 @@ class Reference:
         return {"mapped": True}
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
-        """Draw the inputs of one trial into the arena; items that are no tensors come back as values."""
+        """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""
         torch.manual_seed(seed)
         items = self._drawn()
         tensors = [item for item in items if isinstance(item, torch.Tensor)]
@@ -93,7 +93,7 @@ class Reference:
         return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
     def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
-        """Outputs in the task's dtype and in float64 for the inputs now in the arena.
+        """Outputs in the task's dtype and in float64 for the inputs now in the shared memory.
 
         With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
         """
@@ -136,7 +136,7 @@ class Reference:
         ]
 
     def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
-        """How far the outputs now in the arena move with other inputs, and with other weights if there are any."""
+        """How far the outputs in the shared memory move with other inputs, and with other weights if there are any."""
         torch.manual_seed(other_seed)
         other_inputs = self._drawn()
         by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
@@ -217,7 +217,7 @@ class Reference:
 
 
 def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> None:
-    """Answer questions until the judge closes the line. A failing task is told, not raised."""
+    """Answer questions until the evaluator closes the line. A failing task is told, not raised."""
     reference: Reference | None = None
     while True:
         question = line.receive()

@@ -42,7 +42,7 @@ class Staged:
 
     @classmethod
     def of(cls, workers: WorkerPair, folder: Path) -> Staged:
-        """From a bench that has imported the candidate."""
+        """From workers that have imported the candidate."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "candidate.py").write_text(workers.request.source)
         (folder / "task.py").write_text(workers.request.task_source)
@@ -51,7 +51,7 @@ class Staged:
         return cls(folder, workers.libraries)
 
     def run(self, words: list[str], limit_s: float, isolation: Isolation) -> Done:
-        """Run a program in the folder, behind walls."""
+        """Run a program in the folder, in a sandbox."""
         readable = (*nsight.readable_trees(words[0]), self.libraries)
         return sandbox.run(words, self.folder, limit_s, isolation, readable)
 
@@ -90,7 +90,7 @@ def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:
 
 
 def ladder(isolation: Isolation, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
-    """The walls to try, strongest first, down to limits alone: hardware counters may ask for privileges.
+    """The isolation to try, strongest first, down to limits alone: hardware counters may ask for privileges.
 
     Without leave to step down there is one rung. A user number of its own gets no counter that the driver keeps for
     administrators, so that rung is left out then.
@@ -105,7 +105,7 @@ def ladder(isolation: Isolation, *, may_step_down: bool, is_for_administrators: 
 
 
 def _may_step_down(request: EvaluationRequest) -> bool:
-    """Fewer walls help a profiler, where there is one, and only where nobody asks for all of them."""
+    """Less isolation helps a profiler, where there is one, and only where nobody asks for all of it."""
     return bool(request.details["ncu"]) and os.environ.get(DEMANDED) != "full"
 
 

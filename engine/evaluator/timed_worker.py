@@ -152,7 +152,7 @@ class TimedWorker:
 
 
 class StoringTimedWorker(TimedWorker):
-    """Where the system lets no process read another: the worker copies, and the judge has to believe when."""
+    """Where the system lets no process read another: the worker copies, and the evaluator has to believe when."""
 
     def _load(self, preparation: Preparation, fresh: Tensors) -> Mapping[str, Any]:
         for shared, tensor in zip(self.shared["inputs"], fresh, strict=True):
@@ -183,7 +183,7 @@ def nanoseconds(claimed: Any) -> int:
 
 
 class DeviceTimedWorker(TimedWorker):
-    """A turn is one question: the worker calls its model on every slot's inputs, and the judge times them together."""
+    """A turn is one question: the worker calls its model on each slot's inputs, the evaluator times them together."""
 
     def __init__(self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify) -> None:
         super().__init__(worker, ask, shared, verify)
@@ -191,7 +191,7 @@ class DeviceTimedWorker(TimedWorker):
         self._slots = 1
 
     def burst(self, quicker_ns: int, slower_ns: int) -> int:
-        """Calls of a turn: enough for the judge's clock, as far as memory and patience reach."""
+        """Calls of a turn: enough for the evaluator's clock, as far as memory and patience reach."""
         one = sum(tensor.nbytes for group in ("inputs", "own") for tensor in self.shared[group])
         call_ns = max(1, quicker_ns - QUESTION_NS)
         patience = LONGEST_TURN_NS // max(1, slower_ns)

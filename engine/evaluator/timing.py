@@ -1,4 +1,4 @@
-"""Times a candidate against the reference in alternation, by the judge's clock, on contents no earlier call saw.
+"""Times a candidate against the reference in alternation, by the evaluator's clock, on contents no earlier call saw.
 
 Every call is made and compared alike: nothing tells the candidate which one counts.
 """
@@ -41,7 +41,7 @@ MAX_WARM_UP_CALLS = 10
 
 
 class Timing:
-    """Pairs of calls on one bench."""
+    """Pairs of calls in one pair of workers."""
 
     def __init__(self, workers: WorkerPair) -> None:
         self._workers = workers

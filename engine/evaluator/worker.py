@@ -1,4 +1,4 @@
-"""The judge's handle on one child: ask it within a time limit, stop it, end it. Knows no question's meaning."""
+"""The evaluator's handle on one child: ask it within a time limit, stop it, end it. Knows no question's meaning."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ class Worker:
         isolation: Isolation | None = None,
         readable: tuple[Path, ...] = (),
     ) -> Worker:
-        """Start a child that runs `body` behind walls (without any: only limits), in `folder` where it has no room.
+        """Start a child that runs `body` in a sandbox (without any: only limits), in `folder` where it has no
+        file system of its own.
 
         Must be called before this process uses OpenMP.
 
         Raises:
-            OwnFailure: the walls cannot be raised.
+            OwnFailure: the sandbox cannot be raised.
         """
         ours, theirs = channel.pair()
         read_output, write_output = os.pipe()

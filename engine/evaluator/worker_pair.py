@@ -92,7 +92,7 @@ class WorkerPair:
             request.isolation,
             readable=(self.libraries,),
         )
-        # Only now, or the workers would inherit it. A thread pool of the judge's own would spin on the processors
+        # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors
         # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
         torch.set_num_threads(1)
 
@@ -250,7 +250,7 @@ def _secret() -> int:
 
 
 def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
-    """Hand over the inputs now in the trusted arena, call once, and return what the worker says about its outputs."""
+    """Hand over the inputs now shared with the reference, call once, and return what the worker says of its outputs."""
     for mine, theirs in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
         mine.copy_(theirs)
     poison.fill(workers.shared["own"], poisoned)

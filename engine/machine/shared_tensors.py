@@ -64,7 +64,7 @@ Layout = Mapping[str, Sequence[TensorSpec]]
 class SharedTensors:
     """Named groups of tensors in one anonymous file. Created empty, sized once, then sealed against resizing.
 
-    Without the seals a worker could shrink the file and crash the judge at its next read.
+    Without the seals a worker could shrink the file and crash the evaluator at its next read.
     """
 
     device = "cpu"
@@ -92,7 +92,7 @@ class SharedTensors:
         self.map(layout)
 
     def map(self, layout: Layout, place: str = "") -> None:
-        """Map what the judge has sized, in a worker with its `place`."""
+        """Map what the evaluator has sized, in a worker with its `place`."""
         self._map = mmap.mmap(self.file, 0)
         offset = 0
         for name, specs in layout.items():
@@ -127,12 +127,12 @@ def _view(memory: mmap.mmap, spec: TensorSpec, offset: int) -> torch.Tensor:
 
 
 def padded(spec: TensorSpec) -> int:
-    """Bytes that a tensor takes up in an arena."""
+    """Bytes that a tensor takes up in shared memory."""
     return -(-max(spec.nbytes, 1) // ALIGNMENT) * ALIGNMENT
 
 
 class DeviceSharedTensors(SharedTensors):
-    """One allocation of the judge's, mapped by a worker through its handle. Lives as long as the judge."""
+    """One allocation of the evaluator's, mapped by a worker through its handle. Lives as long as the evaluator."""
 
     device = "cuda"
 
@@ -161,7 +161,7 @@ class DeviceSharedTensors(SharedTensors):
         self._lay_out(layout)
 
     def map(self, layout: Layout, place: str = "") -> None:
-        """Map what the judge has sized."""
+        """Map what the evaluator has sized."""
         self._address = device_memory.attach(bytes.fromhex(place))
         self._lay_out(layout)
 
@@ -175,5 +175,5 @@ class DeviceSharedTensors(SharedTensors):
 
 
 def new(name: str, device: str) -> SharedTensors:
-    """An arena that has not been sized. Touches no GPU: a process forked afterwards could not use it."""
+    """Shared memory that has not been sized. Touches no GPU: a process forked afterwards could not use it."""
     return SharedTensors(name) if device == "cpu" else DeviceSharedTensors(name)

@@ -1,4 +1,4 @@
-"""How long and how large an evaluation may get. Plain figures that travel from the engine to the judge."""
+"""How long and how large an evaluation may get. Plain figures that travel from the engine to the evaluator."""
 
 from __future__ import annotations
 

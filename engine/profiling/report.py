@@ -211,9 +211,9 @@ def bound_of(
 class Observation:
     """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time.
 
-    `latency_ms` is the median by the worker's clock, `wall_ms` the mean by the judge's. `ran` counts the threads that
-    worked in the calls, None where some ended with their call; `waited_share` is how much of the calls' time threads
-    were ready and had no processor.
+    `latency_ms` is the median by the worker's clock, `wall_ms` the mean by the evaluator's. `ran` counts the threads
+    that worked in the calls, None where some ended with their call; `waited_share` is how much of the calls' time
+    threads were ready and had no processor.
     """
 
     calls: int

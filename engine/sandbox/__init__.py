@@ -1,4 +1,4 @@
-"""The walls around untrusted children and around compilers that read untrusted source.
+"""What stands around untrusted children and around compilers that read untrusted source.
 
 Covered, where the system offers it (`isolation.Isolation` says what does, and every evaluation records it): a file
 system of its own with the toolchain read-only and a little memory-backed scratch; a process tree of its own, so that
@@ -8,8 +8,8 @@ pipes and one shared buffer open; every descendant ended, whatever session or gr
 Not covered: faults of the kernel itself, side channels (shared caches, memory bandwidth), and reading what the
 toolchain's own folders hold. Where neither namespaces nor Landlock exist a child can read and write this user's files.
 
-    probe.py, isolation.py      the strongest walls that hold here, tried out
-    child.py, program.py        starting a child behind them, a program too
+    probe.py, isolation.py      the strongest isolation that holds here, tried out
+    child.py, program.py        starting a child in it, a program too
     filesystem.py, landlock.py, seccomp.py, linux.py    what it sees, the filters, the Linux calls Python lacks
 """
 

@@ -1,8 +1,8 @@
-"""Starts a child behind walls and tells how it ended. Knows neither candidate nor compiler.
+"""Starts a child in a sandbox and tells how it ended. Knows neither candidate nor compiler.
 
-    judge ── keeper (leaves the namespaces) ── first process inside (builds the room, reaps) ── the child itself
+    evaluator ── keeper (leaves the namespaces) ── first process inside (mounts the file system, reaps) ── the child
 
-Where no room is to be had the keeper becomes the child.
+Where no namespaces are to be had the keeper becomes the child.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OwnFailure(Exception):
 class ChildSpec:
     """A child to start: what it may see and use, and where its standard output goes.
 
-    `scratch` is its own folder where there is no room; `keep` are descriptors that stay open.
+    `scratch` is its own folder where it has no file system of its own; `keep` are descriptors that stay open.
     """
 
     isolation: Isolation
@@ -103,10 +103,10 @@ class SandboxedChild:
 
 
 def start(spec: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
-    """Run `body` in a child; returns when its walls stand. Must be called before this process uses OpenMP.
+    """Run `body` in a child; returns when its sandbox stands. Must be called before this process uses OpenMP.
 
     Raises:
-        OwnFailure: the walls cannot be raised.
+        OwnFailure: the sandbox cannot be raised.
     """
     parent = os.getpid()
     user = FIRST_USER + parent % USERS if spec.isolation.has_own_user else os.getuid()
@@ -133,7 +133,7 @@ def _be_keeper(spec: ChildSpec, body: Callable[[], None], user: int, tell: int, 
             Path("/proc/self/oom_score_adj").write_text(str(MOST_KILLABLE))
         if spec.isolation.has_namespaces:
             _leave_namespaces(spec.isolation)
-            opened = _opened()  # later the room's /proc does not know this process
+            opened = _opened()  # later the sandbox's /proc does not know this process
             first = os.fork()
             if first == 0:
                 _be_first(spec, body, user, tell)
@@ -142,7 +142,7 @@ def _be_keeper(spec: ChildSpec, body: Callable[[], None], user: int, tell: int, 
             status = 0
         else:
             _be_child(spec, body, user, tell)
-    except BaseException:  # noqa: BLE001 - the only other way out would be up into the judge's own frames
+    except BaseException:  # noqa: BLE001 - the only other way out would be up into the evaluator's own frames
         _tell(tell, {"error": traceback.format_exc(limit=-3)})
     finally:
         os._exit(status)

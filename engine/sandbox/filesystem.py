@@ -41,7 +41,7 @@ class SandboxFilesystem:
     """What one child may see.
 
     Attributes:
-        mount_point: an empty folder of ours; the room is mounted there before it becomes the root.
+        mount_point: an empty folder of ours; the file system is mounted there before it becomes the root.
         readable: trees beyond the system's and Python's own; they appear under their own paths.
         writable: trees that the child may change.
         bytes_writable: size of each memory-backed folder (scratch, /dev/shm).
@@ -66,7 +66,7 @@ def python_trees() -> list[Path]:
 
 
 def build(filesystem: SandboxFilesystem, owner: int) -> None:
-    """Mount the room and enter it. Needs a mount namespace, and to be the first process of a pid namespace."""
+    """Mount the file system and enter it. Needs a mount namespace, and to be the first process of a pid namespace."""
     root = filesystem.mount_point
     linux.mount("none", Path("/"), None, linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("tilewright", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=0755")
@@ -87,7 +87,7 @@ def build(filesystem: SandboxFilesystem, owner: int) -> None:
 
 
 def readable_in(filesystem: SandboxFilesystem, is_entered: bool) -> list[Path]:
-    """What an allow-list of files must hold: the whole room, or its trees where there is no room."""
+    """What an allow-list of files must hold: the whole file system, or its trees where there is no room."""
     if is_entered:
         return [Path("/")]
     system = [path for path in SYSTEM if path.exists()]
@@ -103,7 +103,7 @@ def readable_in(filesystem: SandboxFilesystem, is_entered: bool) -> list[Path]:
 def writable_in(filesystem: SandboxFilesystem, scratch: Path, is_entered: bool) -> list[Path]:
     """The same for writing."""
     folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
-    # A GPU's driver names its threads; the room's /proc holds no process but those inside, children of a profiler too.
+    # A GPU's driver names its threads; the sandbox's /proc holds no process but those inside, a profiler's too.
     threads = [Path("/proc") if is_entered else Path("/proc/self")] if filesystem.devices else []
     return [
         *folders,

@@ -36,7 +36,7 @@ PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What this system lets us raise. `missing` says why, by wall, where something is not to be had.
+    """What this system offers. `missing` says why, by kind, where something is not to be had.
 
     Attributes:
         has_room: mount, process, network and IPC namespaces of its own.
@@ -60,8 +60,8 @@ class Isolation:
         """True when nothing of the host's can be read beyond the toolchain, written, signalled, traced or called."""
         return self.has_namespaces and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
 
-    def proofs(self) -> tuple[Proof, ...]:
-        """One per wall, for the record of an evaluation."""
+    def checks(self) -> tuple[Proof, ...]:
+        """One per kind of isolation, for the record of an evaluation."""
         return tuple(
             Proof(Group.ISOLATION, name, Standing.HELD if stands else Standing.ABSENT, detail)
             for name, stands, detail in self.described()

@@ -1,4 +1,4 @@
-"""Finds the strongest walls this system offers, by raising them around a child that then tries to get out."""
+"""Finds the strongest isolation this system offers, by putting a child in it that then tries to get out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def probe() -> Isolation:
     """The strongest set that stands and holds here.
 
     Raises:
-        OwnFailure: `TILEWRIGHT_ISOLATION=full` demands walls that this system does not offer.
+        OwnFailure: `TILEWRIGHT_ISOLATION=full` demands isolation that this system does not offer.
     """
     missing: dict[str, str] = {}
     found = Isolation(missing={FILES: "not Linux on x86-64 or arm64"})
@@ -57,7 +57,7 @@ def _candidates() -> Iterator[Isolation]:
 
 
 def _holds(isolation: Isolation, missing: dict[str, str]) -> bool:
-    """Raise these walls and see what a child can do behind them."""
+    """Set this isolation up and see what a child can do in it."""
     try:
         escapes = _escapes(isolation)
     except (OwnFailure, OSError) as error:
@@ -79,7 +79,7 @@ def _holds(isolation: Isolation, missing: dict[str, str]) -> bool:
 
 
 def _escapes(isolation: Isolation) -> Mapping[str, str]:
-    """What a child behind these walls managed to do that it should not; empty texts for what it could not."""
+    """What a child in a sandbox managed to do that it should not; empty texts for what it could not."""
     with tempfile.TemporaryDirectory(prefix="tilewright.probe.") as name, tempfile.TemporaryFile() as output:
         folder = Path(name)
         folder.chmod(0o755)
@@ -119,7 +119,7 @@ def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
         os.kill(parent, 0)
         found["signal"] = "the parent can be signalled"
     with suppress(OSError):
-        # A room without devices may still hold sockets: what counts is that none reaches out.
+        # A sandbox without devices may still hold sockets: what counts is that none reaches out.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
             line.connect(("192.0.2.1", 9))
         found["socket"] = "a socket reaches out"
@@ -127,7 +127,7 @@ def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
 
 
 def main() -> None:
-    """Print the walls as one line of JSON; for callers with threads of their own, who must not fork."""
+    """Print the isolation as one line of JSON; for callers with threads of their own, who must not fork."""
     print(json.dumps(codec.to_plain(probe())))
 
 

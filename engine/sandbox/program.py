@@ -1,4 +1,4 @@
-"""Runs a trusted program on untrusted input, a compiler on a candidate's source, behind the walls."""
+"""Runs a trusted program on untrusted input, a compiler on a candidate's source, in a sandbox."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(
     """Run it in `cwd`, the one folder it may write to; its whole tree is ended at the limit.
 
     Raises:
-        OwnFailure: the walls cannot be raised.
+        OwnFailure: the sandbox cannot be raised.
     """
     limits = Limits(processor_s=int(limit_s) * 4 + 60, file_size=FILE_SIZE)
     if isolation and isolation.devices:

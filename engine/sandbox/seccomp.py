@@ -53,7 +53,7 @@ def install(own_pid_only: bool = False, has_local_sockets: bool = False) -> None
     """Filter this process and all it starts; cannot be undone. Needs no_new_privs.
 
     Args:
-        own_pid_only: signals reach only the process itself, for where no other wall keeps them in.
+        own_pid_only: signals reach only the process itself, for where nothing else keeps them in.
         has_local_sockets: sockets of this machine's own kind stay, as the driver of a GPU wants them.
     """
     program = b"".join(struct.pack("HBBI", *one) for one in _program(own_pid_only, has_local_sockets))

@@ -52,7 +52,7 @@ class ModelNew(Model):
 
 
 class LocalToolchain(ABC):
-    """Compile, check and time through a judge. A kind of machine adds its installation, its limit and its profiler."""
+    """Compile, check and time through an evaluator. A kind of machine adds installation, limit and profiler."""
 
     name = ""
     device = "cpu"

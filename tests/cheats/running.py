@@ -42,7 +42,7 @@ class Outcome:
 
 @functools.cache
 def walls_hold() -> bool:
-    """True where files that need walls may run: each wall has been raised and tried."""
+    """True where files that need isolation may run: it has been set up and tried."""
     return probe().is_full
 
 

@@ -1,4 +1,4 @@
-"""Builds one order with device code into a library, or finds it in the cache. Runs in trusted processes only."""
+"""Builds one request with device code into a library, or finds it in the cache. Runs in trusted processes only."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class DeviceBuilder:
     isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, wanted: BuildRequest, module_text: str) -> Built:
-        """The library of an order: light headers first, PyTorch's own where they do not reach.
+        """The library of a request: light headers first, PyTorch's own where they do not reach.
 
         Raises:
             BuildFailed: a compiler says no, or takes longer than the limit.
-            FlagRefused: the order asks for a flag that is not allowed.
+            FlagRefused: the request asks for a flag that is not allowed.
         """
         stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
         if found := self._libraries.find(stock.key):

@@ -39,7 +39,7 @@ _NEEDED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")
 def write(
     wanted: BuildRequest, module_text: str, here: DeviceInstallation, binding: Binding, runtime: Path | None = None
 ) -> Recipe:
-    """The recipe of one order for `here.arch`.
+    """The recipe of one request for `here.arch`.
 
     Raises:
         FlagRefused: a flag may not be used.

@@ -1,4 +1,4 @@
-"""Builds one order into a library, or finds it in the content-addressed cache. Runs in trusted processes only."""
+"""Builds one request into a library, or finds it in the content-addressed cache. Runs in trusted processes only."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Builder:
     isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, wanted: BuildRequest, module_text: str) -> Built:
-        """The library of an order: light header first, the stock one where the light one does not reach.
+        """The library of a request: light header first, the stock one where the light one does not reach.
 
         Raises:
             BuildFailed: the compiler says no, or takes longer than the limit.
-            flags.FlagRefused: the order asks for a flag that is not allowed.
-            order.OrderRefused: the order has device code.
+            flags.FlagRefused: the request asks for a flag that is not allowed.
+            RequestRefused: the request has device code.
         """
         wanted = request.without_cuda(wanted)
         stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)

@@ -1,4 +1,4 @@
-"""Turns an order into files for ninja: generated C++, include paths, a compile and a link rule. Runs nothing."""
+"""Turns a request into files for ninja: generated C++, include paths, a compile and a link rule. Runs nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write(
     header: Path | None = None,
     runtime: Path | None = None,
 ) -> Recipe:
-    """The recipe of one order. `header` is the folder of a matching precompiled header, `runtime` our object file."""
+    """The recipe of one request. `header` is the folder of a matching precompiled header, `runtime` our object file."""
     extra = flags.allowed(wanted.flags)
     code = candidate_code(wanted.sources, module_text, "cpp_sources")
     known = [

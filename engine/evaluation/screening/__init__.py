@@ -7,7 +7,7 @@ library.py                      what the built library takes from others
 structure.py                    whether a new version still has its parent's CuTe structure
 """
 
-from engine.evaluation.screening.finding import Finding, Rule, proofs, verdict_message
+from engine.evaluation.screening.finding import Finding, Rule, rule_checks, verdict_message
 from engine.evaluation.screening.library import imported_symbols, screen_library
 from engine.evaluation.screening.screening import screen
 from engine.evaluation.screening.structure import lost_structure
@@ -17,7 +17,7 @@ __all__ = [
     "Rule",
     "imported_symbols",
     "lost_structure",
-    "proofs",
+    "rule_checks",
     "screen",
     "screen_library",
     "verdict_message",

@@ -1,4 +1,4 @@
-"""What screening says about a candidate: rules, findings, proofs, and the words for the model. Knows no source text."""
+"""What screening says about a candidate: rules, findings, checks, and the words for the model. Knows no source text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from storage.proof import Group, Proof, Standing
 
 
 class Rule(StrEnum):
-    """What a candidate may not do; the value is the check's name in proofs."""
+    """What a candidate may not do; the value is the check's name in records."""
 
     LIBRARY = "no library fall-back"
     DECOY = "own kernel used"
@@ -53,17 +53,17 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(set(findings), key=lambda f: (not f.is_refusal, f.line or 0, f.rule, f.message))
 
 
-def proofs(findings: Sequence[Finding]) -> tuple[Proof, ...]:
-    """One proof for every rule."""
-    return tuple(_proof(rule, [f for f in findings if f.rule is rule]) for rule in Rule)
+def rule_checks(findings: Sequence[Finding]) -> tuple[Proof, ...]:
+    """One check for every rule."""
+    return tuple(_check(rule, [f for f in findings if f.rule is rule]) for rule in Rule)
 
 
-def _proof(rule: Rule, found: Sequence[Finding]) -> Proof:
+def _check(rule: Rule, found: Sequence[Finding]) -> Proof:
     if not found:
         return Proof(Group.SCREENING, rule, Standing.HELD)
-    standing = Standing.BROKEN if any(f.is_refusal for f in found) else Standing.FLAGGED
+    outcome = Standing.BROKEN if any(f.is_refusal for f in found) else Standing.FLAGGED
     more = f" (and {len(found) - MAX_TOLD} more)" if len(found) > MAX_TOLD else ""
-    return Proof(Group.SCREENING, rule, standing, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
+    return Proof(Group.SCREENING, rule, outcome, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
 
 
 def verdict_message(findings: Sequence[Finding]) -> str:

@@ -1,4 +1,4 @@
-"""The judge's clock: what a question costs, when two clocks cannot both be right, and what a session makes of it."""
+"""The evaluator's clock: what a question costs, when two clocks cannot both be right, what a session makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates that attack the evaluator instead of computing, by kind. Every one is bounded should all walls fail."""
+"""Candidates that attack the evaluator instead of computing, by kind. Every one is bounded should the sandbox fail."""
 
 from __future__ import annotations
 

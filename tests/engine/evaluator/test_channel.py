@@ -1,4 +1,4 @@
-"""Lines between judge and worker, and shared memory that cannot be pulled away."""
+"""Lines between evaluator and worker, and shared memory that cannot be pulled away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many walls a profiler may be tried without."""
+"""With how much less isolation a profiler may be tried."""
 
 from __future__ import annotations
 

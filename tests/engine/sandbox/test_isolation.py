@@ -1,4 +1,4 @@
-"""Every set of walls that this system can raise, with a child behind it that tries to get out."""
+"""Every isolation that this system offers, with a child in it that tries to get out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def isolation(request: pytest.FixtureRequest) -> Isolation:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Readable by everybody: what keeps a child out must be the walls, not the folder's mode."""
+    """Readable by everybody: what keeps a child out must be the sandbox, not the folder's mode."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o755)
@@ -55,7 +55,7 @@ def folder() -> Iterator[Path]:
 
 
 def behind(isolation: Isolation, folder: Path, body: Callable[[], Any], limits: Limits | None = None) -> Any:
-    """What `body` returns when it runs behind the walls, or how it died."""
+    """What `body` returns when it runs in a sandbox, or how it died."""
     with tempfile.TemporaryFile() as output:
         filesystem = SandboxFilesystem(folder / "room", bytes_writable=(limits or Limits()).scratch)
         wanted = ChildSpec(isolation, filesystem, limits or Limits(), folder / "scratch", output.fileno())
@@ -100,7 +100,7 @@ def test_files_outside_are_neither_read_nor_written_nor_made(isolation: Isolatio
             "read": outcome(secret.read_text),
             "write": outcome(lambda: secret.write_text("x")),
             "make": outcome(lambda: (folder / "new").touch()),
-            # Opened for appending and left alone: should a wall fall, nothing is harmed.
+            # Opened for appending and left alone: should the sandbox fail, nothing is harmed.
             "usr": outcome(lambda: Path("/usr/bin/env").open("ab").close()),
             "package": outcome(lambda: Path(json.__file__).open("ab").close()),
             "scratch": outcome(lambda: Path("mine").write_text("x")),
@@ -235,7 +235,7 @@ def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demande
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = probe()
-    assert {proof.standing for proof in found.proofs()} <= {Standing.HELD, Standing.ABSENT}
+    assert {proof.standing for proof in found.checks()} <= {Standing.HELD, Standing.ABSENT}
     monkeypatch.setenv("TILEWRIGHT_ISOLATION", "full")
     if found.is_full:
         assert probe() == found
@@ -245,7 +245,7 @@ def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demande
 
 
 def test_a_missing_wall_is_absent_with_its_reason() -> None:
-    proofs = {proof.check: proof for proof in Isolation(missing={"own file system": "unshare: not permitted"}).proofs()}
+    proofs = {proof.check: proof for proof in Isolation(missing={"own file system": "unshare: not permitted"}).checks()}
     assert proofs["own file system"].standing is Standing.ABSENT
     assert "not permitted" in proofs["own file system"].detail
     assert proofs["limits on time, memory, processes, files and output"].standing is Standing.HELD

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import tasks
-from engine.evaluation.screening import Rule, proofs, screen, verdict_message
+from engine.evaluation.screening import Rule, rule_checks, screen, verdict_message
 from engine.evaluation.screening.cpp.rules import Unit, breaches
 from engine.evaluation.screening.structure import lost_structure
 from engine.prompting import PROMPTS
@@ -204,7 +204,7 @@ def test_hostile_text_ends_in_findings_within_seconds(source: str) -> None:
 
 
 def test_every_rule_has_a_proof() -> None:
-    made = proofs(found(forward("self.y = torch.relu(ext.swish(x))", "return self.y")))
+    made = rule_checks(found(forward("self.y = torch.relu(ext.swish(x))", "return self.y")))
     assert [proof.check for proof in made] == [str(rule) for rule in Rule]
     assert {proof.group for proof in made} == {Group.SCREENING}
     standing = {proof.check: proof.standing for proof in made}
