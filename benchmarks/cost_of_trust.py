@@ -32,7 +32,6 @@ import json, sys, time, torch
 from pathlib import Path
 from torch.utils import cpp_extension
 from engine.toolchains.cpu import cache_folder
-from engine.build import intercept
 from engine.build import request as build_request
 from engine.build.host import installation
 from engine.build.host.build import Builder
@@ -44,7 +43,7 @@ def build(request):
     built = builder.build(build_request.read(request["build"]), source)
     return {"library": built.library, "binding": built.binding, "namespace": built.namespace}
 
-intercept.install(build)
+build_request.intercept(build)
 started = time.perf_counter()
 reference, candidate = {}, {}
 exec(task, reference)

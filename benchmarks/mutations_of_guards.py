@@ -10,7 +10,7 @@ CONTAINERS = (f"{TESTS}/evaluation/screening/test_containers.py",)
 SHADOWS = (f"{TESTS}/evaluation/screening/test_shadows.py",)
 SYMBOLS = (f"{TESTS}/evaluation/screening/test_library_symbols.py",)
 STRUCTURE = (f"{TESTS}/evaluation/screening/test_structure.py",)
-WALLS = (f"{TESTS}/sandbox",)
+ISOLATION = (f"{TESTS}/sandbox",)
 CLOCK = (f"{TESTS}/evaluation/test_clock.py",)
 CONTENTS = (f"{TESTS}/evaluation/test_contents.py",)
 MEMORY = (f"{TESTS}/machine/test_process_memory.py",)
@@ -90,32 +90,32 @@ MUTATIONS = [
     ),
     *of(
         "sandbox/filesystem",
-        WALLS,
+        ISOLATION,
         ("    linux.enter_root(root)\n", "    pass\n"),
         ("_show(root, path, linux.ATTR_RDONLY | linux.ATTR_NOSUID", "_show(root, path, linux.ATTR_NOSUID"),
-        ('f"size={room.bytes_writable},', 'f"size=1g,'),
+        ('f"size={filesystem.bytes_writable},', 'f"size=1g,'),
     ),
     *of(
         "sandbox/child",
-        WALLS,
-        ("    if walls.landlock:\n", "    if False:\n"),
-        ("    if walls.has_seccomp:\n", "    if False:\n"),
+        ISOLATION,
+        ("    if isolation.landlock:\n", "    if False:\n"),
+        ("    if isolation.has_seccomp:\n", "    if False:\n"),
         ("        os.setresuid(user, user, user)\n", "        pass\n"),
         ("        linux.drop_capabilities()\n", "        pass\n"),
         ("        resource.setrlimit(kind, (value, value))\n", "        pass\n"),
         ("        resource.RLIMIT_AS: limits.address_space,\n", ""),
         ("**({resource.RLIMIT_NPROC: limits.processes} if is_alone else {}),", ""),
-        ("    _close(_opened(), keep=[0, 1, 2, tell, *wanted.keep])\n", "    pass\n"),
+        ("    _close(_opened(), keep=[0, 1, 2, tell, *spec.keep])\n", "    pass\n"),
     ),
     *of(
         "sandbox/seccomp",
-        WALLS,
+        ISOLATION,
         ("for numbers in _REFUSED.values():", "for numbers in ():"),
     ),
-    *of("sandbox/landlock", WALLS, ("        for path in readable:\n", "        for path in ['/']:\n")),
+    *of("sandbox/landlock", ISOLATION, ("        for path in readable:\n", "        for path in ['/']:\n")),
     *of(
         "sandbox/isolation",
-        WALLS,
+        ISOLATION,
         ("for name in PASSED_ON if name in os.environ}", "for name in os.environ}"),
     ),
     *of(

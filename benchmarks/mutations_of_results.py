@@ -52,7 +52,7 @@ MUTATIONS = [
     *of(
         "evaluator/checking",
         CHECKS,
-        ('if all(map(contract.is_same, bench.shared["own"], first)):', "if True:"),
+        ('if all(map(contract.is_same, workers.shared["own"], first)):', "if True:"),
         ("    if not changed:\n", "    if True:\n"),
         ("        if found.count:\n", "        if False:\n"),
         (

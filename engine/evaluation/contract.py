@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from engine.evaluation import findings
+from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import real
-from engine.evaluation.failures import Failure
 from storage.records import Verdict
 
 

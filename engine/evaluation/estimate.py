@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from engine.evaluation.widening import wide_dtype
+from engine.evaluation.comparison import wide_dtype
 
 PROCESSES = 400 << 20
 

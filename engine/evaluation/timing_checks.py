@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.evaluation import clock as sessions
+from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluation.clock import Call, Clock, Session
-from engine.evaluation.failures import TimedCallFailed
 from storage.proof import Group, Proof, Standing
 
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from engine.evaluation import comparison, tolerance
+from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import Errors, Scale
-from engine.evaluation.failures import Failure
 from engine.evaluation.pattern import looks_rounded, pattern
 from engine.evaluation.trials import ONE_WAY, Style, Trial
 from storage.records import Mismatch, Verdict

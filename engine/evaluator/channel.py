@@ -1,10 +1,14 @@
-"""Questions and answers between evaluator and worker: one bounded line of JSON each way. Knows no meaning."""
+"""How the processes talk: one bounded line of JSON each way between evaluator and worker, sized JSON over a socket
+between engine and fork server. Knows no meaning.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import select
+import socket
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -98,3 +102,34 @@ def pair() -> tuple[Channel, Channel]:
     there_read, here_write = os.pipe()
     here_read, there_write = os.pipe()
     return Channel(here_read, here_write), Channel(there_read, there_write)
+
+
+class LineBroken(Exception):
+    """The other side went away."""
+
+
+def send_message(line: socket.socket, message: Mapping[str, object]) -> None:
+    """Length, then JSON."""
+    text = json.dumps(message).encode()
+    line.sendall(struct.pack("!Q", len(text)) + text)
+
+
+def receive_message(line: socket.socket) -> dict[str, Any]:
+    """The next message.
+
+    Raises:
+        LineBroken: there is none any more.
+    """
+    (size,) = struct.unpack("!Q", _exactly(line, 8))
+    message: dict[str, Any] = json.loads(_exactly(line, size))
+    return message
+
+
+def _exactly(line: socket.socket, count: int) -> bytes:
+    pieces = bytearray()
+    while len(pieces) < count:
+        piece = line.recv(min(1 << 20, count - len(pieces)))
+        if not piece:
+            raise LineBroken("the other side ended")
+        pieces += piece
+    return bytes(pieces)

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, contract, failures, findings, poison, tolerance, trials
+from engine.evaluation import candidate_failures, comparison, contract, findings, poison, tolerance, trials
+from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.contract import mutation_failure, shapes
-from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.pattern import of_precision, pattern
 from engine.evaluation.poison import Poison
@@ -201,7 +201,7 @@ class Check:
         try:
             return act()
         except (CandidateFailed, WorkerEnded) as error:
-            failure = failures.of_error(error, self._workers.stage, self._workers.failed_build)
+            failure = candidate_failures.of_error(error, self._workers.stage, self._workers.failed_build)
             self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
             return failure
 
@@ -310,7 +310,7 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
     try:
         failure, detail = _compare_special(workers, leaves)
     except (CandidateFailed, WorkerEnded) as error:
-        failure = failures.of_error(error, workers.stage, workers.failed_build)
+        failure = candidate_failures.of_error(error, workers.stage, workers.failed_build)
         detail = f"forward failed on them: {failure.message[:200]}"
     if failure is None:
         return None, Standing.HELD, detail

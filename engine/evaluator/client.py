@@ -13,8 +13,8 @@ from typing import Any
 
 from engine import sandbox
 from engine.errors import TaskError, ToolchainError
-from engine.evaluator import messages
-from engine.evaluator.messages import LineBroken
+from engine.evaluator import channel
+from engine.evaluator.channel import LineBroken
 
 START_S = 120.0
 GRACE_S = 30.0
@@ -88,7 +88,7 @@ class EvaluatorClient:
         theirs.close()
         try:
             ours.settimeout(START_S)
-            told = messages.receive(ours)
+            told = channel.receive_message(ours)
         except (LineBroken, OSError) as error:
             self._drop()
             raise ToolchainError(
@@ -113,5 +113,5 @@ class EvaluatorClient:
 
 def _exchange(line: socket.socket, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
     line.settimeout(limit_s)
-    messages.send(line, request)
-    return messages.receive(line)
+    channel.send_message(line, request)
+    return channel.receive_message(line)

@@ -23,8 +23,8 @@ import torch
 import torch.utils.cpp_extension
 import torch.utils.flop_counter
 
-from engine.evaluator import messages, process
-from engine.evaluator.messages import LineBroken
+from engine.evaluator import channel, process
+from engine.evaluator.channel import LineBroken
 from engine.machine import processes
 from engine.sandbox import Isolation, OwnFailure
 from engine.sandbox.probe import probe
@@ -41,15 +41,15 @@ def main(engine: int, line: socket.socket) -> None:
         try:
             isolation = probe()
         except OwnFailure as error:
-            messages.send(line, {"failed": str(error)})
+            channel.send_message(line, {"failed": str(error)})
             return
-        messages.send(line, {"ready": torch.__version__})
+        channel.send_message(line, {"ready": torch.__version__})
         while True:
-            answer = _judged(messages.receive(line), line, isolation)
+            answer = _judged(channel.receive_message(line), line, isolation)
             processes.end_descendants()
             if answer is None:
                 return
-            messages.send(line, answer)
+            channel.send_message(line, answer)
 
 
 def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolation) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from engine.evaluation.failures import WorkerEnded
+from engine.evaluation.candidate_failures import WorkerEnded
 from engine.evaluation.screening import (
     Finding,
     Rule,

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluation.failures import Failure, TimedCallFailed
+from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import WorkerPair
 from engine.machine import processes, threads

@@ -12,14 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Call, waited_share
-from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.trials import Style
 from engine.evaluator.timed_worker import TimedWorker
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
 from engine.machine import quiet, threads
 from engine.profiling import perf
-from engine.profiling.report import Observation
+from engine.profiling.cpu_profile import Observation
 
 MIN_CALLS = 1
 MAX_CALLS = 2000

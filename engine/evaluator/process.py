@@ -16,14 +16,14 @@ from typing import Any
 from engine import tasks
 from engine.build import builders
 from engine.errors import TaskError
-from engine.evaluation import failures
-from engine.evaluation.failures import CandidateFailed, Failure, WorkerEnded
+from engine.evaluation import candidate_failures
+from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.findings import OTHER_SHAPES
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
 from engine.evaluator import observing, staged
 from engine.evaluator.checking import Check
 from engine.evaluator.gate import Gate
-from engine.evaluator.reference import UnusableTask
+from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.staged import Staged
 from engine.evaluator.timing import Timing
 from engine.evaluator.worker_pair import EvaluationRequest, WorkerPair
@@ -191,16 +191,14 @@ def _prepared(workers: WorkerPair, act: Callable[[], Any]) -> Any:
 def _import(workers: WorkerPair) -> Failure | None:
     """Import the candidate. A build that failed counts even when the module carried on without it."""
     failure: Failure | None = _guarded(workers, workers.import_candidate)
-    return failures.of_build(workers.failed_build) if workers.failed_build else failure
+    return candidate_failures.of_build(workers.failed_build) if workers.failed_build else failure
 
 
 def _guarded(workers: WorkerPair, act: Callable[[], Any]) -> Any:
     try:
         return act()
-    except CandidateFailed as failed:
-        return failures.of_build(workers.failed_build) if workers.failed_build else failures.of_candidate(failed)
-    except WorkerEnded as ended:
-        return failures.of_death(ended, workers.stage)
+    except (CandidateFailed, WorkerEnded) as error:
+        return candidate_failures.of_error(error, workers.stage, workers.failed_build)
 
 
 def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: float) -> CheckResult:
@@ -209,7 +207,7 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
         "weights": workers.weights,
         "build": "cached" if workers.builds and all(one.is_cached for one in workers.builds) else "built here",
     }
-    if printed := failures.printed(workers.candidate.output)[:500].strip():
+    if printed := candidate_failures.printed(workers.candidate.output)[:500].strip():
         evidence["printed"] = printed
     if workers.device != "cpu":
         evidence["device"] = workers.device_name

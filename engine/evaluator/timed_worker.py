@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Call
-from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.poison import Poison
 from engine.evaluator.worker import Worker
 from engine.machine import process_memory, threads

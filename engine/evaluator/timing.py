@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from engine.evaluation import comparison, contract, timing_checks, tolerance
+from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Session, half_width
 from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
-from engine.evaluation.failures import Failure, TimedCallFailed
 from engine.evaluation.timing_checks import PROBES, SLOW_MS, SLOW_PROBES, Recall, Setting, Twice
 from engine.evaluation.trials import Style
 from engine.evaluation.weighing import wrong_values

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import sandbox
-from engine.evaluation.failures import Death, Ending, WorkerEnded
+from engine.evaluation.candidate_failures import Death, Ending, WorkerEnded
 from engine.evaluator import channel
 from engine.evaluator.channel import BadLine, Channel, ChannelClosed
 from engine.machine import processes

@@ -20,11 +20,11 @@ from engine.build.host.build import BuildFailed, Built
 from engine.build.host.flags import FlagRefused
 from engine.build.request import RequestRefused
 from engine.evaluation import poison
+from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, WorkerEnded
 from engine.evaluation.contract import Expected
-from engine.evaluation.failures import CandidateFailed, FailedBuild, WorkerEnded
 from engine.evaluation.poison import Poison
-from engine.evaluator import candidate, model_caller, reference
-from engine.evaluator.reference import UnusableTask
+from engine.evaluator import candidate_worker, model_caller, reference_worker
+from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
@@ -78,9 +78,11 @@ class WorkerPair:
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
-            body = functools.partial(reference.body, request.task_source, self._trusted, request.policy.precision)
+            body = functools.partial(
+                reference_worker.body, request.task_source, self._trusted, request.policy.precision
+            )
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
-        body = functools.partial(candidate.body, request.source, self._shared)
+        body = functools.partial(candidate_worker.body, request.source, self._shared)
         self.libraries = folder / "libraries"
         self.libraries.mkdir(exist_ok=True)
         self.candidate = Worker.fork(

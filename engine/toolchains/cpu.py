@@ -15,7 +15,7 @@ from engine.errors import ProfileUnavailable
 from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times, times_here
 from engine.profiling import instructions
-from engine.profiling.report import Observation, Report
+from engine.profiling.cpu_profile import Observation, Report
 from engine.profiling.roof import measured
 from engine.tasks import Task
 from engine.toolchains.local import LocalToolchain

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ProfileUnavailable
-from engine.profiling.device import bottleneck, launch_counters, nsight, summary, watching
+from engine.profiling.device import bottleneck, launch_counters, nsight, summary, without_counters
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch, Whole
 from engine.profiling.device.nsight import Collected, Nothing, Run
-from engine.profiling.device.watching import Watched
+from engine.profiling.device.without_counters import Watched
 from storage import counters
 from storage.counters import Tier
 from storage.records import HardwareLimit, Metric, ProfileResult
@@ -62,7 +62,7 @@ def profile(subject: Subject, ncu: str | None, run: Run) -> ProfileResult:
         if isinstance(found, Collected):
             return counted(subject.kernel_hash, found, here, subject.limit, time.monotonic() - started)
         nothing = found
-    seen, done = watching.watch(folder, run, here, limit_s, subject.python)
+    seen, done = without_counters.watch(folder, run, here, limit_s, subject.python)
     if seen is None:
         said = "it took too long" if done.is_timeout else nsight.last_error(done.output)
         raise ProfileUnavailable(f"{nothing.reason}; and without counters the candidate did not run: {said}")

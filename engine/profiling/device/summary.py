@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.profiling.device import bottleneck, launch_counters
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch, Whole
-from engine.profiling.device.watching import Watched
+from engine.profiling.device.without_counters import Watched
 from storage import counters
 from storage.counters import Tier
 from storage.kernel_names import short

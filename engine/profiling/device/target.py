@@ -97,10 +97,12 @@ def _watched(call: Call, folder: Path) -> None:
 
 def _replay_builds(answers: list[Mapping[str, Any]]) -> None:
     """Hand the candidate the libraries that were built for it, in the order in which it asks."""
-    from engine.build import intercept
+    from engine.build import request as build_request
 
     left = iter(answers)
-    intercept.install(lambda _order: next(left, {"excerpt": "this extension was not built when the kernel was judged"}))
+    build_request.intercept(
+        lambda _order: next(left, {"excerpt": "this extension was not built when the kernel was judged"})
+    )
 
 
 def _executed(name: str, file: Path) -> types.ModuleType:

@@ -14,13 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
-from engine.profiling.device import (
-    bottleneck,
-    launch_counters,
-    nsight,
-    occupancy,
-    watching,
-)
+from engine.profiling.device import bottleneck, launch_counters, nsight, occupancy, without_counters
 from engine.profiling.device.bottleneck import Bottleneck
 from engine.profiling.device.profile import OUTLINE, counted, profile
 from engine.sandbox.program import Done
@@ -234,12 +228,12 @@ def test_kernel_names_are_short_on_screen() -> None:
 
 
 def test_what_the_compiler_used_is_read_spills_included() -> None:
-    product, scale = watching.parsed_resources(recorded("resources.txt"))
+    product, scale = without_counters.parsed_resources(recorded("resources.txt"))
     assert (product.kernel, product.registers) == ("_ZN4demo13tiled_productILi32EEEvPKfS2_Pfi", 31)
     assert (product.stack_bytes, product.shared_bytes) == (0, 9216)
     assert (scale.registers, scale.shared_bytes) == (12, 0)
     spilling = recorded("resources.txt").replace("REG:31 STACK:0", "REG:64 STACK:688")
-    assert watching.parsed_resources(spilling)[0].stack_bytes == 688
+    assert without_counters.parsed_resources(spilling)[0].stack_bytes == 688
 
 
 def test_a_recorded_trace_gives_launches_as_the_profiler_counts_them(tmp_path: Path) -> None:

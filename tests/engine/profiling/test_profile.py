@@ -13,8 +13,8 @@ import pytest
 from engine import tasks
 from engine.errors import ProfileUnavailable
 from engine.evaluator import observing
-from engine.profiling import instructions, perf, report
-from engine.profiling.report import Bound, Observation, Report
+from engine.profiling import cpu_profile, instructions, perf
+from engine.profiling.cpu_profile import Bound, Observation, Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
@@ -89,7 +89,7 @@ def test_a_working_set_gets_the_rate_of_the_largest_measured_size_it_covers() ->
 def test_bound_follows_the_nearest_roof(
     memory: float, compute: float, latency_ms: float, faults: float, packed: float, expected: Bound
 ) -> None:
-    assert report.bound_of(memory, compute, latency_ms, faults, packed) is expected
+    assert cpu_profile.bound_of(memory, compute, latency_ms, faults, packed) is expected
 
 
 def test_unsupported_counters_are_left_out_instead_of_zero() -> None:

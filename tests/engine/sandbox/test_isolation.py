@@ -22,6 +22,7 @@ from engine.sandbox import (
     OwnFailure,
     SandboxedChild,
     SandboxFilesystem,
+    environment,
     landlock,
     linux,
     start,
@@ -266,3 +267,14 @@ def test_no_descriptor_and_no_capability_of_the_parent_is_left(isolation: Isolat
         os.close(inherited)
     assert found[0] != "done"
     assert int(found[1], 16) == 0 or not (isolation.has_own_user or isolation.needs_user_namespace)
+
+
+def test_only_named_variables_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("LD_PRELOAD", "/nowhere.so")
+    monkeypatch.setenv("TZ", "UTC")
+    kept = environment(2)
+    assert kept["TZ"] == "UTC"
+    assert kept["OMP_NUM_THREADS"] == "2"
+    assert not {"OPENAI_API_KEY", "LD_PRELOAD"} & kept.keys()
+    assert "secret" not in kept.values()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from engine.evaluation.screening import operators
-from engine.evaluation.screening.python.calls import Keeping
 from engine.evaluation.screening.python.containers import (
     TEXT_METHODS,
     contents,
@@ -17,6 +16,7 @@ from engine.evaluation.screening.python.containers import (
     operands,
     text_method,
 )
+from engine.evaluation.screening.python.function_calls import Keeping
 from engine.evaluation.screening.python.scopes import defaults
 from engine.evaluation.screening.python.values import (
     NOTHING,

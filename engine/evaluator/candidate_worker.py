@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from engine.build import intercept
+from engine.build import request as build_request
 from engine.build.request import CANDIDATE_FILE
-from engine.evaluation.failures import is_device_memory
+from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.poison import Poison
 from engine.evaluator import model_caller
 from engine.evaluator.channel import Channel
@@ -37,7 +37,7 @@ class Candidate:
     def load_module(self) -> dict[str, Any]:
         """Execute the file; builds are asked of the evaluator on the way."""
         linecache.cache[CANDIDATE_FILE] = (len(self._source), None, self._source.splitlines(True), CANDIDATE_FILE)
-        intercept.install(self._build)
+        build_request.intercept(self._build)
         module = types.ModuleType("candidate")
         module.__file__ = CANDIDATE_FILE
         sys.modules["candidate"] = module

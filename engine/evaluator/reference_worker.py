@@ -12,9 +12,9 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.evaluation import comparison, trials
+from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style
-from engine.evaluation.widening import is_rounded, nudged, wide_dtype, widened
 from engine.evaluator import model_caller
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
