@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import sandbox
-from engine.build import light_headers
+from engine.build import light_headers, runtime
 from engine.build.build_cache import BuildCache
 from engine.build.device import diagnostics, recipe
 from engine.build.device.installation import DeviceInstallation
@@ -57,7 +57,7 @@ class DeviceBuilder:
         return BuildCache(self.cache / "libraries")
 
     def _runtime(self) -> Path:
-        return light_headers.object_file(self.here.compiler, self.here.compiler_version, self.cache)
+        return runtime.object_file(self.here.compiler, self.here.compiler_version, self.cache)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()

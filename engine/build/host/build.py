@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import sandbox
-from engine.build import light_headers, request
+from engine.build import light_headers, request, runtime
 from engine.build.build_cache import BuildCache, Built
 from engine.build.host import diagnostics, flags, recipe
 from engine.build.host.installation import Installation, trees_of
@@ -102,7 +102,7 @@ class Builder:
         return (*trees_of(here.compiler), *map(Path, folders), light_headers.SHIM, self.cache / "headers")
 
     def _runtime(self) -> Path:
-        return light_headers.object_file(self.here.compiler, self.here.compiler_version, self.cache)
+        return runtime.object_file(self.here.compiler, self.here.compiler_version, self.cache)
 
     def _header(self, extra: tuple[str, ...]) -> Path | None:
         """Folder with the precompiled header for these flags, built once per machine; None when the set is rare."""
