@@ -28,7 +28,7 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 REQUEST_S = 900.0
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
-JUDGING = ("evaluator", "evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
+EVALUATOR_FOLDERS = ("evaluator", "evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 _TAIL = """
 
@@ -111,7 +111,7 @@ class LocalToolchain(ABC):
     def fingerprint(self) -> str:
         """Changes with everything that can change a result, the evaluator's own code included."""
         threads = len(os.sched_getaffinity(0))
-        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator()]
+        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
     def compile(self, task: Task, source: str) -> CompileResult:
@@ -207,10 +207,10 @@ class LocalToolchain(ABC):
 
 
 @functools.cache
-def _evaluator() -> str:
+def _evaluator_code() -> str:
     """Of the code that judges: what an older version let through must be judged again."""
     code = hashlib.sha256()
-    for folder in JUDGING:
+    for folder in EVALUATOR_FOLDERS:
         for path in sorted((ENGINE / folder).rglob("*.py")):
             code.update(path.read_bytes())
     return code.hexdigest()
