@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any
 
+from engine.llm import Message
 from storage.records import DepthOutcome, Origin, RunState, StepKind
-
-if TYPE_CHECKING:
-    from engine.context import RunContext
-    from engine.llm import Message
 
 
 class Expects(StrEnum):
@@ -41,7 +38,8 @@ class NewCandidate:
     repair: int = 0
 
 
-PromptWriter = Callable[["RunContext", "Ask"], "list[Message]"]
+# (the run's context, the action) -> messages. The context is not named: it knows the strategy, which knows actions.
+PromptWriter = Callable[[Any, "Ask"], list[Message]]
 
 
 @dataclass(frozen=True, slots=True)
