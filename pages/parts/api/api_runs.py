@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from engine.strategies.cutegen.settings import settings_of
 from pages.parts import index, run_state
 from pages.parts.api.api_answers import moment
 from pages.parts.status import damaged
@@ -72,14 +73,19 @@ def whole(row: RunRow) -> dict[str, Any]:
 def settings(run_id: str) -> Mapping[str, Any] | None:
     """What run.json fixes, without addresses and places of this machine; None when it cannot be read."""
     try:
-        plain: dict[str, Any] = codec.to_plain(folder.find_run(run_id).read_settings())
+        fixed = folder.find_run(run_id).read_settings()
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return None
+    plain: dict[str, Any] = codec.to_plain(fixed)
+    own = plain.pop("strategy_options")
+    if fixed.strategy == "cutegen":
+        own = codec.to_plain(settings_of(fixed))
     recording = plain.pop("recording", None)
     options = [
         {name: value for name, value in one.items() if name not in ("base_url", "key_variable")}
         for one in plain.pop("model_options", ())
     ]
+    plain |= own  # beside the others, where they stood before strategies had options of their own
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 
 
