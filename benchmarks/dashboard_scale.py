@@ -1,8 +1,8 @@
 """The dashboard with a thousand runs, one of 20,000 iterations, sources of 3,000 lines, and four browsers that watch.
 
     python -m benchmarks.dashboard_scale --minutes 5
-    python -m benchmarks.dashboard_scale --runs 4 --iterations 40 --loads 0 --only source --lines 1 --minutes 0.02
-                                                                                    smallest
+    python -m benchmarks.dashboard_scale --runs 4 --iterations 20 --loads 0 --only source --watch small --lines 1 \\
+        --minutes 0.02                                                              smallest
 
 Prints a Markdown table: time to first meaningful paint (cold and warm), from a journal line to the screen, live ticks
 at one update a second (bytes over the websocket, processor share of the server), memory of the server minute by minute.
@@ -52,10 +52,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=20_000)
-    parser.add_argument("--minutes", type=float, default=5, help="how long the four browsers watch (5)")
+    parser.add_argument("--minutes", type=float, default=5, help="how long the browsers watch (5)")
     parser.add_argument("--loads", type=int, default=3, help="warm loads of each page (3)")
     parser.add_argument("--home", type=Path, help="use the runs of an earlier measurement, or make them here")
     parser.add_argument("--only", default="", metavar="TEXT", help="first paint of the pages whose name holds this")
+    parser.add_argument("--watch", default="", metavar="TEXT", help="watch the pages whose name holds this alone")
     parser.add_argument("--lines", type=int, default=50, help="journal lines timed on their way to the screen (50)")
     options = parser.parse_args()
     home = options.home or Path(tempfile.mkdtemp()) / "home"
@@ -71,7 +72,7 @@ def main() -> None:
         for name, (address, sign) in pages(home).items():
             if options.only in name:
                 paint(home, browser, name, address, sign, options.loads)
-        live(home, browser, options.minutes, options.lines)
+        live(home, browser, options.minutes, options.lines, options.watch)
         browser.close()
 
 
@@ -128,19 +129,20 @@ def paint(home: Path, browser: Browser, name: str, address: str, sign: str, load
     stop_server(server)
 
 
-def live(home: Path, browser: Browser, minutes: float, lines: int) -> None:
-    """Four browsers while a line is appended once a second to two runs: bytes, processor time, memory, delay."""
+def live(home: Path, browser: Browser, minutes: float, lines: int, which: str) -> None:
+    """A browser a page while a line is appended once a second to two runs: bytes, processor time, memory, delay."""
     server = start_server(home)
     engines = [Growing(home, LIVE), Growing(home, LONG)]
     known = pages(home)
     addresses = {name: known[name] for name in list(known)[:3]} | {"run page, small": (f"run?run={LIVE}", CURVE)}
     print(f"| memory of the server, no page open | {memory(server):.0f} MB |", flush=True)
-    watched = [watch(browser, server, name, *found) for name, found in addresses.items()]
+    watched = [watch(browser, server, name, *found) for name, found in addresses.items() if which in name]
+    browsers = f"{len(watched)} browser{'s' * (len(watched) > 1)}"
     seconds = max(1, round(60 * min(minutes, 1)))
     watched[0].page.wait_for_timeout(min(5, seconds) * 1000)
     idle = spend(server, watched, min(10, seconds), [])
-    print(f"| four browsers, nothing new: processor, kB/s | {idle[0]:.1%} of a core, {idle[1]:.2f} kB/s |", flush=True)
-    print(f"| memory, four browsers open | {memory(server):.0f} MB |", flush=True)
+    print(f"| {browsers}, nothing new: processor, kB/s | {idle[0]:.1%} of a core, {idle[1]:.2f} kB/s |", flush=True)
+    print(f"| memory, {browsers} open | {memory(server):.0f} MB |", flush=True)
     for minute in range(math.ceil(minutes)):
         for one in watched:
             one.received = [0, 0]

@@ -17,12 +17,12 @@ from benchmarks import demo_runs, kill_engine, mutations
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = ("swish", "--set", "batch_size=64", "--set", "dim=4096")
+TINY = ("swish", "--set", "batch_size=16", "--set", "dim=4096")
 JUDGING = {
     "a_a": (*TINY, "--runs", "1"),
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
-    "hostile": ("--runs", "1"),
+    "hostile": ("--runs", "1", "--seconds", "0.2"),
 }
 READING = {
     "ingest": ("--runs", "1", "--depths", "3", "--lines", "2"),
@@ -32,7 +32,7 @@ READING = {
 BROWSING = {
     "dashboard_scale": (
         *("--runs", "4", "--iterations", "20", "--loads", "0", "--only", "source", "--lines", "1"),
-        *("--minutes", "0.02"),
+        *("--watch", "small", "--minutes", "0.02"),
     ),
     "wire": ("--rounds", "1", "--events", "1"),
 }

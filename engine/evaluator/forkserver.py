@@ -29,7 +29,7 @@ from engine.machine import processes
 from engine.sandbox import Isolation, OwnFailure
 from engine.sandbox.probe import probe
 
-WITHOUT_REFERENCE = ("compile", "prepare", "estimate")
+WITHOUT_REFERENCE = ("compile", "prepare")
 MAX_ANSWER = 256 << 20
 
 
@@ -55,7 +55,8 @@ def main(engine: int, line: socket.socket) -> None:
 def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolation) -> dict[str, Any] | None:
     """An evaluator's answer; None when the engine went away meanwhile."""
     if request["act"] not in WITHOUT_REFERENCE:
-        # Counting operations needs it, a second per process; here it is paid once, and not by the first compile.
+        # Counting operations needs it, and most of it the estimate: a second or two per process, paid here once and not
+        # by the first compile.
         importlib.import_module("torch._dynamo")
     _end_management()
     read_from, write_to = os.pipe()

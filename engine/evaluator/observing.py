@@ -72,7 +72,7 @@ def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
             min_flop=workers.flop,
             libraries=tuple(built.library for built in workers.builds),
             remarks=tuple(remark for built in workers.builds for remark in built.remarks),
-            shares=tuple(shares[:12]),
+            shares=tuple(shares),
             counts={name: value / len(calls) for name, value in counts.items()},
         )
     )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branch-misses")
+MOST = 12  # of the symbols, in the order of their shares
 _SHARE = re.compile(r"^\s*([\d.]+)%\s+(\S+)\s+(.*\S)\s*$")
 
 
@@ -39,7 +40,7 @@ class Sampling:
             self._children["stat"] = start([self._perf, "stat", "-x,", "-e", ",".join(events), "-p", str(pid)])
 
     def finish(self) -> tuple[list[tuple[float, str, str]], Mapping[str, float]]:
-        """End the sampling: (share, library, symbol) rows and counter values, empty where perf could not."""
+        """End the sampling: the largest (share, library, symbol) rows and counter values, empty where perf cannot."""
         said: dict[str, str] = {}
         for name, child in self._children.items():
             child.send_signal(signal.SIGINT)
@@ -53,14 +54,24 @@ class Sampling:
     def _shares(self) -> list[tuple[float, str, str]]:
         if self._perf is None or not self._file.exists():
             return []
-        words = ["report", "--stdio", "-q", "--no-children", "--sort", "dso,symbol", "-i", str(self._file)]
-        rows = [_SHARE.match(line) for line in _run([self._perf, *words], is_output=True).splitlines()]
-        return [(float(row[1]) / 100, row[2], _name(row[3])) for row in rows if row]
+        words = ["report", "--stdio", "-q", "--no-children", "--no-demangle", "--sort", "dso,symbol", "-i"]
+        found = [
+            _SHARE.match(line) for line in _run([self._perf, *words, str(self._file)], is_output=True).splitlines()
+        ]
+        rows = [row for row in found if row][:MOST]
+        names = _demangled([_name(row[3]) for row in rows])
+        return [(float(row[1]) / 100, row[2], name) for row, name in zip(rows, names, strict=True)]
 
 
 def _name(symbol: str) -> str:
     """Without the privilege mark before it and the empty columns after it."""
     return re.sub(r"^\[.\] |(\s+-)+$", "", symbol)
+
+
+def _demangled(symbols: list[str]) -> list[str]:
+    """As perf itself would; but it does so with every name in PyTorch's libraries, which takes it a second."""
+    names = _run(["c++filt", "--no-params", "--no-verbose", *symbols], is_output=True).splitlines() if symbols else []
+    return names if len(names) == len(symbols) else symbols
 
 
 def _run(command: list[str], is_output: bool = False) -> str:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -48,13 +47,14 @@ def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again
     """
     threads = len(os.sched_getaffinity(0))
     known = [here.processor, threads, SOURCE.read_text(), FLAGS, here.compiler_version]
-    file = cache / f"machine-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
+    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+    file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or again:
         with lease.hold(*lease_files):
             quiet.wait()
-            roof = _highest(_measure(here, threads), known_roof)
-        cache.mkdir(parents=True, exist_ok=True)
+            cache.mkdir(parents=True, exist_ok=True)
+            roof = _highest(_measure(here, cache / f"roof-{key}", threads), known_roof)
         draft = file.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(asdict(roof), indent=1))
         draft.replace(file)
@@ -68,22 +68,23 @@ def _highest(new: Roof, old: Roof | None) -> Roof:
     return replace(new, copy_gb_s=copies, peak_gflop_s=max(new.peak_gflop_s, old.peak_gflop_s))
 
 
-def _measure(here: Installation, threads: int) -> Roof:
-    with tempfile.TemporaryDirectory(prefix="tilewright.roof.") as folder:
-        program = str(Path(folder) / "roof")
-        try:
-            subprocess.run([here.compiler, *FLAGS, str(SOURCE), "-o", program], check=True, capture_output=True)
-            done = subprocess.run(
-                [program],
-                check=True,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_S,
-                env=sandbox.environment(threads),
-                preexec_fn=quiet.raise_priority,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise ToolchainError(f"this machine's limits could not be measured: {error}") from error
+def _measure(here: Installation, program: Path, threads: int) -> Roof:
+    try:
+        if not program.exists():  # every engine measures when it starts, with what was compiled once
+            draft = program.with_suffix(f".{os.getpid()}")
+            subprocess.run([here.compiler, *FLAGS, str(SOURCE), "-o", draft], check=True, capture_output=True)
+            draft.replace(program)
+        done = subprocess.run(
+            [program],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env=sandbox.environment(threads),
+            preexec_fn=quiet.raise_priority,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolchainError(f"this machine's limits could not be measured: {error}") from error
     return _parsed(done.stdout, here.processor, threads)
 
 

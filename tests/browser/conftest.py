@@ -44,12 +44,12 @@ class Server:
 
 
 SERVERS: dict[str, Server] = {}
+# Of servers that have ended: the browser keeps compiled scripts for an address, so the next server gets the same.
+PORTS: list[int] = []
 
 
 def start_server(home: Path, **environment: str) -> Server:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = PORTS.pop() if PORTS else free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
     known = {k: v for k, v in os.environ.items() if k in KEPT or not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
     variables = known | {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"} | environment
@@ -59,6 +59,12 @@ def start_server(home: Path, **environment: str) -> Server:
     wait_until_healthy(server)
     SERVERS[server.url] = server
     return server
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def wait_until_healthy(server: Server) -> None:
@@ -100,6 +106,7 @@ def _is_fresh(query: str) -> bool:
 def stop_server(server: Server) -> None:
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=20)
+    PORTS.append(int(server.url.rpartition(":")[2]))
 
 
 def new_home(path: Path) -> Path:
@@ -162,6 +169,8 @@ def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRe
 
     def goto_when_read(address: str, **how: Any) -> Response | None:
         wait_until_read(address)  # a page that catches up with what a test has written moves under its pointer
+        if address == "about:blank":
+            empty_stores(opened)
         return goto(address, **how)
 
     opened.goto = goto_when_read  # type: ignore[method-assign, assignment]
@@ -200,13 +209,18 @@ def forget(visitor: BrowserContext) -> None:
     page, *others = visitor.pages
     for one in others:
         one.close()
-    if page.url.startswith("http"):
-        page.evaluate("[localStorage, sessionStorage].forEach(store => store.clear())")
+    empty_stores(page)
     page.goto("about:blank")
     page.set_viewport_size(SIZE)
     page.emulate_media(color_scheme="null")
     visitor.clear_cookies()
     visitor.set_offline(False)
+
+
+def empty_stores(page: Page) -> None:
+    """What the page's server keeps in the browser; the next server has the same address."""
+    if page.url.startswith("http"):
+        page.evaluate("[localStorage, sessionStorage].forEach(store => store.clear())")
 
 
 def watch(visitor: BrowserContext) -> list[str]:

@@ -19,18 +19,25 @@ __all__ = ["cpu", "cpu_home"]
 GB = 10**9
 
 
-def needed(name: str, **sizes: int) -> int:
-    source = tasks.find(name).task("cpu", sizes).source
-    command = [sys.executable, "-m", "engine.evaluation.estimate"]
-    done = subprocess.run(command, input=source, cwd=fitting.ROOT, capture_output=True, text=True, check=True)
-    return int(json.loads(done.stdout))
+ESTIMATE = """
+import json, sys
+from engine.evaluation.estimate import bytes_needed
+print(json.dumps([bytes_needed(source) for source in json.load(sys.stdin)]))
+"""
 
 
 def test_the_estimate_is_what_was_measured() -> None:
     """Peaks of the proportional set size of all processes, sampled while these were checked and timed."""
-    assert needed("swish", batch_size=2048, dim=16384) / 2**30 == pytest.approx(5.75, rel=0.15)
-    assert needed("swish", batch_size=2048, dim=34816) / 2**30 == pytest.approx(12.12, rel=0.15)
-    assert needed("square_matmul", N=4096) / 2**30 == pytest.approx(3.97, rel=0.15)
+    measured: list[tuple[str, dict[str, int | float], float]] = [
+        ("swish", {"batch_size": 2048, "dim": 16384}, 5.75),
+        ("swish", {"batch_size": 2048, "dim": 34816}, 12.12),
+        ("square_matmul", {"N": 4096}, 3.97),
+    ]
+    sources = json.dumps([tasks.find(name).task("cpu", sizes).source for name, sizes, _ in measured])
+    command = [sys.executable, "-c", ESTIMATE]
+    done = subprocess.run(command, input=sources, cwd=fitting.ROOT, capture_output=True, text=True, check=True)
+    gib = [needed / 2**30 for needed in json.loads(done.stdout)]
+    assert gib == pytest.approx([peak for _, _, peak in measured], rel=0.15)
 
 
 def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_size_that_fits() -> None:

@@ -23,7 +23,8 @@ from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of
 from tests.engine.test_steering_course import three_depths
 from tests.engine.test_supervisor import events_of as told_in
-from tests.engine.test_supervisor import start, until
+from tests.engine.test_supervisor import until
+from tests.real_pair import real_pair
 
 
 def parent_run(home: Path) -> RunFolder:
@@ -93,8 +94,7 @@ def test_a_fork_that_cannot_keep_its_money_budget_is_not_started(home: Path) -> 
 
 
 def test_a_real_engine_judges_the_kernel_it_took_over(home: Path) -> None:
-    first = start(home, depths=0)
-    until(lambda: told_in(first, ev.RunEnded), "the end of the first run")
+    first = real_pair(home)
     made = supervisor.fork(first, "c002", "mind the tail", "ada", budget=Budget(depths=0))
     until(lambda: told_in(made, ev.RunEnded), "the end of the fork")
     until(lambda: not liveness.is_held(made), "the engine to be gone")

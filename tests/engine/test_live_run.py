@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tests.engine.test_cli import SET
 from tests.storage.index_dump import rebuilt
 
 KEY = "sk-planted-8f3a61c2d97b"
+FORKED_S = 2.0
 OTHER = "sk-of-the-judge-55d1c0"
 REPLY = f"Kernel class: activation\nApproach: one pass, with key {KEY}\n```python\n{WRONG}```\n"
 
@@ -34,22 +35,50 @@ def environment(home: Path) -> dict[str, str]:
     return os.environ | {"OPENAI_API_KEY": KEY, "OTHER_KEY": OTHER}
 
 
-def work(environment: dict[str, str], *words: str) -> tuple[str, Counter[int]]:
-    """Run the engine to its end; its output, and how often a child of it was seen with a key in its environment."""
+class Watch:
+    """The children of an engine, and those of them that had a key in their environment."""
+
+    def __init__(self, engine: int) -> None:
+        self._engine = engine
+        self._own = program(engine)
+        self._forked: dict[int, float] = {}
+        self.seen: set[int] = set()
+        self.with_key: set[int] = set()
+
+    def look(self) -> None:
+        """A child has its parent's environment until it runs a program of its own; under load that can take long."""
+        for pid in descendants(self._engine):
+            self.seen.add(pid)
+            # Asked first: what it starts in between has an environment of its own.
+            is_forked = program(pid) == self._own
+            if not has_key(pid):
+                self._forked.pop(pid, None)
+            elif not is_forked or time.monotonic() - self._forked.setdefault(pid, time.monotonic()) > FORKED_S:
+                self.with_key.add(pid)
+
+
+def program(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def work(environment: dict[str, str], *words: str) -> tuple[str, Watch]:
+    """Run the engine to its end; its output and what was seen of its children."""
     command = [sys.executable, "-m", "engine", *words]
-    seen: Counter[int] = Counter()
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as engine:
+        watch = Watch(engine.pid)
         while engine.poll() is None:
-            for pid in descendants(engine.pid):
-                seen[pid] += has_key(pid)
+            watch.look()
             try:
                 engine.wait(timeout=0.05)
             except subprocess.TimeoutExpired:
                 pass
         assert engine.stdout is not None
-        return engine.stdout.read(), seen
+        return engine.stdout.read(), watch
 
 
 def has_key(pid: int) -> bool:
@@ -60,7 +89,7 @@ def has_key(pid: int) -> bool:
     return any(key.encode() in environ for key in (KEY, OTHER))
 
 
-def start(environment: dict[str, str], server: ChatServer) -> tuple[str, Counter[int]]:
+def start(environment: dict[str, str], server: ChatServer) -> tuple[str, Watch]:
     options = ("model=tester", f"base_url={server.address}", "repairer.key_variable=OTHER_KEY", "temperature=0.5")
     words = [word for option in options for word in ("--option", option)]
     return work(environment, "run", "swish", "--model", "tester", "--depths", "3", "--max-calls", "1", *words, *SET)
@@ -70,10 +99,10 @@ def test_a_budget_holds_over_a_resume_and_a_key_is_found_nowhere(home: Path, env
     with serving(
         fails(429, f"too fast, {KEY}", retry_after="0"), says(REPLY), says("The last element is left out.")
     ) as server:
-        said, seen = start(environment, server)
+        said, watch = start(environment, server)
         assert "1 of 1 model calls" in said
         (path,) = (home / "runs").iterdir()
-        again, seen_again = work(environment, "resume", path.name, "--set-budget", "calls=2")
+        again, watch_again = work(environment, "resume", path.name, "--set-budget", "calls=2")
         assert "2 of 2 model calls" in again
         requests = len(server.requests)
         assert set(server.keys) == {KEY}
@@ -81,9 +110,8 @@ def test_a_budget_holds_over_a_resume_and_a_key_is_found_nowhere(home: Path, env
     assert requests == sum(isinstance(event, ev.CallSent) for event in kept) == 3
     assert sum(isinstance(event, ev.ModelCalled) for event in kept) == 2
     assert any(isinstance(event, ev.Checked) for event in kept)
-    assert len(seen) > 3
-    # A child has its parent's environment for an instant, between being forked and being told what to run.
-    assert [pid for pid, count in (seen + seen_again).items() if count > 1] == []
+    assert len(watch.seen) > 3
+    assert watch.with_key | watch_again.with_key == set()
     dumped = repr(rebuilt(home / "index", home / "runs"))
     files = [file for file in home.rglob("*") if file.is_file()]
     assert len(files) > 8
