@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Response, ViewportSize, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, Response, ViewportSize, expect, sync_playwright
 
 from storage import journal
 
@@ -202,6 +202,18 @@ def drawn(page: Page) -> Page:
     """The page once all of it is drawn: what has just been drawn may still move under the pointer."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     return page
+
+
+def at_rest(thing: Locator) -> Locator:
+    """The thing once it stands still: what has just been unfolded slides, and a click takes longer than a frame."""
+
+    def stands() -> bool:
+        before = thing.bounding_box()
+        thing.page.wait_for_timeout(150)
+        return before is not None and thing.bounding_box() == before
+
+    becomes(stands, True)
+    return thing
 
 
 def forget(visitor: BrowserContext) -> None:

@@ -24,7 +24,7 @@ from storage.folder import RunFolder
 from storage.forks import Fork
 from storage.records import Command, CommandKind, RunState, StepKind, Switch
 from tests import samples
-from tests.browser.conftest import Server, drawn
+from tests.browser.conftest import Server, at_rest, drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -238,7 +238,7 @@ def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
     engine = begin(page, server, "approves")
     page.get_by_text("Approve steps before they start").click()
-    page.get_by_role("button", name="Apply", exact=True).click()
+    at_rest(page.get_by_role("button", name="Apply", exact=True)).click()
     assert follow(page, engine, CommandKind.ASK_FIRST, "off")
     for step, name, kind in ((90, "Approve", CommandKind.APPROVE), (91, "Reject", CommandKind.SKIP)):
         engine.emit(ev.LeaveAsked(step, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
