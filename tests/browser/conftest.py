@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import signal
@@ -44,37 +46,41 @@ class Server:
 
 
 SERVERS: dict[str, Server] = {}
+# Below the ports that the system hands out by itself, and in another place for each process that runs tests.
+PORTS = itertools.count(10_000 + os.getpid() * 97 % 20_000)
 # Of servers that have ended: the browser keeps compiled scripts for an address, so the next server gets the same.
-PORTS: list[int] = []
+ENDED: list[int] = []
 
 
 def start_server(home: Path, **environment: str) -> Server:
-    port = PORTS.pop() if PORTS else free_port()
+    port = ENDED.pop() if ENDED else next(port for port in PORTS if is_free(port))
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
     known = {k: v for k, v in os.environ.items() if k in KEPT or not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
     variables = known | {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"} | environment
     with open(home / "server.log", "ab") as log:
+        begin = log.tell()
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=log)
     server = Server(f"http://127.0.0.1:{port}", home, process)
-    wait_until_healthy(server)
+    wait_until_healthy(server, begin)
     SERVERS[server.url] = server
     return server
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
 
 
-def wait_until_healthy(server: Server) -> None:
+def wait_until_healthy(server: Server, begin: int) -> None:
+    """Until it says so itself, after `begin` bytes of its log, and answers: another process may have its port."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and server.process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5):
-                return
-        except OSError:  # not there yet, or too busy with its first look at many runs to answer at once
-            time.sleep(0.05)
+        time.sleep(0.05)
+        if b"Dashboard: http" not in (server.home / "server.log").read_bytes()[begin:]:
+            continue
+        # It may be too busy with its first look at many runs to answer at once.
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5):
+            return
     raise AssertionError((server.home / "server.log").read_text())
 
 
@@ -106,7 +112,7 @@ def _is_fresh(query: str) -> bool:
 def stop_server(server: Server) -> None:
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=20)
-    PORTS.append(int(server.url.rpartition(":")[2]))
+    ENDED.append(int(server.url.rpartition(":")[2]))
 
 
 def new_home(path: Path) -> Path:
