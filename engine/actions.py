@@ -15,11 +15,12 @@ from storage.records import DepthOutcome, Origin, RunState, StepKind
 
 
 class Expects(StrEnum):
-    """What a reply has to bring: a whole source, edits of the kernel that the call is about, or text."""
+    """What a reply has to bring: a whole source, edits of the kernel that the call is about, text, or a JSON object."""
 
     SOURCE = "source"
     PATCH = "patch"
     TEXT = "text"
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ PromptWriter = Callable[[Any, "Ask"], list[Message]]
 class Ask:
     """Ask the model. `label` names the step and the role that answers; `about` is the kernel it is about.
 
-    `makes` is None where the reply is text. `shows_profile` tells that the prompt carries a profile.
+    `makes` is None where the reply is no kernel. `fields` are the keys of the object that a JSON reply has to bring.
+    `shows_profile` tells that the prompt carries a profile.
     """
 
     label: str
@@ -56,6 +58,7 @@ class Ask:
     prompt: PromptWriter
     makes: NewCandidate | None = None
     shows_profile: bool = False
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

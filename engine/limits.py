@@ -74,15 +74,16 @@ def nearly(record: Record, shares: Iterable[tuple[str, float, float]]) -> Iterat
             yield name, used, allowed
 
 
-def reason_to_stop(record: Record, fruitless: int) -> str | None:
-    """Why no further step index should begin, or None. `fruitless`: how many brought nothing since the last gain."""
+def reason_to_stop(record: Record, fruitless: int, word: str = "depth") -> str | None:
+    """Why no further step index should begin, or None. `fruitless`: how many brought nothing since the last gain;
+    `word`: what the method calls a step index."""
     budget = record.budget
     if record.step_index > budget.depths:
-        return f"all {budget.depths} depths are done"
-    return exhausted(record) or _good_enough(record, fruitless)
+        return f"all {budget.depths} {word}s are done"
+    return exhausted(record) or _good_enough(record, fruitless, word)
 
 
-def _good_enough(record: Record, fruitless: int) -> str | None:
+def _good_enough(record: Record, fruitless: int, word: str) -> str | None:
     budget, best = record.budget, record.best.timed if record.best else None
     if best is None:
         return None
@@ -92,5 +93,5 @@ def _good_enough(record: Record, fruitless: int) -> str | None:
     if record.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {record.limit.limit_ms:.3g} ms)"
     if budget.stagnation_depths and fruitless >= budget.stagnation_depths:
-        return f"no improvement in the last {fruitless} depths"
+        return f"no improvement in the last {fruitless} {word}s"
     return None

@@ -33,6 +33,8 @@ _PART_OF: Mapping[str, Part] = {
     "listing": Part.SOURCE,
     "failure": Part.ERROR_LOG,
     "diagnosis": Part.DIAGNOSIS,
+    "review": Part.DIAGNOSIS,
+    "kernel": Part.SOURCE,
     "change": Part.HISTORY,
     "earlier": Part.HISTORY,
     "timing": Part.HISTORY,

@@ -97,6 +97,7 @@ class Record:
     cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
     patches: set[tuple[int, int]] = field(default_factory=set)
+    reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
@@ -170,6 +171,8 @@ class Record:
                 self.candidates[name] = Candidate(event)
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
+            case ev.ReviewWritten(step=step, call=call):
+                self.reviews[step, call] = event
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
                 self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
             case ev.Compiled(candidate_id=name, result=compiled):

@@ -214,6 +214,24 @@ class DiagnosisWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewWritten:
+    """A reply about a kernel that is no kernel: what a judge or a planner says, as JSON. `label` is the step's name.
+
+    `summary` is its first field in one line. `problem` says why a reply could not be read; its text is kept as it came,
+    and nothing follows from it.
+    """
+
+    step: int
+    call: int
+    label: str
+    depth: int
+    candidate_id: str
+    text_blob: str
+    summary: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionAsked:
     """A call to the model waits for a person's answer. The prompt may change while it waits: the last one counts."""
 
@@ -413,6 +431,7 @@ Event = (
     | CandidateCreated
     | PatchTried
     | DiagnosisWritten
+    | ReviewWritten
     | QuestionAsked
     | LeaveAsked
     | LeaveSettled

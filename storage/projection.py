@@ -188,6 +188,11 @@ def _(event: events.DiagnosisWritten) -> Rows:
     yield "diagnoses", _fields(event)
 
 
+@project.register(events.ReviewWritten)
+def _(event: events.ReviewWritten) -> Rows:
+    yield "reviews", _fields(event)
+
+
 @project.register(events.Compiled)
 def _(event: events.Compiled) -> Rows:
     result = event.result

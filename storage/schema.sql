@@ -49,6 +49,12 @@ CREATE TABLE diagnoses (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, text_blob VARCHAR
 );
 
+-- Replies about a kernel that are no kernel; those with a problem could not be read.
+CREATE TABLE reviews (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, label VARCHAR, depth BIGINT,
+    candidate_id VARCHAR, text_blob VARCHAR, summary VARCHAR, problem VARCHAR
+);
+
 -- A call that waits for a person. It is open until the step has a reply for it or ends.
 CREATE TABLE questions (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
@@ -223,6 +229,11 @@ CREATE VIEW numbered AS
 SELECT *, coalesce(TRY_CAST(regexp_extract(candidate_id, '^c(\d+)$', 1) AS BIGINT),
     row_number() OVER (PARTITION BY run_id ORDER BY seq)) AS number FROM candidates;
 
+-- What was said of a kernel, with the kernels that came of it in the same depth.
+CREATE VIEW reviewed AS
+SELECT a.run_id, c.candidate_id AS made_id, a.step, a.seq FROM reviews a JOIN candidates c ON c.run_id = a.run_id
+    AND c.parent_id = a.candidate_id AND c.depth = a.depth AND c.seq > a.seq;
+
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
     c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.origin, v.verdict,
@@ -233,7 +244,9 @@ SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
     c.seq > coalesce(s.settled_seq, 0) AS is_pending,
     coalesce(t.is_best, FALSE) AS is_best, coalesce(t.is_tied, FALSE) AS is_tied,
     EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = c.run_id AND m.step = c.step
-            AND m.is_profile_exposed) AS is_profile_exposed,
+            AND m.is_profile_exposed)
+        OR EXISTS (SELECT 1 FROM reviewed a JOIN model_calls m ON m.run_id = a.run_id AND m.step = a.step
+            WHERE a.run_id = c.run_id AND a.made_id = c.candidate_id AND m.is_profile_exposed) AS is_profile_exposed,
     c.time AS created_at, c.source_blob, d.diff_blob,
     CASE WHEN v.verdict <> 'passed' THEN coalesce(v.message, '') ELSE '' END AS message
 FROM numbered c

@@ -7,6 +7,7 @@ from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
 from engine.patching.edits import EditError
+from engine.patching.json_object import read_fields
 from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage import codec
@@ -119,5 +120,7 @@ def require_usable(context: RunContext, question: ev.QuestionAsked, text: str) -
     expects = step.expects if isinstance(step, Ask) else Expects.TEXT
     if expects is Expects.SOURCE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
+    if isinstance(step, Ask) and expects is Expects.JSON:
+        read_fields(text, step.fields)
     if expects is Expects.PATCH:
         read_patch(text).apply(context.source(context.candidate(question.candidate_id)))

@@ -12,6 +12,8 @@ _TO_DO = {
     "diagnose": "explain why the kernel is wrong",
     "repair": "repair the kernel",
     "optimise": "make one optimisation",
+    "judge": "judge the kernel",
+    "rewrite": "rewrite the kernel as the judge says",
 }
 
 

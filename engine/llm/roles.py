@@ -12,6 +12,7 @@ PLAYED_BY: Mapping[str, ModelRole] = {
     "optimise": ModelRole.WRITER,
     "diagnose": ModelRole.DIAGNOSER,
     "repair": ModelRole.REPAIRER,
+    "judge": ModelRole.JUDGE,
 }
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from engine import prompting
 from engine.actions import Ask, Expects, NewCandidate
 from engine.calling import reply_to
 from engine.context import RunContext
-from engine.llm import Completion
+from engine.llm import Completion, Message
+from engine.patching.edits import EditError
+from engine.patching.json_object import read_fields
 from engine.patching.reply import find_python, labelled
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
 from engine.steps.fallbacks import apply_with_fallbacks
-from storage.events import ClassProposed, DiagnosisWritten
+from storage import codec
+from storage.events import ClassProposed, DiagnosisWritten, ReviewWritten
 from storage.records import KernelClass
 
 SUMMARY_LENGTH = 140
+JSON_TRIES = 2
+CUT_OFF = "The reply was cut off at the output limit: be brief."
 
 
 def ask_model(context: RunContext, ask: Ask) -> str:
     """Ask and journal what comes of it. Returns the step's outcome."""
+    if ask.expects is Expects.JSON:
+        return _take_review(context, ask)
     if ask.makes is None:
         return _keep_text(context, ask)
     hints = context.record.pending_hints
@@ -46,6 +54,29 @@ def _keep_text(context: RunContext, ask: Ask) -> str:
     return "written"
 
 
+def _take_review(context: RunContext, ask: Ask) -> str:
+    """A reply that must be one JSON object; what cannot be read is asked for once more, with the report."""
+    about, talk = context.candidate(ask.about).candidate_id, ask.prompt(context, ask)
+    for call in range(JSON_TRIES):
+        completion = reply_to(context, ask, call, talk)
+        text, summary, problem = completion.text, "", ""
+        try:
+            if completion.finish_reason == "length":
+                raise EditError(CUT_OFF)
+            fields = read_fields(text, ask.fields)
+            text, summary = codec.dumps(fields), _one_line(next(iter(fields.values())))
+        except EditError as report:
+            problem = str(report)
+        if (context.step, call) not in context.record.reviews:
+            blob = context.blobs.put(text)
+            context.emit(ReviewWritten(context.step, call, ask.label, ask.index, about, blob, summary, problem))
+        if not problem:
+            return "written"
+        again = prompting.fill("reask_json.md", report=problem, names=", ".join(ask.fields))
+        talk = [*talk, Message("assistant", completion.text), Message("user", again)]
+    return "unreadable"
+
+
 def _whole(completion: Completion) -> str:
     """The text of a diagnosis; one that stayed cut off says so, to the model that repairs as well."""
     cut = "\n\n[The diagnosis was cut off here at the output limit.]\n" if completion.finish_reason == "length" else ""
@@ -60,5 +91,9 @@ def _learn_class(context: RunContext, reply: str) -> None:
 
 def _summary(makes: NewCandidate, reply: str, why: str) -> str:
     """The reply's own words for what it brings, else those of its first edit, in one line."""
-    line = " ".join((labelled(reply, makes.title) or why or makes.untitled).split())
+    return _one_line(labelled(reply, makes.title) or why or makes.untitled)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
     return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"

@@ -1,6 +1,9 @@
 """The seam for search methods: the next action, from the record alone.
 
 cutegen/        CuTeGen: one evolving kernel, one optimisation per depth
+coder_judge/    a judge names one point from the profile, a coder rewrites: CudaForge's method
+accepted_line.py        the kernels a step index may start from, and what a person chooses among them
+options.py, loading.py  settings of a strategy; strategies by name
 """
 
 from __future__ import annotations

@@ -11,7 +11,10 @@ from engine.errors import EngineError
 from engine.strategies import Strategy
 from engine.strategies.options import NoOptions
 
-TABLE: Mapping[str, str] = {"cutegen": "engine.strategies.cutegen.strategy:CuteGen"}
+TABLE: Mapping[str, str] = {
+    "cutegen": "engine.strategies.cutegen.strategy:CuteGen",
+    "coder_judge": "engine.strategies.coder_judge.strategy:CoderJudge",
+}
 METHODS = ("next", "again", "abandon", "refusal", "note")
 
 

@@ -24,11 +24,13 @@ from storage.queries.calls import DiagnosisRow as DiagnosisRow
 from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
 from storage.queries.calls import PatchRow as PatchRow
+from storage.queries.calls import ReviewRow as ReviewRow
 from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import failed_tries as failed_tries
 from storage.queries.calls import model_calls as model_calls
 from storage.queries.calls import patches as patches
+from storage.queries.calls import reviews as reviews
 from storage.queries.compare import ConditionsRow as ConditionsRow
 from storage.queries.compare import ReachedRow as ReachedRow
 from storage.queries.compare import RunChoice as RunChoice

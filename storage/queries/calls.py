@@ -1,4 +1,4 @@
-"""What was said to the model and what it said: calls, diagnoses, edits."""
+"""What was said to the model and what it said: calls, diagnoses, reviews, edits."""
 
 from __future__ import annotations
 
@@ -47,6 +47,23 @@ class DiagnosisRow:
     step: int
     candidate_id: str
     text_blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """What a judge or a planner said of kernel `candidate_id` at a step index (`depth`); `text_blob` is a JSON object.
+
+    `label` is the step's name. With a `problem` the reply could not be read, and `text_blob` is its text.
+    """
+
+    seq: int
+    at: float
+    step: int
+    depth: int
+    label: str
+    candidate_id: str
+    text_blob: str
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +121,12 @@ def model_calls(
 
 def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCallRow]:
     """Every call behind a candidate, oldest first: about it, leading to it, and those on the way that made nothing:
-    the diagnosis of its parent, and repairs of its parent that could not be applied."""
+    the diagnosis of its parent or the review of it, and repairs of its parent that could not be applied."""
     sql = f"""WITH made AS ({_MADE}), me AS (SELECT parent_id, min(seq) AS seq FROM candidates
         WHERE run_id = $run AND candidate_id = $candidate AND origin = 'repair' GROUP BY parent_id)
     SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
     WHERE m.run_id = $run AND (m.candidate_id = $candidate OR made.made_id = $candidate
+        OR m.step IN (SELECT step FROM reviewed WHERE run_id = $run AND made_id = $candidate)
         OR (made.made_id IS NULL AND m.role IN ('diagnose', 'repair')
             AND m.candidate_id IN (SELECT parent_id FROM me) AND m.seq < (SELECT max(seq) FROM me))) ORDER BY m.seq"""
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id})
@@ -120,6 +138,15 @@ def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow
         candidate_id = $candidate OR candidate_id IN
         (SELECT parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate)) ORDER BY seq"""
     return fetch.rows(db, DiagnosisRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def reviews(db: Database, run_id: str, candidate_id: str) -> list[ReviewRow]:
+    """What was said of a candidate, and what was said of its parent and led to it, oldest first; tell them by
+    candidate_id."""
+    sql = """SELECT seq, time AS at, step, depth, label, candidate_id, text_blob, problem FROM reviews
+    WHERE run_id = $run AND (candidate_id = $candidate
+        OR seq IN (SELECT seq FROM reviewed WHERE run_id = $run AND made_id = $candidate)) ORDER BY seq"""
+    return fetch.rows(db, ReviewRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
 def patches(db: Database, run_id: str, candidate_id: str) -> list[PatchRow]:

@@ -10,7 +10,8 @@ from storage.queries import fetch
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """`calls` led to the kernel: those of the step that made it and of the diagnosis before it. None is unknown.
+    """`calls` led to the kernel: those of the step that made it and of the diagnosis or review before it; None is
+    unknown.
 
     Seconds are the engine's: in the steps that wrote the kernel, and in those that built, checked, timed and profiled
     it.
@@ -29,7 +30,8 @@ def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
     WITH own AS (SELECT step, parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
      begun AS (SELECT DISTINCT step, kind, candidate_id FROM steps WHERE run_id = $run AND phase = 'started'),
      wrote AS (SELECT step FROM own UNION SELECT d.step FROM diagnoses d JOIN own ON d.candidate_id = own.parent_id
-        WHERE d.run_id = $run AND d.step < own.step),
+        WHERE d.run_id = $run AND d.step < own.step
+        UNION SELECT step FROM reviewed WHERE run_id = $run AND made_id = $candidate),
      judged AS (SELECT step FROM begun WHERE candidate_id = $candidate
         AND kind IN ('compile', 'check', 'time', 'profile')),
      lasted AS (SELECT step, sum(seconds) AS seconds FROM steps WHERE run_id = $run AND phase = 'finished'

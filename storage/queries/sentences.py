@@ -35,6 +35,8 @@ class Move:
     bound: str | None
     failure: str | None
     patch_reason: str | None
+    said: str | None
+    said_problem: str | None
     is_profile_exposed: bool
 
 
@@ -50,6 +52,8 @@ _DOING: Mapping[str, str] = {
     StepKind.REPAIR: "The model is repairing {kernel}",
     StepKind.OPTIMISE: "The model is optimising {kernel}",
     StepKind.SUBMIT: "Reading a submitted kernel",
+    "judge": "The model is judging {kernel}",
+    "rewrite": "The model is rewriting {kernel}",
 }
 
 
@@ -59,6 +63,10 @@ def sentence(m: Move) -> str:
         a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from scratch"
         doing = _DOING.get(m.kind, OTHER_STEP).format(kernel=_kernel(m.number), a_kernel=a_kernel, name=m.kind)
         return _with(doing, m.outcome)
+    if m.said_problem:
+        return f"Reply about {_kernel(m.number)} could not be read: {m.said_problem}"
+    if m.said:
+        return f"{m.kind.capitalize()} on {_kernel(m.number)}: {m.said}"
     match m.kind:
         case StepKind.COMPILE | StepKind.CHECK:
             return _judged(m)
@@ -116,11 +124,16 @@ def _profiled(m: Move) -> str:
     return f"Profiled {_kernel(m.number)}" + (f": bound by {m.bound}" if m.bound else "")
 
 
+_MADE_BY = {StepKind.REPAIR: "Repaired", StepKind.OPTIMISE: "Optimised", "rewrite": "Rewrote"}
+
+
 def _edited(m: Move) -> str:
     if m.made_number is None:
         reason = m.patch_reason or m.outcome
         if m.kind == StepKind.SYNTHESISE:
             return _with("The reply holds no kernel", reason)
+        if m.kind == "rewrite":
+            return f"The reply holds no rewrite of {_kernel(m.number)}"
         return _with(f"No edit of {_kernel(m.number)} applied", reason)
     if m.kind == StepKind.SUBMIT:
         made_from = f", an edit of {_kernel(m.number)}" if m.number else ""
@@ -128,5 +141,4 @@ def _edited(m: Move) -> str:
     seen = " with its profile" if m.is_profile_exposed else ""
     if m.kind == StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
-    verb = "Repaired" if m.kind == StepKind.REPAIR else "Optimised"
-    return _with(f"{verb} {_kernel(m.number)} into kernel {m.made_number}{seen}", m.summary)
+    return _with(f"{_MADE_BY.get(m.kind, 'Changed')} {_kernel(m.number)} into kernel {m.made_number}{seen}", m.summary)

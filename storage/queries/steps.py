@@ -42,15 +42,19 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND {where} ORDER BY seq
     FROM profiles WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
  tried AS (SELECT step, arg_max(reason, seq) AS patch_reason FROM patches
     WHERE run_id = $run AND NOT is_applied AND step IN (SELECT step FROM chosen) GROUP BY step),
+ said AS (SELECT step, arg_max(summary, seq) AS said, arg_max(problem, seq) AS said_problem
+    FROM reviews WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
  called AS (SELECT step, bool_or(is_profile_exposed) AS is_profile_exposed FROM model_calls
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step)
 SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.seconds, c.outcome, c.is_in_flight,
     o.number, m.made_id, m.made_number, m.summary, j.verdict, j.message, j.max_error, j.tolerance, j.speedup,
-    j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason,
+    j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
+    a.said_problem,
     coalesce(k.is_profile_exposed, FALSE) AS is_profile_exposed
 FROM chosen c LEFT JOIN numbers o ON o.candidate_id = c.candidate_id LEFT JOIN made m ON m.step = c.step
 LEFT JOIN judged j ON j.step = c.step LEFT JOIN seen s ON s.step = c.step
 LEFT JOIN tried t ON t.step = c.step LEFT JOIN called k ON k.step = c.step
+LEFT JOIN said a ON a.step = c.step
 ORDER BY c.seq {order}
 """
 

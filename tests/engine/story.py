@@ -45,7 +45,8 @@ SETTINGS = RunSettings(
 
 def settings_with(**changes: Any) -> RunSettings:
     """The settings of every story with some changed; those of CuTeGen by their own names."""
-    own = {name: changes.pop(name) for name in names(CuteGenSettings) if name in changes}
+    own = changes.pop("strategy_options", {})
+    own |= {name: changes.pop(name) for name in names(CuteGenSettings) if name in changes}
     return replace(SETTINGS, strategy_options=own, **changes)
 
 

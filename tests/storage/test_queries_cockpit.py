@@ -25,6 +25,7 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.StepStarted: FeedKind.STEP, ev.StepFinished: FeedKind.STEP, ev.CandidateCreated: FeedKind.STEP,
     ev.Compiled: FeedKind.STEP, ev.Checked: FeedKind.STEP, ev.Timed: FeedKind.STEP, ev.Profiled: FeedKind.STEP,
     ev.ProfileFailed: FeedKind.STEP, ev.DiagnosisWritten: FeedKind.STEP, ev.ModelCalled: FeedKind.STEP,
+    ev.ReviewWritten: FeedKind.STEP,
     ev.CallSent: "the call that it begins is told when it ends", ev.CallFailed: FeedKind.CALL,
     ev.PatchTried: FeedKind.PATCH, ev.ClassProposed: FeedKind.CLASS, ev.QuestionAsked: FeedKind.QUESTION,
     ev.LeaveAsked: FeedKind.LEAVE, ev.LeaveSettled: FeedKind.LEAVE, ev.Diverged: FeedKind.REPLAY,

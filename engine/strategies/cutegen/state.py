@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.record import Record
+from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
 from storage.choices import Retry
-from storage.records import Command, CommandKind, DepthOutcome, Origin, TimingResult, is_improvement
+from storage.records import CommandKind, Origin
 
 SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE = "synthesise", "diagnose", "repair", "optimise"
 CALLS = (SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE)
@@ -16,29 +17,20 @@ FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
 
 
 @dataclass(slots=True)
-class CuteGenState:
+class CuteGenState(AcceptedLine):
     """The fold. `generations_used` and `current_id` speak of the depth being worked on.
 
-    `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
-    kernel rolled back to first. `fruitless` counts depths since the line's best kernel last became faster. `base_id` is
-    what the depth being worked on started from, None until it has. `next_base` is a person's choice for one depth,
-    `pinned` for every depth. `repairs_tried` counts repairs of a kernel whose patches did not apply.
+    `base_id` is what the depth being worked on started from, None until it has. `repairs_tried` counts repairs of a
+    kernel whose patches did not apply.
     """
 
-    line: list[str] = field(default_factory=list)
-    line_best_id: str | None = None
-    fruitless: int = 0
     generations_used: int = 0
     current_id: str | None = None
     base_id: str | None = None
-    next_base: str | None = None
-    pinned: str | None = None
     repairs_tried: dict[str, int] = field(default_factory=dict)
     _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
-    _timed: dict[str, TimingResult] = field(default_factory=dict)
     _started: ev.StepStarted | None = None
     _calls: dict[int, ev.StepStarted] = field(default_factory=dict)
-    _commands: dict[str, Command] = field(default_factory=dict)
 
     @classmethod
     def new(cls, record: Record) -> CuteGenState:
@@ -64,23 +56,20 @@ class CuteGenState:
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
+        command = self.follow(event)
+        if command is not None and command.kind is CommandKind.RETRY:
+            self._redo(Retry.parse(command.argument))
         match event:
             case ev.CandidateCreated(candidate_id=name):
                 self._made[name] = event
                 self.current_id = name
                 self.generations_used += event.origin not in FREE_ORIGINS
-            case ev.Timed(candidate_id=name, result=timed):
-                self._timed[name] = timed
             case ev.StepStarted():
                 self._begin_step(event)
             case ev.StepFinished():
                 self._finish_step(event)
             case ev.DepthFinished():
-                self._finish_depth(event)
-            case ev.CommandAcknowledged(command=command):
-                self._commands[command.command_id] = command
-            case ev.CommandEffective(command_id=name) if name in self._commands:
-                self._obey(self._commands[name])
+                self.generations_used, self.current_id, self.base_id = 0, None, None
             case _:
                 pass
 
@@ -101,35 +90,6 @@ class CuteGenState:
             self.repairs_tried[started.candidate_id] = self.repairs_tried.get(started.candidate_id, 0) + 1
         else:
             self.generations_used, self.current_id = self.generations_used + 1, None
-
-    def _finish_depth(self, event: ev.DepthFinished) -> None:
-        self.generations_used, self.current_id, self.base_id = 0, None, None
-        self.fruitless += 1
-        if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
-            self.line.append(event.candidate_id)
-            if self._beats(event.candidate_id, self.line_best_id):
-                self.line_best_id, self.fruitless = event.candidate_id, 0
-
-    def _beats(self, candidate_id: str, other_id: str | None) -> bool:
-        """True when a timed kernel is faster than another (or the first at all) beyond the noise."""
-        new, old = self._timed.get(candidate_id), self._timed.get(other_id or "")
-        return new is not None and (old is None or is_improvement(new, old))
-
-    def _obey(self, command: Command) -> None:
-        match command.kind:
-            case CommandKind.ROLL_BACK:
-                self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
-                self.next_base = self.pinned = None
-            case CommandKind.SET_BASE:
-                self.next_base = command.argument.strip()
-            case CommandKind.PIN:
-                self.next_base, self.pinned = None, command.argument.strip()
-            case CommandKind.UNPIN:
-                self.next_base = self.pinned = None
-            case CommandKind.RETRY:
-                self._redo(Retry.parse(command.argument))
-            case _:
-                pass
 
     def _redo(self, retry: Retry) -> None:
         number = retry.step if retry.step is not None else max(self._calls, default=None)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
 from engine.errors import EngineError
-from engine.record import Candidate, Record, named
-from engine.strategies import Fold
+from engine.record import Candidate, Record
+from engine.steps.conversation import synthesise
+from engine.strategies import Fold, accepted_line
 from engine.strategies.cutegen import prompts
 from engine.strategies.cutegen.base_policy import choose_base
 from engine.strategies.cutegen.schedule import is_collected, is_exposed
@@ -84,33 +85,14 @@ class CuteGen:
 
     def refusal(self, record: Record, command: Command) -> str | None:
         """Why a kernel cannot be pinned or unpinned now."""
-        pinned = self.state(record).pinned
-        match command.kind:
-            case CommandKind.UNPIN if pinned is None:
-                return "no kernel is pinned"
-            case CommandKind.PIN if pinned == command.argument:
-                return f"{named(record, command.argument)} is already pinned"
-            case _:
-                return None
+        return accepted_line.refusal(self.state(record), record, command)
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which depth on a choice of the base kernel, or of what the model is shown, holds."""
-        state, depth, kernel = self.state(record), record.step_index, named(record, command.argument)
-        upcoming = depth + (state.base_id is not None or state.current_id is not None)
-        match command.kind:
-            case CommandKind.ROLL_BACK:
-                return f"depth {depth} starts from {kernel}"
-            case CommandKind.SET_BASE:
-                return f"depth {upcoming} starts from {kernel}"
-            case CommandKind.PIN:
-                return f"every depth from {upcoming} on starts from {kernel}"
-            case CommandKind.UNPIN:
-                policy = settings_of(record.settings).base_policy
-                return f"from depth {upcoming} on, the base policy applies again: {policy}"
-            case CommandKind.EXPOSE:
-                return f"show profiles to the model: {command.argument}, from depth {depth}"
-            case _:
-                return None
+        state = self.state(record)
+        upcoming = record.step_index + (state.base_id is not None or state.current_id is not None)
+        policy = settings_of(record.settings).base_policy
+        return accepted_line.note(record, command, word="depth", upcoming=upcoming, policy=policy)
 
 
 def _write(record: Record, state: CuteGenState) -> Action:
@@ -157,7 +139,7 @@ def _evaluate(record: Record, candidate: Candidate) -> Action:
 
 def _synthesise(record: Record, state: CuteGenState) -> Ask:
     makes = NewCandidate(Origin.SYNTHESIS, None, state.generations_used, "Approach", "first kernel")
-    return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, prompts.synthesise, makes)
+    return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, synthesise, makes)
 
 
 def _diagnose(record: Record, candidate: Candidate) -> Ask:

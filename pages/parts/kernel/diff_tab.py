@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, texts, wording
+from pages.parts.kernel import repair_tab
 from pages.parts.widgets import diff
 from storage.queries import AttemptRow, CandidateRow
 
@@ -28,6 +29,9 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
     if len(others) < len(index.attempts(run_id)) - 1:
         st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
+    said = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
+    if said and other.candidate_id == candidate.parent_id:
+        repair_tab.draw_review(run_id, candidate, said)
     for text in (old, new):
         if text.is_gone:
             texts.say_gone(text, "source")

@@ -1,12 +1,16 @@
-"""What the model thought was wrong, and each try to turn its reply into a new source."""
+"""What the model thought was wrong or would help, and each try to turn its reply into a new source."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
 
 import streamlit as st
 
 from pages.parts import index, texts, wording
 from storage import queries
-from storage.queries import CandidateRow, DiagnosisRow, PatchRow
+from storage.database import Database
+from storage.queries import CandidateRow, DiagnosisRow, PatchRow, ReviewRow
 from storage.records import Verdict
 
 RUNG_NAME = {
@@ -18,12 +22,15 @@ RUNG_NAME = {
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
-    """Diagnoses first, then patches, both ways: those that led here and those made from here."""
+    """Diagnoses and reviews first, then patches, both ways: those that led here and those made from here."""
     db = index.current()
     diagnoses = queries.diagnoses(db, run_id, candidate.candidate_id)
     patches = queries.patches(db, run_id, candidate.candidate_id)
-    if not diagnoses and not patches:
+    reviews = queries.reviews(db, run_id, candidate.candidate_id)
+    if not diagnoses and not patches and not reviews:
         st.caption(_nothing(candidate))
+    for said in reviews:
+        draw_review(run_id, candidate, said)
     for found in diagnoses:
         _diagnosis(run_id, candidate, found)
     for found_patch in patches:
@@ -40,6 +47,36 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
             texts.say_gone(text, "diagnosis")
         else:
             st.text(wording.unmarked(text.text))
+
+
+def led_here(db: Database, run_id: str, candidate_id: str) -> ReviewRow | None:
+    """The review of its parent from which a kernel was made; None for one made otherwise."""
+    found = queries.reviews(db, run_id, candidate_id)
+    before = [one for one in found if one.candidate_id != candidate_id and not one.problem]
+    return before[-1] if before else None
+
+
+def draw_review(run_id: str, candidate: CandidateRow, said: ReviewRow) -> None:
+    """What was said of a kernel, field by field; what could not be read as it came, with the reason."""
+    is_own = said.candidate_id == candidate.candidate_id
+    about = "this kernel" if is_own else f"its parent, kernel {candidate.parent_number}"
+    with st.container(border=True, key=f"review:{said.seq}"):
+        st.markdown(f"**{said.label.capitalize()}, about {about}** :gray[{wording.moment(said.at)}]")
+        text = texts.read(run_id, said.text_blob)
+        if text.is_gone:
+            texts.say_gone(text, "reply")
+        elif said.problem:
+            st.markdown(f":orange-badge[:material/close: not used] {wording.plain(said.problem)}")
+            st.code(text.text, language=None, wrap_lines=True)
+        else:
+            for name, value in fields(text.text).items():
+                st.markdown(f":gray[{wording.plain(name.capitalize())}]&ensp;{wording.plain(value)}")
+
+
+def fields(text: str) -> Mapping[str, str]:
+    """The fields of a review by name."""
+    found = json.loads(text)
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pages.parts import texts, wording
+from pages.parts.kernel import repair_tab
 from pages.parts.report import report_html
 from pages.parts.report.report_html import Html, element, folded, section, table
 from storage import counters, queries
@@ -57,6 +58,7 @@ def _section(
 ) -> Html:  # fmt: skip
     result = by_id.get(depth.candidate_id or "")
     parts = [element("p", _outcome(depth, result))]
+    parts += _review(db, run, depth.candidate_id)
     if result is not None and result.summary:
         parts.append(element("p", element("b", "What changed: "), result.summary))
     if depth.is_profile_exposed:
@@ -146,6 +148,17 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None)
         became = wording.VERDICT_NAME[child.verdict] if child.verdict else "not judged yet"
         parts.append(element("p", f"Patched into kernel {child.number} ({became}): {child.summary}"))
     return folded(f"Kernel {a.number}: {verdict}. {wording.cut(a.message, 160)}", *parts)
+
+
+def _review(db: Database, run: RunRow, candidate_id: str | None) -> list[Html]:
+    """What a judge had said before a kernel was written."""
+    said = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
+    if said is None:
+        return []
+    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob) or "{}")
+    told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
+    title = element("p", element("b", f"{said.label.capitalize()} on the parent"))
+    return [title, element("pre", wording_cut(told), class_="told", tabindex="0")]
 
 
 def wording_cut(text: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import client, index, texts, wording
-from pages.parts.kernel import kernel_header, metric_sense, metrics, story
+from pages.parts.kernel import kernel_header, metric_sense, metrics, repair_tab, story
 from pages.parts.kernel.metric_sense import Judgement
 from pages.parts.run import selection
 from pages.parts.widgets import diff, table
@@ -131,6 +131,8 @@ def _explain(run: RunRow, kernel: CandidateRow) -> None:
     db = index.current()
     _error(run, kernel)
     _diagnosis(run, kernel)
+    if said := repair_tab.led_here(index.current(), run.run_id, kernel.candidate_id):
+        repair_tab.draw_review(run.run_id, kernel, said)
     patches = [p for p in queries.patches(db, run.run_id, kernel.candidate_id) if p.made_id == kernel.candidate_id]
     _edit_and_cost(kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
     _metrics(run, kernel)

@@ -19,6 +19,8 @@ ABOUT: Mapping[str, str] = {
     StepKind.OPTIMISE: "Ask the model to optimise",
     StepKind.DIAGNOSE: "Ask the model what is wrong with",
     StepKind.REPAIR: "Ask the model to repair",
+    "judge": "Ask the judge about",
+    "rewrite": "Ask the model to rewrite",
     StepKind.COMPILE: "Compile",
     StepKind.CHECK: "Compare with the reference:",
     StepKind.TIME: "Time",

@@ -26,7 +26,10 @@ TO_DO: Mapping[str, tuple[str, str]] = {
     Role.DIAGNOSE: ("Explain why the kernel is wrong", "Answer in plain text; the repair that follows is based on it."),
     Role.REPAIR: ("Repair the kernel", _EDITS),
     Role.OPTIMISE: ("Make one optimisation", _EDITS),
+    "judge": ("Judge the kernel", "Answer with the one JSON object that the prompt asks for."),
+    "rewrite": ("Rewrite the kernel", "Send the whole file with `class ModelNew`; the judge's point is in the prompt."),
 }  # fmt: skip
+NO_KERNEL = (Role.DIAGNOSE, "judge")  # their reply is a text
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -61,7 +64,7 @@ def prompt(run_id: str, question: QuestionRow) -> str:
 def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> None:
     name = f"{run_id}:{question.step}.{question.call}"
     source = texts.source(run_id, question.source_blob) if question.source_blob else ""
-    can_edit = bool(source) and question.role != Role.DIAGNOSE
+    can_edit = bool(source) and question.role not in NO_KERNEL
     ways = ["Paste a reply", "Edit the kernel"]
     way = st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True) if can_edit else ways[0]
     is_file = way == ways[1]

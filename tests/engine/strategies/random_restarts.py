@@ -6,7 +6,7 @@ from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step
 from engine.errors import EngineError
 from engine.record import Candidate, Record
-from engine.strategies.cutegen import prompts
+from engine.steps.conversation import synthesise
 from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
 
 
@@ -35,7 +35,7 @@ class RandomRestarts:
         if label != "write":
             raise EngineError(f"random restarts have no step {label!r}")
         makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "a new kernel")
-        return Ask("write", record.step_index, None, Expects.SOURCE, prompts.synthesise, makes)
+        return Ask("write", record.step_index, None, Expects.SOURCE, synthesise, makes)
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
         made = self._made(record)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, Ste
 from engine.record import Record
 from engine.strategies import Strategy
 from engine.strategies.loading import open_strategy
+from engine.strategies.options import Value
 from storage import events as ev
 from storage.records import (
     Budget,
@@ -24,24 +26,29 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
-from tests.engine.story import settings_with
+from tests.engine.story import SETTINGS
 
-NAMES = ("cutegen", "tests.engine.strategies.random_restarts:RandomRestarts")
+NAMES = ("cutegen", "coder_judge", "tests.engine.strategies.random_restarts:RandomRestarts")
+OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
+    NAMES[0]: lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
+    NAMES[1]: lambda chance: {"max_mends": chance.randint(0, 3)},
+    NAMES[2]: lambda chance: {},
+}
 SEEDS = range(12)
 MOST_ACTIONS = 600
 
 
-def settings_of(seed: int) -> RunSettings:
+def settings_of(name: str, seed: int) -> RunSettings:
     chance = random.Random(seed)
     limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
-    return settings_with(budget=limits, max_repairs=chance.randint(0, 3), max_regenerations=chance.randint(0, 2))
+    return replace(SETTINGS, budget=limits, strategy_options=OPTIONS[name](chance))
 
 
 class Play:
     """A run in memory: carries out what a strategy asks for with results drawn at random."""
 
-    def __init__(self, seed: int) -> None:
-        self.settings = settings_of(seed)
+    def __init__(self, name: str, seed: int) -> None:
+        self.settings = settings_of(name, seed)
         self.chance = random.Random(seed)
         self.record = Record.of(self.settings, [])
 
@@ -67,6 +74,10 @@ class Play:
         yield ev.ModelCalled(
             number, 0, action.label, action.index, action.about, "m", "p", "r", 9, 9, 0, 0, 0.0, 1.0, "stop"
         )  # fmt: skip
+        if action.expects is Expects.JSON and action.about:
+            problem = "no object" if self.chance.random() < 0.2 else ""
+            yield ev.ReviewWritten(number, 0, action.label, action.index, action.about, "blob", "a point", problem)
+            return "unreadable" if problem else "written"
         if action.expects is Expects.TEXT and action.about:
             yield ev.DiagnosisWritten(number, action.about, "blob")
         elif self.chance.random() < 0.25 or action.makes is None:
@@ -107,7 +118,7 @@ def next_action(strategy: Strategy, record: Record) -> Action:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_comes_to_its_end_and_any_journal_of_it_leads_on_as_it_did(name: str, seed: int) -> None:
-    play, strategy = Play(seed), open_strategy(name)
+    play, strategy = Play(name, seed), open_strategy(name)
     for _ in range(MOST_ACTIONS):
         action = strategy.next(play.record)
         assert strategy.next(play.record) == action, "asked twice, it says the same"
@@ -125,7 +136,7 @@ def test_a_run_comes_to_its_end_and_any_journal_of_it_leads_on_as_it_did(name: s
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> None:
-    play, strategy = Play(seed), open_strategy(name)
+    play, strategy = Play(name, seed), open_strategy(name)
     for _ in range(MOST_ACTIONS):
         action = strategy.next(play.record)
         if isinstance(action, Finish):
@@ -139,7 +150,7 @@ def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_limit_of_calls_ends_every_run(name: str) -> None:
     for seed in SEEDS:
-        play, strategy = Play(seed), open_strategy(name)
+        play, strategy = Play(name, seed), open_strategy(name)
         while not isinstance(action := strategy.next(play.record), Finish):
             for event in play.carry_out(action):
                 play.record.apply(event)
@@ -150,7 +161,7 @@ def test_a_limit_of_calls_ends_every_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_left_can_be_concluded_and_nothing_is_left_of_nothing(name: str) -> None:
-    play, strategy = Play(3), open_strategy(name)
+    play, strategy = Play(name, 3), open_strategy(name)
     assert strategy.abandon(play.record, "left") is None
     for event in play.carry_out(strategy.next(play.record)):
         play.record.apply(event)
@@ -163,7 +174,7 @@ def test_what_is_left_can_be_concluded_and_nothing_is_left_of_nothing(name: str)
 @pytest.mark.parametrize("kind", list(CommandKind))
 @pytest.mark.parametrize("name", NAMES)
 def test_every_verb_is_honoured_or_refused_with_a_reason(name: str, kind: CommandKind) -> None:
-    play, strategy = Play(1), open_strategy(name)
+    play, strategy = Play(name, 1), open_strategy(name)
     command = Command("k1", kind, "c001", "someone", 0.0)
     assert strategy.refusal(play.record, command) != ""
     assert strategy.note(play.record, command) != ""

@@ -1,0 +1,103 @@
+"""The kernels a step index may start from, and what a person chooses among them. Shared by methods that improve one
+kernel; knows nothing of how a method fills a step index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.record import Record, named
+from storage import events as ev
+from storage.records import Command, CommandKind, DepthOutcome, TimingResult, is_improvement
+
+
+@dataclass(slots=True)
+class AcceptedLine:
+    """A fold, and the part of a method's state that persons steer.
+
+    `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
+    kernel rolled back to first. `fruitless` counts step indexes since the line's best kernel last became faster.
+    `next_base` is a person's choice for one step index, `pinned` for every one.
+    """
+
+    line: list[str] = field(default_factory=list)
+    line_best_id: str | None = None
+    fruitless: int = 0
+    next_base: str | None = None
+    pinned: str | None = None
+    _timed: dict[str, TimingResult] = field(default_factory=dict)
+    _commands: dict[str, Command] = field(default_factory=dict)
+
+    def follow(self, event: ev.Event) -> Command | None:
+        """Take one event into account; returns the command that is in force from here on, if it is such an event."""
+        match event:
+            case ev.Timed(candidate_id=name, result=timed):
+                self._timed[name] = timed
+            case ev.DepthFinished():
+                self._conclude(event)
+            case ev.CommandAcknowledged(command=command):
+                self._commands[command.command_id] = command
+            case ev.CommandEffective(command_id=name) if name in self._commands:
+                self._obey(self._commands[name])
+                return self._commands[name]
+            case _:
+                pass
+        return None
+
+    def _conclude(self, event: ev.DepthFinished) -> None:
+        self.fruitless += 1
+        if event.outcome is DepthOutcome.ACCEPTED and event.candidate_id:
+            self.line.append(event.candidate_id)
+            if self._beats(event.candidate_id, self.line_best_id):
+                self.line_best_id, self.fruitless = event.candidate_id, 0
+
+    def _beats(self, candidate_id: str, other_id: str | None) -> bool:
+        """True when a timed kernel is faster than another (or the first at all) beyond the noise."""
+        new, old = self._timed.get(candidate_id), self._timed.get(other_id or "")
+        return new is not None and (old is None or is_improvement(new, old))
+
+    def _obey(self, command: Command) -> None:
+        match command.kind:
+            case CommandKind.ROLL_BACK:
+                self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
+                self.next_base = self.pinned = None
+            case CommandKind.SET_BASE:
+                self.next_base = command.argument.strip()
+            case CommandKind.PIN:
+                self.next_base, self.pinned = None, command.argument.strip()
+            case CommandKind.UNPIN:
+                self.next_base = self.pinned = None
+            case _:
+                pass
+
+
+def refusal(state: AcceptedLine, record: Record, command: Command) -> str | None:
+    """Why a kernel cannot be pinned or unpinned now."""
+    match command.kind:
+        case CommandKind.UNPIN if state.pinned is None:
+            return "no kernel is pinned"
+        case CommandKind.PIN if state.pinned == command.argument:
+            return f"{named(record, command.argument)} is already pinned"
+        case _:
+            return None
+
+
+def note(record: Record, command: Command, *, word: str, upcoming: int, policy: str) -> str | None:
+    """From which step index on a choice of the base kernel, or of what the model is shown, holds.
+
+    `word` is what the method calls a step index, `upcoming` the first one that is not begun, `policy` how the method
+    chooses by itself.
+    """
+    now, kernel = record.step_index, named(record, command.argument)
+    match command.kind:
+        case CommandKind.ROLL_BACK:
+            return f"{word} {now} starts from {kernel}"
+        case CommandKind.SET_BASE:
+            return f"{word} {upcoming} starts from {kernel}"
+        case CommandKind.PIN:
+            return f"every {word} from {upcoming} on starts from {kernel}"
+        case CommandKind.UNPIN:
+            return f"from {word} {upcoming} on, the base policy applies again: {policy}"
+        case CommandKind.EXPOSE:
+            return f"show profiles to the model: {command.argument}, from {word} {now}"
+        case _:
+            return None
