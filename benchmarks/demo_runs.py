@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
 from engine.cli.arguments import size
+from engine.llm.recording import recorded_tasks
 from engine.record import Record
 from storage import events, journal
 from storage.folder import RunFolder
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument("--set", dest="overrides", action="append", type=size, default=[])
     parser.add_argument("--depths", type=int, help="default: those of the recording")
     options = parser.parse_args()
-    for name in options.tasks or list(supervisor.RECORDED_DEPTHS["cpu"]):
+    for name in options.tasks or recorded_tasks("cpu", "cutegen"):
         started = time.time()
         fields: dict[str, Any] = {} if options.depths is None else {"budget": Budget(depths=options.depths)}
         overrides = dict(options.overrides)

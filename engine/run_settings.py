@@ -13,7 +13,7 @@ from engine import tasks
 from engine.capabilities import available_models
 from engine.errors import ModelError
 from engine.llm.environment import configured_model, is_configured
-from engine.llm.recording import read_recording, shipped_recording
+from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.strategies.loading import options_of
 from engine.strategies.options import Value, names, read
 from storage.attendance import MANUAL
@@ -21,10 +21,6 @@ from storage.records import Budget, KernelClass, RunSettings, Switch
 
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0
-RECORDED_DEPTHS: Mapping[str, Mapping[str, int]] = {
-    "cpu": {"square_matmul": 10, "swish": 8, "softmax": 6},
-    "cuda": {"square_matmul": 5, "swish": 5, "softmax": 7, "diagonal_matmul": 3},
-}
 
 
 def new_settings(
@@ -43,17 +39,15 @@ def new_settings(
     """
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
-    recording = fields.pop("recording", None)
+    recording, strategy = fields.pop("recording", None), fields.pop("strategy", "cutegen")
     if model == "recorded":
-        recording = recording or _recording_for(chosen.name, toolchain)
-        overrides = _as_recorded(Path(recording), fields, overrides, chosen.sizes)
+        recording = recording or _recording_for(chosen.name, toolchain, strategy)
+        overrides = _as_recorded(Path(recording), strategy, fields, overrides, chosen.sizes)
         chosen = tasks.find(task).task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
         # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
-        if fields.get("strategy", "cutegen") == "cutegen":
+        if strategy == "cutegen":
             fields.setdefault("base_policy", "latest")
-        fields.setdefault("budget", Budget(depths=recorded_depths(chosen.name, toolchain) or Budget().depths))
-    strategy = fields.pop("strategy", "cutegen")
     options = take_options(strategy, fields)
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
@@ -104,36 +98,41 @@ def demo_settings() -> RunSettings:
     return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
 
 
-def recorded_depths(task_name: str, toolchain: str) -> int | None:
+def recorded_depths(task_name: str, toolchain: str, strategy: str = "cutegen") -> int | None:
     """How many depths the shipped recording of a task goes, None when there is none."""
-    return RECORDED_DEPTHS.get(toolchain, {}).get(task_name)
+    path = shipped_recording(task_name, toolchain, strategy)
+    return recorded_settings(path).get("depths") if path else None
 
 
-def recording_note(task_name: str, toolchain: str) -> str:
+def recording_note(task_name: str, toolchain: str, strategy: str = "cutegen") -> str:
     """Why the model `recorded` cannot work on a task, as a sentence; empty when it can."""
-    if shipped_recording(task_name, toolchain) is not None:
+    if shipped_recording(task_name, toolchain, strategy) is not None:
         return ""
-    there = ", ".join(RECORDED_DEPTHS.get(toolchain, {}))
+    there = ", ".join(recorded_tasks(toolchain, strategy))
+    choose = f"Choose a task that has them ({there}), or set" if there else "Choose another strategy, or set"
+    method = "" if strategy == "cutegen" else f" with the strategy {strategy}"
     return (
-        f"No recorded replies for task {task_name} on {toolchain}. Choose a task that has them ({there}), or set "
+        f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
         "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
     )
 
 
-def _recording_for(task_name: str, toolchain: str) -> str:
-    if note := recording_note(task_name, toolchain):
+def _recording_for(task_name: str, toolchain: str, strategy: str) -> str:
+    if note := recording_note(task_name, toolchain, strategy):
         raise ModelError(note)
-    return str(shipped_recording(task_name, toolchain))
+    return str(shipped_recording(task_name, toolchain, strategy))
 
 
 def _as_recorded(
-    path: Path, fields: dict[str, Any], overrides: Mapping[str, int | float] | None, known: Mapping[str, int | float]
+    path: Path,
+    strategy: str,
+    fields: dict[str, Any],
+    overrides: Mapping[str, int | float] | None,
+    known: Mapping[str, int | float],
 ) -> dict[str, int | float]:
     """Sizes and settings as the run was recorded, where none are given: so the same kernels lead to the same calls."""
-    recorded = read_recording(path).header.get("settings")
-    if not isinstance(recorded, dict):
-        return dict(overrides or {})
-    for name in names(options_of(fields.get("strategy", "cutegen"))):
+    recorded = recorded_settings(path)
+    for name in names(options_of(strategy)):
         if name in recorded:
             fields.setdefault(name, recorded[name])
     if isinstance(recorded.get("depths"), int):

@@ -30,7 +30,6 @@ from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
 from engine.errors import EngineError
 from engine.run_settings import DEMO_TASK as DEMO_TASK
-from engine.run_settings import RECORDED_DEPTHS as RECORDED_DEPTHS
 from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings

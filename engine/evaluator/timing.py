@@ -157,7 +157,7 @@ class Timing:
         agreement = self._session.agreement
         if not agreement.holds:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
-        recall = self._recall()
+        recall = Recall.confirmed(self._recall)
         if recall.remembers:
             message = (
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"

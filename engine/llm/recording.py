@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,10 +55,34 @@ class Recording:
         return next((line for line in fitting if text_hash(line.reply) not in given), None)
 
 
-def shipped_recording(task_name: str, toolchain: str = "cpu") -> Path | None:
-    """The recording that comes with Tilewright for a task: `swish.jsonl` for the host, `swish.cuda.jsonl` for a GPU."""
-    path = SHIPPED / (f"{task_name}.jsonl" if toolchain == "cpu" else f"{task_name}.{toolchain}.jsonl")
+def shipped_recording(task_name: str, toolchain: str = "cpu", strategy: str = "cutegen") -> Path | None:
+    """The recording that comes with Tilewright for a task: `swish.jsonl` for the host, `swish.cuda.jsonl` for a GPU,
+    `swish.coder_judge.jsonl` for another strategy."""
+    path = SHIPPED / f"{task_name}{_ending(toolchain, strategy)}"
     return path if path.exists() else None
+
+
+def recorded_tasks(toolchain: str, strategy: str) -> list[str]:
+    """The tasks with a shipped recording of this kind."""
+    ending = _ending(toolchain, strategy)
+    names = (path.name for path in SHIPPED.glob(f"*{ending}"))
+    return sorted(name.removesuffix(ending) for name in names if "." not in name.removesuffix(ending))
+
+
+@functools.lru_cache(maxsize=64)
+def recorded_settings(path: Path) -> Mapping[str, Any]:
+    """The settings that a recording was made with: sizes, depths, options of the strategy; empty when it has none.
+
+    Raises:
+        ModelError: as `read_recording`.
+    """
+    found = read_recording(path).header.get("settings")
+    return found if isinstance(found, dict) else {}
+
+
+def _ending(toolchain: str, strategy: str) -> str:
+    parts = [toolchain if toolchain != "cpu" else "", strategy if strategy != "cutegen" else ""]
+    return "".join(f".{part}" for part in parts if part) + ".jsonl"
 
 
 def read_recording(path: Path) -> Recording:

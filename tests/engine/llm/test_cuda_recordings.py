@@ -33,7 +33,7 @@ def last(task: str) -> str:
         is_broken = (Role.DIAGNOSE, text_hash(source)) in recording.replies
         role = Role.REPAIR if is_broken else Role.OPTIMISE
         source, depths = next(child for made_by, child in found if made_by is role), depths + (not is_broken)
-    assert depths == supervisor.RECORDED_DEPTHS["cuda"][task]
+    assert depths == supervisor.recorded_depths(task, "cuda")
     return source
 
 
