@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli import arguments
+from engine.strategies.loading import TABLE, options_of
+from engine.strategies.options import names
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -85,3 +87,11 @@ def test_nothing_in_the_tree_names_a_path_of_the_machine_it_was_written_on() -> 
         str(p.relative_to(ROOT)) for p in mine if p != Path(__file__) and pattern.search(p.read_text(errors="replace"))
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_method_is_described_with_its_options(name: str) -> None:
+    text = (ROOT / "docs" / "methods.md").read_text()
+    assert f"## `{name}`" in text
+    described = text.partition(f"## `{name}`")[2].partition("\n## ")[0]
+    assert [option for option in names(options_of(name)) if f"`{option}`" not in described] == []

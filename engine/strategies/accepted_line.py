@@ -27,6 +27,12 @@ class AcceptedLine:
     _timed: dict[str, TimingResult] = field(default_factory=dict)
     _commands: dict[str, Command] = field(default_factory=dict)
 
+    @property
+    def fastest(self) -> str | None:
+        """The kernel of the line with the largest measured speed-up, of equals the first; None for an empty line."""
+        speedups = {name: self._timed[name].speedup for name in self.line if name in self._timed}
+        return max(speedups, key=speedups.__getitem__, default=None)
+
     def follow(self, event: ev.Event) -> Command | None:
         """Take one event into account; returns the command that is in force from here on, if it is such an event."""
         match event:

@@ -147,7 +147,7 @@ class CoderJudge:
 
 def _base(state: CoderJudgeState) -> str | None:
     """The correct kernel that a round starts from: a person's choice, else the best; None when none is correct."""
-    return state.next_base or state.pinned or state.line_best_id or (state.line[-1] if state.line else None)
+    return state.next_base or state.pinned or state.fastest or (state.line[-1] if state.line else None)
 
 
 def _subject(record: Record, state: CoderJudgeState) -> str | None:

@@ -33,7 +33,7 @@ class Axis(StrEnum):
 
 
 AXIS_TITLE = {
-    Axis.DEPTH: "depth (completed optimisation steps)",
+    Axis.DEPTH: "depth (completed steps: depths or rounds)",
     Axis.TIME: "engine time at work, minutes",
     Axis.TOKENS: "tokens in and out, thousands",
     Axis.MONEY: "cost of the model calls, US dollars",

@@ -77,6 +77,8 @@ def test_a_round_is_a_verdict_a_rewrite_and_its_evaluation_with_a_profile() -> N
 def test_a_round_starts_from_the_best_kernel_not_from_the_last() -> None:
     story = Story().accepts("c001", 1.0).accepts("c002", 0.5, "c001")
     assert move(story.is_profiled("c001")) == Step("judge", 2, "c001")
+    story.accepts("c003", 1.0001, "c001")
+    assert move(story.is_profiled("c003")) == Step("judge", 3, "c003")
 
 
 def test_a_failure_is_a_round_and_the_next_one_mends_it() -> None:
