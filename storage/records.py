@@ -108,7 +108,7 @@ EVALUATIONS = (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE
 
 
 class Role(StrEnum):
-    """What a model call is for; also the name of its prompt file."""
+    """What a model call of CuTeGen is for; other methods have words of their own."""
 
     SYNTHESISE = "synthesise"
     DIAGNOSE = "diagnose"

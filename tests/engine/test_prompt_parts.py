@@ -21,8 +21,8 @@ SLOTS = {
 
 
 def test_a_prompt_that_fits_is_not_touched_and_says_what_it_is_made_of() -> None:
-    whole = compose("repair.md", None, **SLOTS)
-    assert compose("repair.md", len(whole.text), **SLOTS) == whole
+    whole = compose("cutegen/repair.md", None, **SLOTS)
+    assert compose("cutegen/repair.md", len(whole.text), **SLOTS) == whole
     assert whole.parts[Part.SOURCE] == len(SLOTS["listing"])
     assert whole.parts[Part.ERROR_LOG] == len(SLOTS["failure"])
     assert abs(sum(whole.parts.values()) - len(whole.text)) <= 2
@@ -31,7 +31,7 @@ def test_a_prompt_that_fits_is_not_touched_and_says_what_it_is_made_of() -> None
 
 @pytest.mark.parametrize("room", [6000, 5000, 3600, 3100])
 def test_the_log_is_cut_first_and_the_source_never(room: int) -> None:
-    cut = compose("repair.md", room, **SLOTS)
+    cut = compose("cutegen/repair.md", room, **SLOTS)
     assert len(cut.text) <= room
     assert SLOTS["listing"] in cut.text
     assert "lines left out here to fit the model's window]" in cut.text
@@ -41,13 +41,13 @@ def test_the_log_is_cut_first_and_the_source_never(room: int) -> None:
 
 def test_a_source_that_does_not_fit_is_not_sent_in_part() -> None:
     with pytest.raises(ModelError, match="larger window") as refusal:
-        compose("repair.md", 2500, **SLOTS)
+        compose("cutegen/repair.md", 2500, **SLOTS)
     assert str(refusal.value).count("choose a model") == 1
 
 
 def test_slots_stay_strict() -> None:
     with pytest.raises(PromptError):
-        compose("repair.md", 100, listing="x")
+        compose("cutegen/repair.md", 100, listing="x")
 
 
 @pytest.mark.parametrize("cut", [keep_newest, keep_start, keep_ends])

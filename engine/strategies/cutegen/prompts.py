@@ -25,7 +25,7 @@ def diagnose(context: RunContext, ask: Ask) -> list[Message]:
     return open_conversation(
         context,
         ask,
-        "diagnose.md",
+        "cutegen/diagnose.md",
         guide=prompting.text("debugging.md").strip(),
         task=as_code(context.task.source),
         failure=describe_failure(candidate),
@@ -40,7 +40,7 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
     return open_conversation(
         context,
         ask,
-        "repair.md",
+        "cutegen/repair.md",
         failure=describe_failure(candidate),
         diagnosis=context.blobs.get(candidate.diagnosis_blob) if candidate.diagnosis_blob else "(none)",
         listing=numbered(context.source(candidate)),
@@ -57,7 +57,7 @@ def optimise(context: RunContext, ask: Ask) -> list[Message]:
     return open_conversation(
         context,
         ask,
-        "optimise.md",
+        "cutegen/optimise.md",
         task=as_code(context.task.source),
         listing=numbered(context.source(base)),
         timing=timing_line(base),
