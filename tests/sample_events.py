@@ -30,6 +30,13 @@ from tests import sample_profiles
 from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS, TIMED
 from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG
 
+JUDGE, REWRITE = "judge", "rewrite"
+POINT = {
+    "bottleneck": "Shared memory: 4-way bank conflicts on the store of the tile (line 12).",
+    "change": "Swizzle the tile's layout.",
+    "plan": "Compose the layout with Swizzle<3, 2, 3>; loads and stores stay as they are.",
+}
+
 
 class Script:
     """Collects events and the texts they refer to."""
@@ -98,11 +105,11 @@ class Script:
         if self.base:
             self.emit(ev.Imported(self.base, "node_4.json", "PASS", 1.25, 2.5))
 
-    def write(self, kind: StepKind, parent: str | None, repair: int = 0) -> str:
+    def write(self, kind: str, parent: str | None, repair: int = 0) -> str:
         self.begin(kind, parent)
         exposed = kind == StepKind.OPTIMISE and self.depth >= 3
-        self.call(Role(kind.value), parent, 0, exposed)
-        if parent:
+        self.call(str(kind), parent, 0, exposed)
+        if parent and kind != REWRITE:
             edits = self.keep('[{"action": "replace", "line_number": 12, "num_lines": 1, "new_code": "..."}]')
             self.emit(ev.PatchTried(self.step, 0, parent, "edits", True, 2, "applied as edits", edits))
         name = f"c{len(self.sources) + 1:03d}"
@@ -168,7 +175,7 @@ class Script:
         self.settle(DepthOutcome.ACCEPTED, name, is_best, "")
         self.base = name
 
-    def settle(self, outcome: DepthOutcome, name: str, is_best: bool, reason: str) -> None:
+    def settle(self, outcome: DepthOutcome, name: str | None, is_best: bool, reason: str) -> None:
         exposed = self.depth >= 3
         self.emit(ev.DepthFinished(self.step, self.depth, outcome, name, self.base, exposed, is_best, reason))
 
@@ -199,7 +206,7 @@ class Script:
             self.emit(ev.PatchTried(self.step, call, name, rung, False, 0, reason, None))
         self.finish(StepKind.REPAIR, 8.0, "patch_failed")
 
-    def call(self, role: Role, name: str | None, call: int, exposed: bool = False) -> None:
+    def call(self, role: str, name: str | None, call: int, exposed: bool = False) -> None:
         cost = None if self.settings.model == "unpriced" else 0.012
         prompt = self.prompt(f"# {role}\nKernel {name}, depth {self.depth}, call {call}.\n")
         reply = self.keep(f"Reply to {role} of {name} at depth {self.depth}, call {call}.\n")
@@ -217,7 +224,7 @@ class Script:
         parts = {"source": len(text) - 12, "instructions": 12}
         return self.keep(json.dumps([{"role": "user", "text": text, "parts": parts}]))
 
-    def fail_call(self, role: Role, name: str | None, call: int, prompt: str) -> None:
+    def fail_call(self, role: str, name: str | None, call: int, prompt: str) -> None:
         head = (self.step, call, 0, role, self.depth, name, self.settings.model, prompt)
         self.emit(ev.CallSent(*head, 5000, 0.005, None))
         said, free = "too many requests, HTTP 429: slow down", (0, 0, 0, 0, 0.0)
@@ -230,11 +237,11 @@ class Script:
             self.emit(ev.CommandAcknowledged(command, self.step + 1), 0.3)
             self.emit(ev.CommandEffective(command.command_id, self.step + 1, f"from step {self.step + 1}"))
 
-    def begin(self, kind: StepKind, name: str | None) -> None:
+    def begin(self, kind: str, name: str | None) -> None:
         self.step += 1
         self.emit(ev.StepStarted(self.step, kind, self.depth, name))
 
-    def finish(self, kind: StepKind, seconds: float, outcome: str) -> None:
+    def finish(self, kind: str, seconds: float, outcome: str) -> None:
         self.emit(ev.StepFinished(self.step, kind, seconds, str(outcome)))
 
     def end(self, ending: str) -> None:
@@ -257,3 +264,30 @@ class Script:
         self.begin(StepKind.OPTIMISE, self.base)
         if ending == "waiting":
             self.emit(ev.StateChanged(RunState.WAITING, "the recording holds no further reply for this kernel"))
+
+
+class JudgedScript(Script):
+    """A run by coder–judge: in round 3 the judge cannot be read, in round 4 the rewrite does not compile."""
+
+    def play_depth(self) -> None:
+        if self.base and not self.review(self.base):
+            return self.settle(DepthOutcome.GIVEN_UP, None, False, "the judge's reply could not be read")
+        name = self.write(REWRITE if self.base else StepKind.SYNTHESISE, self.base)
+        if self.judge(name, 0) is Verdict.PASSED:
+            return self.measure(name)
+        return self.settle(DepthOutcome.GIVEN_UP, name, False, "the kernel does not compile")
+
+    def build(self, repair: int) -> CompileResult:
+        return BROKEN if self.depth == 4 else BUILT
+
+    def review(self, name: str) -> bool:
+        """The judge's step; tells whether it could be read."""
+        self.begin(JUDGE, name)
+        problems = ("No JSON object was found in the reply.",) * 2 if self.depth == 3 else ("",)
+        for call, problem in enumerate(problems):
+            self.call(JUDGE, name, call, exposed=True)
+            text = self.keep("It is slow." if problem else json.dumps(POINT))
+            summary = "" if problem else POINT["bottleneck"]
+            self.emit(ev.ReviewWritten(self.step, call, JUDGE, self.depth, name, text, summary, problem))
+        self.finish(JUDGE, 4.0, "unreadable" if problems[0] else "written")
+        return not problems[0]

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from storage import codec, journal, liveness
@@ -18,7 +19,7 @@ from storage.blobs import Blobs, text_hash
 from storage.folder import RunFolder
 from storage.journal import Entry
 from storage.records import Budget, KernelClass, RunSettings
-from tests.sample_events import Script
+from tests.sample_events import JudgedScript, Script
 
 TASKS = (
     ("square_matmul", KernelClass.MATMUL),
@@ -66,7 +67,7 @@ def sample_settings(run_id: str, seed: int = 0, depths: int = 8, created_at: flo
 
 def sample_script(settings: RunSettings, seed: int = 0, ending: str = "finished") -> Script:
     """All events of a run. `ending`: finished, stopped, failed, waiting, paused, running (a step is in flight), new."""
-    script = Script(settings, seed)
+    script = JudgedScript(settings, seed) if settings.strategy == "coder_judge" else Script(settings, seed)
     script.play(ending)
     return script
 
@@ -80,9 +81,10 @@ def write_run(
     ending: str = "finished",
     created_at: float = 1.75e9,
     has_blobs: bool = True,
+    strategy: str = "cutegen",
 ) -> RunFolder:
     """Write a whole run folder under `root` (a `runs` folder) at once."""
-    settings = sample_settings(run_id, seed, depths, created_at)
+    settings = replace(sample_settings(run_id, seed, depths, created_at), strategy=strategy)
     script = sample_script(settings, seed, ending)
     folder = RunFolder(root / run_id)
     folder.write_settings(settings)

@@ -44,6 +44,7 @@ def test_a_second_look_changes_nothing(db: Database, root: Path) -> None:
 def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -> None:
     run = write_run(root, depths=8, ending="finished")
     write_run(root, "steered", depths=8, ending="waiting")
+    write_run(root, "judged", depths=3, strategy="coder_judge")
     Ingest(db, root).catch_up()
     rows = dump(db)
     assert {name for name, found in rows.items() if not found} == {"classes", "problems", "profile_advice"}
