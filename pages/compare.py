@@ -11,7 +11,7 @@ from pages.parts import change_token, index, wording
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AT_MOST, Compared
 from pages.parts.report.report_comparison import comparison_report
-from pages.parts.status import now, settings_list
+from pages.parts.status import now
 from storage import queries
 from storage.queries import RunChoice
 
@@ -30,7 +30,7 @@ def live(run_ids: list[str]) -> None:
         st.warning(sentence, icon=":material/warning:")
     clicked = compare_chart.draw(runs)
     opened = compare_table.draw(runs)
-    settings_list.draw_compared({run.run.run_id: run.letter for run in runs})
+    compare_table.draw_settings(runs)
     offer_report(runs)
     compare_chart.draw_exposure(runs)
     compare_chart.draw_tasks(runs)

@@ -54,7 +54,7 @@ def _table(runs: Sequence[Compared]) -> Html:
 
 
 def _settings(runs: Sequence[Compared]) -> list[Html]:
-    found = settings_list.differing({run.run.run_id: run.letter for run in runs})
+    found = settings_list.differing([run.run.run_id for run in runs])
     if not found:
         return []
     head = ("Setting", *(run.letter for run in runs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
@@ -49,20 +49,7 @@ def draw(run_id: str) -> None:
         st.markdown("\n\n".join(f":gray[{wording.plain(label)}]  \n{wording.plain(value)}" for label, value in found))
 
 
-def draw_compared(run_ids: dict[str, str]) -> None:
-    """The settings of several runs, by the letter of each, that are not the same in all of them; folded away."""
-    with st.expander("Settings that differ", icon=":material/tune:"):
-        found = differing(run_ids)
-        if not found:
-            st.caption("The runs have the same settings.")
-            return
-        head = ["", *run_ids.values()]
-        lines = ["|".join(head), "|".join("---" for _ in head)]
-        lines += ["|".join(wording.plain(cell) for cell in row) for row in found]
-        st.markdown("\n".join(f"|{line}|" for line in lines))
-
-
-def differing(run_ids: dict[str, str]) -> list[list[str]]:
+def differing(run_ids: Sequence[str]) -> list[list[str]]:
     """A row for each setting in which the runs differ: its label, then the value of each run, or a dash."""
     known = [{} if isinstance(found := of(name), str) else dict(found) for name in run_ids]
     labels = dict.fromkeys(label for one in known for label in one)
