@@ -50,8 +50,9 @@ def new_settings(
     recording = fields.pop("recording", None)
     if model == "recorded":
         recording = recording or _recording_for(chosen.name, toolchain, strategy)
-        own = {one.name: one.recorded for one in options if one.recorded is not None}
-        overrides = _as_recorded(Path(recording), fields, own, options, overrides, chosen.sizes)
+        known = recorded_settings(Path(recording))
+        own = {one.name: known.get(one.name, one.default_for(model)) for one in options}
+        overrides = _as_recorded(known, fields, overrides, chosen.sizes)
         chosen = tasks.find(task).task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
     own = take_options(options, fields, own)
@@ -131,12 +132,12 @@ def _recording_for(task_name: str, toolchain: str, strategy: str) -> str:
 
 
 def _as_recorded(
-    path: Path, fields: dict[str, Any], own: dict[str, Value], options: Sequence[Option],
-    overrides: Mapping[str, int | float] | None, known: Mapping[str, int | float],
-) -> dict[str, int | float]:  # fmt: skip
-    """Sizes and settings as the run was recorded, where none are given: so the same kernels lead to the same calls."""
-    recorded = recorded_settings(path)
-    own |= {one.name: recorded[one.name] for one in options if one.name in recorded}
+    recorded: Mapping[str, Any],
+    fields: dict[str, Any],
+    overrides: Mapping[str, int | float] | None,
+    known: Mapping[str, int | float],
+) -> dict[str, int | float]:
+    """Sizes and depths as the run was recorded, where none are given: so the same kernels lead to the same calls."""
     if isinstance(recorded.get("depths"), int):
         fields.setdefault("budget", Budget(depths=recorded["depths"]))
     sizes = recorded["sizes"] if isinstance(recorded.get("sizes"), dict) else {}

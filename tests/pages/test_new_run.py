@@ -111,6 +111,8 @@ def test_strategies_of_ones_own_are_offered_and_the_page_imports_none(
     app.selectbox(key="strategy").set_value(name).run()
     assert "Keeps several kernels" in words(app)
     assert field(app, "Width").value == 4
+    assert f"No recorded replies for task square_matmul on cpu with the strategy {name}" in words(app).replace("\\", "")
+    assert app.button(key="start").disabled
     assert "Maximum repairs per kernel" not in [one.label for one in app.number_input]
     assert int(marker.read_text()) != os.getpid()
     assert "mine_for_the_page" not in sys.modules
