@@ -21,8 +21,8 @@ TYPES: Mapping[type, str] = {int: "int", float: "float", bool: "bool", str: "str
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value of a closed set and how people read it. With `counts`, which says what the number N after it counts, from
-    1 on, the value is `value=N`."""
+    """A value of a closed set and how people read it. With `counts`, which says what the number K after it counts, from
+    1 on, the value is `value=K`."""
 
     value: str
     label: str
@@ -55,7 +55,7 @@ class Option:
     def limits(self) -> str:
         """What it can be, in words; empty where its type says it."""
         if self.choices:
-            return ", ".join(f"{one.value}{'=N' if one.counts else ''} ({one.label})" for one in self.choices)
+            return ", ".join(f"{one.value}{'=K' if one.counts else ''} ({one.label})" for one in self.choices)
         return "" if self.least is None else f"at least {self.least:g}"
 
     def help(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.strategies.options import Value
 from pages import report
 from pages.parts.compare import compare_curve, compare_exposure, compared_runs
 from pages.parts.compare.compare_exposure import Exposure, exposure_of
@@ -128,7 +129,11 @@ def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
 
 
 def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, open_page: Open) -> None:
-    for name, options in (("one", {"max_repairs": 3}), ("two", {"base_policy": "best", "expose_from_depth": 4})):
+    both: dict[str, dict[str, Value]] = {
+        "one": {"max_repairs": 3},
+        "two": {"base_policy": "best", "expose_from_depth": 4},
+    }
+    for name, options in both.items():
         folder = write_run(home / "runs", name)
         settings = replace(folder.read_settings(), strategy_options=options)
         folder.settings_file.unlink()

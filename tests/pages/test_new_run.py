@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.strategies import catalogue
+from engine.strategies.loading import TABLE
 from tests.engine.strategies.test_catalogue import MINE
 from tests.pages.conftest import Open, words
 
@@ -106,7 +107,7 @@ def test_strategies_of_ones_own_are_offered_and_the_page_imports_none(
     catalogue.offer(name)
     catalogue.offer("nowhere_at_all:Beam")
     app.run()
-    assert list(app.selectbox(key="strategy").options) == [*catalogue.TABLE, name]
+    assert list(app.selectbox(key="strategy").options) == [*TABLE, name]
     assert "not available: cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")
     app.selectbox(key="strategy").set_value(name).run()
     assert "Keeps several kernels" in words(app)

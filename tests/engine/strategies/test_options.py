@@ -39,7 +39,7 @@ def test_help_says_what_it_is_what_it_can_be_and_its_default() -> None:
         "share of the best, at least 0 (default 0.5)",
         "kernels side by side (default as many as fit)",
         "whether only the best goes on (default no)",
-        "order: best (best first), random=N (draw) (default best)",
+        "order: best (best first), random=K (draw) (default best)",
         "note (default x)",
     ]
 
@@ -60,7 +60,7 @@ def test_values_are_words_of_a_command_line_and_the_rest_has_its_default() -> No
         ({"rounds": True}, "rounds does not take True"),
         ({"rounds": None}, "rounds does not take None"),
         ({"share": float("nan")}, "share must be at least 0, not nan"),
-        ({"order": "worst"}, "unknown order 'worst': use best (best first), random=N (draw)"),
+        ({"order": "worst"}, "unknown order 'worst': use best (best first), random=K (draw)"),
         ({"order": "best=1"}, "unknown order"),
         ({"order": "random=0"}, "unknown order"),
         ({"order": "random"}, "unknown order"),
