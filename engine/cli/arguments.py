@@ -22,6 +22,7 @@ EXAMPLES = """\
 examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
+  python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation

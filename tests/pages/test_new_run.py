@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
+from pages.parts.steering.dialogs import Dialog, Opened
+from tests import samples
 from tests.engine.strategies.test_catalogue import MINE
 from tests.pages.conftest import Open, words
 
@@ -124,3 +127,30 @@ def test_recorded_replies_start_with_the_policy_that_keeps_to_them(open_page: Op
     assert field(app, "Each depth starts from").value == "latest"
     app.selectbox(key="model").set_value("manual").run()
     assert field(app, "Each depth starts from").value == "patience"
+
+
+def test_a_fork_offers_the_options_of_its_strategy_as_they_are_set(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "mine_for_a_fork.py").write_text(MINE.format(marker=str(home / "marker"), width=4))
+    monkeypatch.setenv("PYTHONPATH", str(home))
+    for run, strategy in (("mine", "mine_for_a_fork:Beam"), ("gone", "nowhere_at_all:Beam")):
+        folder = samples.write_run(home / "runs", run)
+        settings = replace(folder.read_settings(), strategy=strategy, strategy_options={"width": 6})
+        folder.settings_file.unlink()
+        folder.write_settings(settings)
+    app = forking(open_page, "mine")
+    assert field(app, "Width").value == 6
+    assert field(app, "Profiles for the model").options == ["unchanged", "do not profile"]
+    app = forking(open_page, "gone")
+    assert "cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")
+    assert not [one for one in app.button if one.label.startswith("Start a new run")]
+    assert "mine_for_a_fork" not in sys.modules
+
+
+def forking(open_page: Open, run: str) -> AppTest:
+    app = open_page("run", run=run)
+    app.session_state["open_dialog"] = Opened(Dialog.TRY_AGAIN, run, "")
+    app.run()
+    assert not app.exception
+    return app
