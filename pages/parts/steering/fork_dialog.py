@@ -162,13 +162,13 @@ def _settings(run: RunRow, strategy: Offer, shown: Switch | None) -> dict[str, A
 
 def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
     classes = list(KernelClass)
-    left, right = st.columns(2)
+    left, middle, right = st.columns(3)
     chosen = left.selectbox(
         "Kernel class", classes, classes.index(run.kernel_class), format_func=wording.CLASS_NAME.__getitem__,
         key="fork_class",
     )  # fmt: skip
-    calls = right.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
-    cost = left.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
+    calls = middle.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
+    cost = right.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
     return {
         "kernel_class": chosen,
         "class_is_proposed": False,
