@@ -70,6 +70,7 @@ def main(argv: list[str] | None = None) -> int:
         "compile": compile_file,
         "patch": verbs.patch_source,
         "tasks": verbs.list_tasks,
+        "strategies": verbs.list_strategies,
         "doctor": examine_machine,
     }
     try:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.run_settings import take_options
+from engine.strategies.loading import options_of
+from engine.strategies.options import Option
 from storage import journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
@@ -17,8 +20,12 @@ from storage.forks import Fork
 from storage.records import RunSettings
 
 
-def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSettings:
+def fork_settings(
+    folder: RunFolder, candidate_id: str, options: Sequence[Option] | None = None, **changes: Any
+) -> RunSettings:
     """Settings of a run that begins with a kernel of the run in `folder`; what is not changed stays as it is there.
+
+    `options` describes those of its strategy, which is imported where they are not given.
 
     Raises:
         EngineError: there is no such kernel.
@@ -43,7 +50,8 @@ def fork_settings(folder: RunFolder, candidate_id: str, **changes: Any) -> RunSe
         "forked_from": _fork(folder.run_id, candidate, number),
     }
     fields = known | changes | new
-    fields["strategy_options"] = take_options(settings.strategy, fields, settings.strategy_options)
+    options = options_of(settings.strategy) if options is None else options
+    fields["strategy_options"] = take_options(options, fields, settings.strategy_options)
     return replace(settings, **fields)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from engine.capabilities import available_models
 from engine.errors import ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
-from engine.strategies.loading import options_of
-from engine.strategies.options import Value, names, read
+from engine.strategies.loading import DEFAULT, options_of
+from engine.strategies.options import Option, Value, complete
 from storage.attendance import MANUAL
 from storage.records import Budget, KernelClass, RunSettings, Switch
 
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0
+SETTINGS = {field.name for field in dataclasses.fields(RunSettings)}
 
 
 def new_settings(
@@ -29,26 +30,32 @@ def new_settings(
     toolchain: str = "cpu",
     model: str | None = None,
     overrides: Mapping[str, int | float] | None = None,
+    strategy: str = DEFAULT,
+    options: Sequence[Option] | None = None,
     **fields: Any,
 ) -> RunSettings:
     """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
 
+    `options` describes those of the strategy, which is imported where they are not given.
+
     Raises:
         TaskError: no such task, or an override names nothing in it.
         ModelError: the model cannot work on this task here.
+        EngineError: no such strategy, or a value that an option cannot have.
     """
+    options = options_of(strategy) if options is None else options
+    own: dict[str, Value] = {}
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
-    recording, strategy = fields.pop("recording", None), fields.pop("strategy", "cutegen")
+    recording = fields.pop("recording", None)
     if model == "recorded":
         recording = recording or _recording_for(chosen.name, toolchain, strategy)
-        overrides = _as_recorded(Path(recording), strategy, fields, overrides, chosen.sizes)
+        known = recorded_settings(Path(recording))
+        own = {one.name: known.get(one.name, one.default_for(model)) for one in options}
+        overrides = _as_recorded(known, fields, overrides, chosen.sizes)
         chosen = tasks.find(task).task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
-        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
-        if strategy == "cutegen":
-            fields.setdefault("base_policy", "latest")
-    options = take_options(strategy, fields)
+    own = take_options(options, fields, own)
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     return RunSettings(
@@ -64,21 +71,22 @@ def new_settings(
         policy=chosen.policy,
         created_at=created,
         strategy=strategy,
-        strategy_options=options,
+        strategy_options=own,
         **fields,
     )
 
 
-def take_options(strategy: str, fields: dict[str, Any], known: Mapping[str, Value] | None = None) -> dict[str, Value]:
-    """Every option of a strategy, taken out of the fields where it stands there, else as `known`, else its default.
+def take_options(options: Sequence[Option], fields: dict[str, Any], known: Mapping[str, Value]) -> dict[str, Value]:
+    """Every option, taken out of the fields where it stands there or in `strategy_options`, else as `known`, else its
+    default.
 
     Raises:
-        EngineError: no such strategy, or a value that an option cannot have.
+        EngineError: no such option, or a value that it cannot have.
     """
-    kind = options_of(strategy)
-    given = {name: fields.pop(name) for name in names(kind) if name in fields}
-    values = dict(known or {}) | given | fields.pop("strategy_options", {})
-    return dataclasses.asdict(read(kind, values))
+    names = [one.name for one in options]
+    values = {name: value for name, value in known.items() if name in names}
+    values |= {name: fields.pop(name) for name in names if name in fields and name not in SETTINGS}
+    return complete(options, values | fields.pop("strategy_options", {}))
 
 
 def import_settings(
@@ -98,19 +106,19 @@ def demo_settings() -> RunSettings:
     return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
 
 
-def recorded_depths(task_name: str, toolchain: str, strategy: str = "cutegen") -> int | None:
+def recorded_depths(task_name: str, toolchain: str, strategy: str = DEFAULT) -> int | None:
     """How many depths the shipped recording of a task goes, None when there is none."""
     path = shipped_recording(task_name, toolchain, strategy)
     return recorded_settings(path).get("depths") if path else None
 
 
-def recording_note(task_name: str, toolchain: str, strategy: str = "cutegen") -> str:
+def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT) -> str:
     """Why the model `recorded` cannot work on a task, as a sentence; empty when it can."""
     if shipped_recording(task_name, toolchain, strategy) is not None:
         return ""
     there = ", ".join(recorded_tasks(toolchain, strategy))
     choose = f"Choose a task that has them ({there}), or set" if there else "Choose another strategy, or set"
-    method = "" if strategy == "cutegen" else f" with the strategy {strategy}"
+    method = "" if strategy == DEFAULT else f" with the strategy {strategy}"
     return (
         f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
         "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
@@ -124,17 +132,12 @@ def _recording_for(task_name: str, toolchain: str, strategy: str) -> str:
 
 
 def _as_recorded(
-    path: Path,
-    strategy: str,
+    recorded: Mapping[str, Any],
     fields: dict[str, Any],
     overrides: Mapping[str, int | float] | None,
     known: Mapping[str, int | float],
 ) -> dict[str, int | float]:
-    """Sizes and settings as the run was recorded, where none are given: so the same kernels lead to the same calls."""
-    recorded = recorded_settings(path)
-    for name in names(options_of(strategy)):
-        if name in recorded:
-            fields.setdefault(name, recorded[name])
+    """Sizes and depths as the run was recorded, where none are given: so the same kernels lead to the same calls."""
     if isinstance(recorded.get("depths"), int):
         fields.setdefault("budget", Budget(depths=recorded["depths"]))
     sizes = recorded["sizes"] if isinstance(recorded.get("sizes"), dict) else {}

@@ -122,7 +122,8 @@ def _launch(folder: RunFolder, *verb: str) -> None:
 def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:
     """Start a new run that begins with a kernel of another one, judged anew before it counts.
 
-    `changes` are fields of the settings that differ: model, budget, kernel_class, base_policy, expose_from_depth.
+    `changes` are fields of the settings that differ, such as model, budget, kernel_class and strategy_options, and
+    `options` of its strategy where that must not be imported here.
 
     Raises:
         EngineError: no such kernel, the model cannot keep to the money budget, or the engine did not start.

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from engine import supervisor, tasks
 from engine.errors import EngineError, TaskError
+from engine.strategies import catalogue
+from engine.strategies.catalogue import Offer
 from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
-from pages.parts.steering import approval
+from pages.parts.steering import approval, options_form
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.records import Budget, RunSettings
 
-SWITCHES = {"auto": "auto, by kernel class", "from": "from depth …", "off": "never"}
-POLICIES = {
-    "patience": "latest kernel; back to the best after some depths without progress",
-    "latest": "always the latest correct kernel",
-    "best": "always the best kernel",
-}
 _MODEL_HELP = (
     "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
     "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
+)
+_STRATEGY_HELP = (
+    "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
+    "names further ones of your own, as package.module:Name."
 )
 OWN_FILE = "your own file"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
@@ -34,17 +36,18 @@ def form() -> None:
         with left:
             toolchain = _toolchain()
         model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
+        strategy = _strategy()
     chosen = _task(toolchain)
     if chosen is None:
         return
     task, sizes = chosen
-    why_not = supervisor.recording_note(task.name, toolchain) if model == "recorded" else ""
+    why_not = supervisor.recording_note(task.name, toolchain, strategy.name) if model == "recorded" else ""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
-        budget = _budget(model, task.name, toolchain)
-    fields = _method(budget.depths, model)
+        budget = _budget(model, task.name, toolchain, strategy.name)
+    fields = _options(strategy, budget.depths, model)
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
@@ -119,9 +122,9 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _budget(model: str, task_name: str, toolchain: str) -> Budget:
+def _budget(model: str, task_name: str, toolchain: str, strategy: str) -> Budget:
     """Depths always, the rest optional."""
-    recorded = supervisor.recorded_depths(task_name, toolchain) if model == "recorded" else None
+    recorded = supervisor.recorded_depths(task_name, toolchain, strategy) if model == "recorded" else None
     first = st.columns(3)
     depths = first[0].number_input(
         "Depths", 1, 200, recorded or Budget().depths, key=f"depths:{recorded}", help="completed optimisation steps"
@@ -146,37 +149,38 @@ def _budget(model: str, task_name: str, toolchain: str) -> Budget:
     )
 
 
-def _method(depths: int, model: str) -> dict[str, object]:
-    """The rest, folded away: its defaults are those of the method's authors."""
-    with st.expander("Method: base kernel, repairs, profiling", icon=":material/tune:"):
-        # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
-        first_choice = "latest" if model == "recorded" else "patience"
-        policy = st.selectbox(
-            "Each depth starts from",
-            list(POLICIES),
-            index=list(POLICIES).index(first_choice),
-            format_func=POLICIES.__getitem__,
-            key=f"policy:{first_choice}",
-        )
-        left, middle, right = st.columns(3)
-        patience = left.number_input("Depths without progress", 1, 20, 2, key="patience", disabled=policy != "patience")
-        repairs = middle.number_input("Maximum repairs per kernel", 0, 20, 5, key="repairs")
-        fresh = right.number_input("Maximum restarts per depth", 0, 10, 2, key="regenerations")
-        expose = st.segmented_control(
-            "Show profiles to the model", list(SWITCHES), format_func=SWITCHES.__getitem__, default="auto",
-            required=True, key="expose",
-        )  # fmt: skip
-        first = None
-        if expose == "from":
-            first = int(
-                st.number_input("First depth that shows a profile", 1, depths, min(3, depths), key="expose_from")
-            )
-    return {
-        "base_policy": f"patience={patience}" if policy == "patience" else policy,
-        "max_repairs": int(repairs),
-        "max_regenerations": int(fresh),
-        "expose_from_depth": depths + 1 if expose == "off" else first,
-    }
+def _strategy() -> Offer:
+    """The search method; those that cannot be used are named with the reason."""
+    offers = catalogue.offers()
+    usable = {one.name: one for one in offers if one.is_usable}
+    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP, width=520)
+    if about := usable[name].about:
+        st.caption(wording.plain(about))
+    for one in offers:
+        if one.failure:
+            reason = one.failure.removeprefix(f"strategy {one.name!r} ")
+            st.caption(f":material/block: Strategy {wording.plain(one.name)} not available: {wording.plain(reason)}")
+    if catalogue.is_reading():
+        for one in (one for one in offers if not one.is_known):
+            st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
+        _draw_again_when_read()
+    return usable[name]
+
+
+@st.fragment(run_every=0.5)
+def _draw_again_when_read() -> None:
+    if not catalogue.is_reading():
+        st.rerun()
+
+
+def _options(strategy: Offer, depths: int, model: str) -> dict[str, Any]:
+    """The method with its options, folded away: their defaults are those of its authors."""
+    with st.expander("Options of the strategy", icon=":material/tune:"):
+        if not strategy.options:
+            st.caption("This strategy has no options.")
+        start = {one.name: one.default_for(model) for one in strategy.options}
+        found = options_form.draw(strategy.options, strategy.name, start, depths)
+    return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
 
 
 def _model_options(model: str) -> Options:
@@ -205,9 +209,7 @@ def _model_options(model: str) -> Options:
         st.stop()
 
 
-def _start(
-    task: TaskFile, toolchain: str, model: str, sizes: dict[str, int | float], fields: dict[str, object]
-) -> None:
+def _start(task: TaskFile, toolchain: str, model: str, sizes: dict[str, int | float], fields: dict[str, Any]) -> None:
     try:
         settings: RunSettings = supervisor.new_settings(
             str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields

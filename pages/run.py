@@ -16,7 +16,7 @@ from pages.parts.run import (
     selection,
     spending,
 )
-from pages.parts.status import address, now, pinned_snapshot
+from pages.parts.status import address, now, pinned_snapshot, settings_list
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
@@ -86,6 +86,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
             kernel_panel.draw(shown, chosen)
     steering_panel.draw(run, state)
     spending.draw(run, state)
+    settings_list.draw(run_id)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):
         activity.draw_feed(shown)

@@ -19,6 +19,14 @@ OF_TEN: Mapping[KernelClass, int] = {
     KernelClass.OTHER: 5,
 }
 
+# What a strategy that shows profiles from some depth on calls that option.
+OPTION = "expose_from_depth"
+
+
+def never(depths: int) -> int:
+    """The first depth of a run of so many whose model is to be shown no profile."""
+    return depths + 1
+
 
 def first_depth(kernel_class: KernelClass, depths: int, asked: int | None = None) -> int:
     """As set for the run, else by class, scaled to the run's depths."""
@@ -27,5 +35,5 @@ def first_depth(kernel_class: KernelClass, depths: int, asked: int | None = None
 
 def asked_depth(settings: RunSettings) -> int | None:
     """The first depth as set for a run; None where its kernel class decides, or its strategy has no such option."""
-    asked = settings.strategy_options.get("expose_from_depth")
+    asked = settings.strategy_options.get(OPTION)
     return asked if isinstance(asked, int) else None

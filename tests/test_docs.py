@@ -12,7 +12,6 @@ import pytest
 
 from engine.cli import arguments
 from engine.strategies.loading import TABLE, options_of
-from engine.strategies.options import names
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -94,4 +93,4 @@ def test_every_method_is_described_with_its_options(name: str) -> None:
     text = (ROOT / "docs" / "methods.md").read_text()
     assert f"## `{name}`" in text
     described = text.partition(f"## `{name}`")[2].partition("\n## ")[0]
-    assert [option for option in names(options_of(name)) if f"`{option}`" not in described] == []
+    assert [one.name for one in options_of(name) if f"`{one.name}`" not in described] == []

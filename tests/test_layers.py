@@ -14,7 +14,7 @@ BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "build",
 SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
-    "engine.strategies.cutegen.settings",
+    "engine.strategies.options", "engine.strategies.catalogue",
 }  # fmt: skip
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
@@ -178,6 +178,7 @@ def test_only_the_command_line_chooses_concrete_classes() -> None:
 def test_neither_dashboard_nor_engine_imports_torch_in_its_own_process() -> None:
     code = (
         "import sys, engine.supervisor, engine.tasks, engine.__main__, storage.queries, storage.ingest;"
+        "from engine.strategies import catalogue; assert all(one.is_usable for one in catalogue.offers());"
         "assert not {'torch', 'streamlit'} & set(sys.modules), sorted(set(sys.modules) & {'torch', 'streamlit'})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

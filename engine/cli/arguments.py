@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from engine.strategies import options
-from engine.strategies.cutegen.settings import CuteGenSettings
-from engine.strategies.loading import TABLE
+from engine.strategies import catalogue
+from engine.strategies.loading import DEFAULT, TABLE, options_of
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass
@@ -23,6 +22,7 @@ EXAMPLES = """\
 examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
+  python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation
@@ -33,6 +33,7 @@ examples:
 
 environment:
   TILEWRIGHT_HOME   folder of runs and caches (default ~/.tilewright)
+  TILEWRIGHT_STRATEGIES=mine.search:Beam,...          strategies of your own that the dashboard offers
   TILEWRIGHT_ISOLATION=full           refuse to judge unless the sandbox is complete
   TILEWRIGHT_LEASES                   folder of the device locks, for containers that share a GPU (default /run/lock)
   TILEWRIGHT_CUTLASS_INCLUDE          folder with the CuTe headers (default: the pip package)
@@ -117,6 +118,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
     verbs.add_parser("tasks", help="list the shipped tasks and their sizes")
+    strategies = verbs.add_parser("strategies", help="list search methods and their options")
+    strategies.add_argument(
+        "names", nargs="*", metavar="NAME", help="one of these, or package.module:Name for one of your own"
+    )
+    strategies.add_argument("--json", action="store_true", help="print JSON")
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     return parser.parse_args(arguments)
@@ -167,8 +173,22 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--toolchain", default="cpu", choices=("cpu", "cuda"), help="where kernels run (default: cpu)")
 
 
-def _of_cutegen(name: str) -> str:
-    return options.about(CuteGenSettings, name).replace("%", "%%")
+def _strategy_options(parser: argparse.ArgumentParser) -> None:
+    """Options by name, and a flag for each option of the strategies of the table: one where several share it."""
+    parser.add_argument(
+        "--strategy-option", dest="strategy_options", action="append", default=[], metavar="NAME=VALUE",
+        help="an option of the strategy by name; may be repeated; `python -m engine strategies` lists them",
+    )  # fmt: skip
+    about: dict[str, list[str]] = {}
+    for strategy in TABLE:
+        for option in options_of(strategy):
+            about.setdefault(option.name, []).append(f"{strategy}: {option.help()}")
+    group = parser.add_argument_group("options of strategies")
+    for name, words in about.items():
+        group.add_argument(
+            f"--{name.replace('_', '-')}", dest="strategy_options", action="append", metavar="VALUE",
+            type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
+        )  # fmt: skip
 
 
 def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
@@ -190,18 +210,12 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
+    known = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
-        "--strategy", default="cutegen", metavar="NAME",
-        help=f"search method: {', '.join(TABLE)}, or package.module:Name for one of your own (default cutegen)",
+        "--strategy", default=DEFAULT, metavar="NAME",
+        help=f"search method: {known}, or package.module:Name for one of your own (default {DEFAULT})",
     )  # fmt: skip
-    run.add_argument(
-        "--strategy-option", dest="strategy_options", action="append", default=[], metavar="NAME=VALUE",
-        help="an option of the strategy by name; may be repeated",
-    )  # fmt: skip
-    run.add_argument("--base", dest="base_policy", help=_of_cutegen("base_policy"))
-    run.add_argument("--max-repairs", type=int, help=_of_cutegen("max_repairs"))
-    run.add_argument("--max-regenerations", type=int, help=_of_cutegen("max_regenerations"))
-    run.add_argument("--expose-from", dest="expose_from_depth", type=int, help=_of_cutegen("expose_from_depth"))
+    _strategy_options(run)
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")
@@ -230,10 +244,8 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help="model option; may be repeated",
     )
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
-    fork.add_argument("--base", dest="base_policy", help=_of_cutegen("base_policy"))
-    shown = fork.add_mutually_exclusive_group()
-    shown.add_argument("--expose-from", dest="expose_from_depth", type=int, help=_of_cutegen("expose_from_depth"))
-    shown.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
+    _strategy_options(fork)
+    fork.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
     fork.add_argument(
         "--set-budget",
         dest="budget",

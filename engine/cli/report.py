@@ -13,6 +13,7 @@ from engine.cli.judgement import printable
 from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
 from engine.record import Candidate, Record
+from engine.strategies import catalogue
 from storage import codec, damage, journal, liveness, relative
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
@@ -115,7 +116,8 @@ def details(folder: RunFolder) -> dict[str, Any]:
         }
         for a in record.candidates.values()
     ]
-    return summary(folder) | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
+    settings = {"strategy": record.settings.strategy, "strategy_options": dict(record.settings.strategy_options)}
+    return summary(folder) | settings | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
 
 
 def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:
@@ -172,6 +174,10 @@ def print_run(console: Console, folder: RunFolder) -> None:
     """One run with all its kernels."""
     record, row = load(folder), summary(folder)
     console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
+    words = "; ".join(
+        f"{label[:1].lower()}{label[1:]}: {value}" for label, value in catalogue.in_words(record.settings)
+    )
+    console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for told in damage.told(folder):
         console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)

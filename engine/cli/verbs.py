@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from argparse import Namespace
@@ -16,9 +17,10 @@ from engine.cli import export, report
 from engine.errors import EngineError
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
+from engine.strategies import catalogue
 from engine.strategies.loading import options_of
 from engine.strategies.options import parse
-from storage import budgets, commands, damage, liveness
+from storage import budgets, codec, commands, damage, exposure, liveness
 from storage.attendance import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
@@ -97,9 +99,8 @@ def fork_run(options: Namespace) -> int:
     folder = find_run(options.run_id)
     warn_of_damage(folder)
     fields: dict[str, Any] = {}
-    for name in ("model", "base_policy", "expose_from_depth"):
-        if (value := getattr(options, name)) is not None:
-            fields[name] = value
+    if options.model is not None:
+        fields["model"] = options.model
     if options.kernel_class:
         fields |= {"kernel_class": KernelClass(options.kernel_class), "class_is_proposed": False}
     if options.model_options:
@@ -107,8 +108,12 @@ def fork_run(options: Namespace) -> int:
     history = report.load(folder)
     kernel, budget = report.kernel_of(folder, history, options.candidate).candidate_id, history.budget
     fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
+    own = parse(options_of(history.settings.strategy), options.strategy_options)
+    if options.no_profiles and exposure.OPTION in own:
+        raise EngineError(f"--no-profiles and the option {exposure.OPTION} exclude each other")
     if options.no_profiles:
-        fields["expose_from_depth"] = fields["budget"].depths + 1
+        own[exposure.OPTION] = exposure.never(fields["budget"].depths)
+    fields["strategy_options"] = own
     print(supervisor.fork(folder, kernel, options.hint, **fields).run_id)
     return OK
 
@@ -121,6 +126,19 @@ def list_tasks(options: Namespace) -> int:
         )
         print(f"{task.name:24} {task.kernel_class or 'class: by the model':12} {presets}")
     return OK
+
+
+def list_strategies(options: Namespace) -> int:
+    """The search methods with their options; each is imported, and what it prints then goes to standard error."""
+    with contextlib.redirect_stdout(sys.stderr):
+        found = [catalogue.describe(name) for name in options.names or catalogue.names()]
+    if options.json:
+        print(json.dumps([codec.to_plain(one) for one in found]))
+    for one in () if options.json else found:
+        print(f"{one.name}: {one.about}" if one.is_usable else f"{one.name}: unavailable: {one.failure}")
+        for option in one.options:
+            print(f"  {option.name:20} {option.help()}")
+    return OK if all(one.is_usable for one in found) else BAD_INPUT
 
 
 def _rule(text: str) -> AskFirst:
@@ -137,9 +155,6 @@ def settings_of(options: Namespace) -> RunSettings:
     }
     own = parse(options_of(options.strategy), options.strategy_options)
     fields |= {"strategy": options.strategy, "strategy_options": own}
-    for name in ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth"):
-        if (value := getattr(options, name)) is not None:
-            fields[name] = value
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
     if options.model_options:

@@ -3,7 +3,9 @@
 cutegen/        CuTeGen: one evolving kernel, one optimisation per depth
 coder_judge/    a judge names one point from the profile, a coder rewrites: CudaForge's method
 accepted_line.py        the kernels a step index may start from, and what a person chooses among them
-options.py, loading.py  settings of a strategy; strategies by name
+options.py              settings of a strategy, as a record and described for forms and help texts
+loading.py              strategies by name; this imports them
+catalogue.py            strategies that a person can choose; those of one's own are described by another process
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from storage.records import Command
 
 
 class Strategy(Protocol):
-    """A search method. Pure: same record, same answers."""
+    """A search method. Pure: same record, same answers. The first line of its docstring is what people read of it.
+
+    A class with settings names their record as `options`.
+    """
 
     name: str
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.strategies import Strategy
-from engine.strategies.options import NoOptions
+from engine.strategies.options import Option, described
 
+DEFAULT = "cutegen"
 TABLE: Mapping[str, str] = {
     "cutegen": "engine.strategies.cutegen.strategy:CuteGen",
     "coder_judge": "engine.strategies.coder_judge.strategy:CoderJudge",
@@ -18,14 +19,14 @@ TABLE: Mapping[str, str] = {
 METHODS = ("next", "again", "abandon", "refusal", "note")
 
 
-def options_of(name: str) -> type[Any]:
-    """The record of the options of a strategy.
+def options_of(name: str) -> tuple[Option, ...]:
+    """The options of a strategy; empty where it has none.
 
     Raises:
-        EngineError: as `open_strategy`.
+        EngineError: as `open_strategy`, or one of them is none.
     """
-    found: type[Any] = getattr(_find(name), "options", NoOptions)
-    return found
+    options = getattr(find_strategy(name), "options", None)
+    return () if options is None else described(options)
 
 
 def open_strategy(name: str) -> Strategy:
@@ -34,22 +35,29 @@ def open_strategy(name: str) -> Strategy:
     Raises:
         EngineError: there is none, or what was found is no strategy; the message says what is missing.
     """
-    strategy: Strategy = _find(name)()
+    strategy: Strategy = find_strategy(name)()
     return strategy
 
 
-def _find(name: str) -> type[Any]:
+def find_strategy(name: str) -> type[Any]:
+    """The class of that name.
+
+    Raises:
+        EngineError: as `open_strategy`.
+    """
     module_name, colon, class_name = TABLE.get(name, name).partition(":")
     if not colon:
         raise EngineError(
             f"unknown strategy {name!r}: use {', '.join(TABLE)}, or package.module:Name for one of your own"
         )
     try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, ValueError) as error:
-        raise EngineError(f"strategy {name!r} cannot be imported: {error}") from error
-    except AttributeError as error:
-        raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}") from error
+        module = importlib.import_module(module_name)
+    except Exception as error:  # a module of somebody's own may raise anything while it is imported
+        what = "" if isinstance(error, ImportError | ValueError) else f"{type(error).__name__}: "
+        raise EngineError(f"strategy {name!r} cannot be imported: {what}{error}") from error
+    found = getattr(module, class_name, None)
+    if found is None:
+        raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}")
     if missing := [method for method in METHODS if not callable(getattr(found, method, None))]:
         raise EngineError(f"strategy {name!r} lacks {', '.join(missing)}: see engine/strategies/__init__.py")
     return typing.cast("type[Any]", found)

@@ -1,13 +1,14 @@
 """Settings that belong to one strategy: a frozen record whose fields say what they are and how far they may go.
 
-The command line builds its options from such a record, a run keeps the values in run.json as `strategy_options`.
+The command line and the form of a new run are built from a description of such a record, in plain values that also
+travel from another process; a run keeps the values in run.json as `strategy_options`. Knows no strategy.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,86 +16,179 @@ from engine.errors import EngineError
 
 T = TypeVar("T")
 Value = str | int | float | bool | None
-
-
-def option(default: Any, about: str, *, least: float | None = None, check: Callable[[Any], None] | None = None) -> Any:
-    """A field of such a record. `check` raises EngineError for a value that makes no sense."""
-    return dataclasses.field(default=default, metadata={"about": about, "least": least, "check": check})
+TYPES: Mapping[type, str] = {int: "int", float: "float", bool: "bool", str: "str", type(None): "None"}
 
 
 @dataclass(frozen=True, slots=True)
-class NoOptions:
-    """Of a strategy that has none."""
+class Choice:
+    """A value of a closed set and how people read it. With `counts`, which says what the number K after it counts, from
+    1 on, the value is `value=K`."""
+
+    value: str
+    label: str
+    counts: str = ""
 
 
-def names(kind: type[Any]) -> tuple[str, ...]:
-    """The options of a strategy by name."""
-    return tuple(field.name for field in dataclasses.fields(kind))
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option, described. `types` are names of `TYPES`; "None" among them stands for `automatic`.
+
+    `recorded` is the default where recorded replies are replayed, None where it is no other than `default`. `is_index`
+    tells that the value is the first step index of the run at which something happens.
+    """
+
+    name: str
+    label: str
+    about: str
+    default: Value
+    types: tuple[str, ...]
+    least: float | None = None
+    choices: tuple[Choice, ...] = ()
+    automatic: str = "automatic"
+    recorded: Value = None
+    is_index: bool = False
+
+    def default_for(self, model: str) -> Value:
+        """What it is with this model unless somebody says otherwise."""
+        return self.recorded if model == "recorded" and self.recorded is not None else self.default
+
+    def limits(self) -> str:
+        """What it can be, in words; empty where its type says it."""
+        if self.choices:
+            return ", ".join(f"{one.value}{'=K' if one.counts else ''} ({one.label})" for one in self.choices)
+        return "" if self.least is None else f"at least {self.least:g}"
+
+    def help(self) -> str:
+        """What it is, what it can be and its default, on one line."""
+        limits = f": {self.limits()}" if self.choices else f", {self.limits()}" if self.limits() else ""
+        default = self.shown(self.default) if self.default is None or "bool" in self.types else self.default
+        return f"{self.about}{limits} (default {default})"
+
+    def shown(self, value: Value) -> str:
+        """A value as people read it."""
+        if value is None or isinstance(value, bool):
+            return self.automatic if value is None else "yes" if value else "no"
+        base, _, number = str(value).partition("=")
+        for one in self.choices:
+            if one.value == (base if one.counts else value):
+                return f"{one.label} ({one.counts.lower()}: {number})" if one.counts else one.label
+        return f"from depth {value}" if self.is_index else str(value)
+
+    def check(self, value: Value) -> None:
+        """See that it can have this value.
+
+        Raises:
+            EngineError: it cannot; the message says what would do.
+        """
+        kind = TYPES.get(type(value), "")
+        if kind not in self.types and not (kind == "int" and "float" in self.types):
+            raise EngineError(f"strategy option {self.name} does not take {value!r}")
+        if self.least is not None and isinstance(value, (int, float)) and not value >= self.least:
+            raise EngineError(f"strategy option {self.name} must be at least {self.least:g}, not {value!r}")
+        if self.choices and value is not None and not any(_fits(one, str(value)) for one in self.choices):
+            raise EngineError(f"unknown {self.name.replace('_', ' ')} {value!r}: use {self.limits()}")
+
+    def read(self, text: str) -> Value:
+        """A value from a word of a command line.
+
+        Raises:
+            EngineError: it cannot have that value.
+        """
+        for kind, convert in (("int", int), ("float", float), ("str", str)):
+            if "bool" in self.types and text in ("true", "false"):
+                return text == "true"
+            if "None" in self.types and text == "none":
+                return None
+            try:
+                if kind in self.types:
+                    value: Value = convert(text)
+                    self.check(value)
+                    return value
+            except ValueError:
+                continue
+        raise EngineError(f"strategy option {self.name} does not take {text!r}")
 
 
-def about(kind: type[Any], name: str) -> str:
-    """What an option is, with its default."""
-    field = next(one for one in dataclasses.fields(kind) if one.name == name)
-    default = "" if field.default is None else f" (default {field.default})"
-    return f"{field.metadata.get('about', name.replace('_', ' '))}{default}"
+def option(
+    default: Value, about: str, *, label: str = "", least: float | None = None, choices: Sequence[Choice] = (),
+    automatic: str = "automatic", recorded: Value = None, is_index: bool = False,
+) -> Any:  # fmt: skip
+    """A field of a record of options; its words are those of `Option`. `about` begins small and has no full stop."""
+    known = {"about": about, "least": least, "choices": tuple(choices), "automatic": automatic}
+    if label:
+        known["label"] = label
+    return dataclasses.field(default=default, metadata=known | {"recorded": recorded, "is_index": is_index})
+
+
+def described(kind: type[Any]) -> tuple[Option, ...]:
+    """The options of a record in the order of its fields.
+
+    Raises:
+        EngineError: a field has no default, or holds something that no option can be.
+    """
+    hints = typing.get_type_hints(kind)
+    return tuple(_described(field, hints[field.name]) for field in dataclasses.fields(kind))
+
+
+def _described(field: dataclasses.Field[Any], hint: Any) -> Option:
+    types = tuple(TYPES.get(one, str(one)) for one in typing.get_args(hint) or (hint,))
+    if field.default is dataclasses.MISSING or not set(types) <= set(TYPES.values()):
+        raise EngineError(f"option {field.name} needs a default and a type of {', '.join(TYPES.values())}")
+    words = field.name.replace("_", " ")
+    known: dict[str, Any] = {"label": words.capitalize(), "about": words, **field.metadata}
+    described = Option(name=field.name, default=field.default, types=types, **known)
+    described.check(field.default)
+    return described
+
+
+def complete(options: Sequence[Option], values: Mapping[str, Value]) -> dict[str, Value]:
+    """These values, and the defaults of the rest.
+
+    Raises:
+        EngineError: no such option, or a value that it cannot have; the message says what would do.
+    """
+    known = {one.name: one for one in options}
+    for name, value in values.items():
+        if name not in known:
+            raise EngineError(f"unknown strategy option {name!r}: use {', '.join(known) or 'none, it has no options'}")
+        known[name].check(value)
+    return {one.name: one.default for one in options} | dict(values)
+
+
+def labelled(options: Sequence[Option], values: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """(label, value) as people read them, defaults included; by its name where an option is not described."""
+    known = {one.name: one for one in options}
+    rest = {name: value for name, value in values.items() if name not in known}
+    found = [(one.label, one.shown(values.get(name, one.default))) for name, one in known.items()]
+    return found + [(name.replace("_", " ").capitalize(), str(value)) for name, value in rest.items()]
 
 
 def read(kind: type[T], values: Mapping[str, Value]) -> T:
     """The record with these values, its defaults for the rest.
 
     Raises:
-        EngineError: no such option, or a value that it cannot have; the message says what would do.
+        EngineError: as `complete`.
     """
-    hints = typing.get_type_hints(kind)
-    fields = {one.name: one for one in dataclasses.fields(typing.cast(Any, kind))}
-    if unknown := [name for name in values if name not in fields]:
-        raise EngineError(
-            f"unknown strategy option {unknown[0]!r}: use {', '.join(fields) or 'none, it has no options'}"
-        )
-    return kind(**{name: _checked(fields[name], hints[name], value) for name, value in values.items()})
+    return kind(**complete(described(typing.cast("type[Any]", kind)), values))
 
 
-def parse(kind: type[Any], words: Sequence[str]) -> dict[str, Value]:
+def parse(options: Sequence[Option], words: Sequence[str]) -> dict[str, Value]:
     """Values from words such as `rounds=10`.
 
     Raises:
-        EngineError: as `read`, or a word of another form.
+        EngineError: as `complete`, or a word of another form.
     """
-    hints, found = typing.get_type_hints(kind), dict[str, Value]()
+    known, found = {one.name: one for one in options}, dict[str, Value]()
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in hints:
-            raise EngineError(f"expected NAME=VALUE with one of {', '.join(hints) or 'no options'}, got {word!r}")
-        found[name] = _value(hints[name], text, name)
-    read(kind, found)
+        if not equals or name not in known:
+            raise EngineError(f"expected NAME=VALUE with one of {', '.join(known) or 'no options'}, got {word!r}")
+        found[name] = known[name].read(text)
     return found
 
 
-def _types(hint: Any) -> tuple[type, ...]:
-    return typing.get_args(hint) or (hint,)
-
-
-def _value(hint: Any, text: str, name: str) -> Value:
-    for kind in _types(hint):
-        try:
-            if kind is bool and text in ("true", "false"):
-                return text == "true"
-            if kind in (int, float, str):
-                value: Value = kind(text)
-                return value
-        except ValueError:
-            continue
-    raise EngineError(f"strategy option {name} does not take {text!r}")
-
-
-def _checked(field: dataclasses.Field[Any], hint: Any, value: Value) -> Value:
-    kinds = _types(hint)
-    is_number = isinstance(value, int) and not isinstance(value, bool) and float in kinds
-    if type(value) not in kinds and not is_number:
-        raise EngineError(f"strategy option {field.name} does not take {value!r}")
-    least, check = field.metadata.get("least"), field.metadata.get("check")
-    if least is not None and isinstance(value, (int, float)) and value < least:
-        raise EngineError(f"strategy option {field.name} must be at least {least:g}, not {value!r}")
-    if check is not None:
-        check(value)
-    return value
+def _fits(choice: Choice, text: str) -> bool:
+    base, _, number = text.partition("=")
+    if not choice.counts:
+        return text == choice.value
+    return base == choice.value and number.isascii() and number.isdecimal() and not number.startswith("0")

@@ -215,6 +215,39 @@ def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers
     supervisor.stop(run)
 
 
-def start_server_in(home: Path) -> Server:
+def test_a_strategy_of_ones_own_is_chosen_with_an_option_and_runs(home: Path, page: Page) -> None:
+    own = "tests.engine.strategies.random_restarts:RandomRestarts"
+    server = start_server_in(home, TILEWRIGHT_STRATEGIES=f"{own},nowhere.at_all:Beam")
+    try:
+        page.goto(f"{server.url}/new_run")
+        expect(page.get_by_text("Strategy nowhere.at_all:Beam not available")).to_be_visible(timeout=SLOW_MS)
+        choose_in_box(page, "Model", "manual")
+        choose_in_box(page, "Strategy", own)
+        expect(page.get_by_text("Random restarts: writes a kernel")).to_be_visible()
+        drawn(page).get_by_text("Options of the strategy").click()
+        page.get_by_label("Maximum failures", exact=True).fill("4")
+        page.get_by_label("Maximum failures", exact=True).press("Enter")
+        drawn(page).get_by_role("button", name="Start run").click()
+        expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
+        run = find_run(page.url.partition("run=")[2])
+        settings = run.read_settings()
+        assert (settings.strategy, dict(settings.strategy_options)) == (own, {"most_failures": 4})
+        expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+        assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["write"]
+        drawn(page).get_by_text("Settings", exact=True).click()
+        expect(page.get_by_text("Maximum failures")).to_be_visible()
+        expect(page.get_by_text(own)).to_be_visible()
+    finally:
+        page.goto("about:blank")
+        stop_server(server)
+    supervisor.stop(run)
+
+
+def choose_in_box(page: Page, label: str, value: str) -> None:
+    drawn(page).get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=value, exact=True).click()
+
+
+def start_server_in(home: Path, **environment: str) -> Server:
     (home / "runs").mkdir(exist_ok=True)
-    return start_server(home)
+    return start_server(home, **environment)

@@ -12,7 +12,7 @@ from engine.record import Record
 from engine.strategies.cutegen.settings import CuteGenSettings
 from engine.strategies.cutegen.state import CuteGenState
 from engine.strategies.cutegen.strategy import CuteGen
-from engine.strategies.options import names
+from engine.strategies.options import described
 from storage import events as ev
 from storage.records import (
     Budget,
@@ -46,7 +46,7 @@ SETTINGS = RunSettings(
 def settings_with(**changes: Any) -> RunSettings:
     """The settings of every story with some changed; those of CuTeGen by their own names."""
     own = changes.pop("strategy_options", {})
-    own |= {name: changes.pop(name) for name in names(CuteGenSettings) if name in changes}
+    own |= {one.name: changes.pop(one.name) for one in described(CuteGenSettings) if one.name in changes}
     return replace(SETTINGS, strategy_options=own, **changes)
 
 

@@ -50,7 +50,9 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert [(row["run"], row["state"], row["depth"]) for row in listed] == [(run_id, "finished", 2)]
     shown = json.loads(tilewright("show", run_id, "--json").stdout)
     assert [row["verdict"] for row in shown["attempts"]][:3] == ["compile_error", "passed", "incorrect"]
-    assert run_id in tilewright("show", run_id).stdout
+    told = tilewright("show", run_id).stdout
+    assert run_id in told
+    assert "strategy cutegen: each depth starts from: always the latest correct kernel" in told
 
     assert "has no kernel 99" in tilewright("command", run_id, "pin", "99").stderr
     asked = tilewright("command", run_id, "hint", "try again")
@@ -208,6 +210,14 @@ def test_a_word_out_of_place_is_one_sentence_with_the_way_to_help(
     assert ended.value.code == 2
     assert said in told
     assert told.count("\n") == 1
+
+
+def test_every_option_of_a_strategy_has_a_flag_and_the_former_short_ones_go_on_working() -> None:
+    words = ["--base", "best", "--max-repairs", "3", "--expose-from", "4", "--strategy-option", "max_repairs=2"]
+    given = ["base_policy=best", "max_repairs=3", "expose_from_depth=4", "max_repairs=2"]
+    assert arguments.parse(["run", "swish", *words]).strategy_options == given
+    assert arguments.parse(["fork", "a-run", "3", *words]).strategy_options == given
+    assert arguments.parse(["run", "swish", "--base-policy", "latest"]).strategy_options == ["base_policy=latest"]
 
 
 def test_help_teaches_each_verb(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.importing.forked import take_over_kernel
 from engine.record import Record
 from engine.strategies.cutegen.strategy import CuteGen
+from engine.strategies.options import Option
 from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder, runs_folder
@@ -109,3 +110,18 @@ def test_a_real_engine_judges_the_kernel_it_took_over(home: Path) -> None:
     ended = told_in(made, ev.RunEnded)[-1]
     assert isinstance(ended, ev.RunEnded)
     assert ended.state is RunState.FINISHED
+
+
+def test_options_that_are_described_are_read_without_their_strategy(home: Path) -> None:
+    source = parent_run(home)
+    settings = replace(source.read_settings(), strategy="nowhere.at_all:Beam", strategy_options={"width": 3, "old": 1})
+    source.settings_file.unlink()
+    source.write_settings(settings)
+    with pytest.raises(EngineError, match=r"nowhere.at_all:Beam' cannot be imported"):
+        forking.fork_settings(source, "c002")
+    options = [Option("width", "", "", 4, ("int",), least=1), Option("seed", "", "", 0, ("int",))]
+    made = forking.fork_settings(source, "c002", options)
+    assert dict(made.strategy_options) == {"width": 3, "seed": 0}
+    assert forking.fork_settings(source, "c002", options, strategy_options={"width": 5}).strategy_options["width"] == 5
+    with pytest.raises(EngineError, match="at least 1, not 0"):
+        forking.fork_settings(source, "c002", options, strategy_options={"width": 0})

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from engine.strategies.options import Value
+from pages import report
 from pages.parts.compare import compare_curve, compare_exposure, compared_runs
 from pages.parts.compare.compare_exposure import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather, geometric_mean
+from pages.parts.status import settings_list
 from storage import queries
 from storage.database import index_file, open_database
-from storage.folder import RunFolder
+from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
 from tests.pages.conftest import Open, words
 from tests.samples import write_run
@@ -123,6 +126,33 @@ def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
     app = open_page("compare", runs="one,new")
     assert not app.exception
     assert "Compare two kernels" in words(app)
+
+
+def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, open_page: Open) -> None:
+    both: dict[str, dict[str, Value]] = {
+        "one": {"max_repairs": 3},
+        "two": {"base_policy": "best", "expose_from_depth": 4},
+    }
+    for name, options in both.items():
+        folder = write_run(home / "runs", name)
+        settings = replace(folder.read_settings(), strategy_options=options)
+        folder.settings_file.unlink()
+        folder.write_settings(settings)
+    assert settings_list.differing(["one", "two"]) == [
+        [
+            "Each depth starts from",
+            "latest kernel; back to the best after some depths without progress (depths without progress: 2)",
+            "always the best kernel",
+        ],
+        ["Maximum repairs per kernel", "3", "5"],
+        ["Show profiles to the model", "auto, by kernel class", "from depth 4"],
+    ]
+    assert settings_list.differing(["one", "one"]) == []
+    assert "Settings that differ" in [one.label for one in open_page("compare", runs="one,two").expander]
+    assert "Settings that differ" in report.report_of([find_run("one"), find_run("two")])
+    said = words(open_page("run", run="two")).replace("\\", "")
+    assert "Maximum restarts per depth" in said
+    assert "always the best kernel" in said
 
 
 def test_replays_are_not_offered(home: Path) -> None:

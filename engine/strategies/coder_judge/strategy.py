@@ -49,8 +49,9 @@ class CoderJudgeSettings:
     """Settings of the method. The number of rounds is the run's own limit."""
 
     max_mends: int = option(
-        2, "rounds in a row spent on mending one failed kernel before the best one is taken up again", least=0
-    )
+        2, "rounds in a row spent on mending one failed kernel before the best one is taken up again",
+        label="Maximum rounds per failed kernel", least=0,
+    )  # fmt: skip
 
 
 def settings_of(settings: RunSettings) -> CoderJudgeSettings:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.errors import EngineError
-from engine.strategies.options import Value, option, read
+from engine.strategies.options import Choice, Value, option, read
 from storage.records import RunSettings
 
-POLICIES = "latest, best, or patience=K (latest, but back to the best after K depths without improvement)"
-
-
-def check_policy(policy: str) -> None:
-    """Raises EngineError for a policy nobody knows."""
-    if policy not in ("latest", "best") and not re.fullmatch(r"patience=[1-9]\d*", policy):
-        raise EngineError(f"unknown base policy {policy!r}: use {POLICIES}")
+POLICIES = (
+    Choice("patience", "latest kernel; back to the best after some depths without progress", "Depths without progress"),
+    Choice("latest", "always the latest correct kernel"),
+    Choice("best", "always the best kernel"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CuteGenSettings:
     """Settings of the method. `expose_from_depth` None: by kernel class."""
 
-    base_policy: str = option("patience=2", f"base kernel policy: {POLICIES}", check=check_policy)
-    max_repairs: int = option(5, "patches per generated kernel", least=0)
-    max_regenerations: int = option(2, "new kernels per depth after failed patches", least=0)
-    expose_from_depth: int | None = option(None, "first depth at which the model is shown profiles", least=0)
+    # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
+    base_policy: str = option(
+        "patience=2", "base kernel policy", label="Each depth starts from", choices=POLICIES, recorded="latest"
+    )
+    max_repairs: int = option(5, "patches per generated kernel", label="Maximum repairs per kernel", least=0)
+    max_regenerations: int = option(
+        2, "new kernels per depth after failed patches", label="Maximum restarts per depth", least=0
+    )
+    expose_from_depth: int | None = option(
+        None, "first depth at which the model is shown profiles", label="Show profiles to the model", least=0,
+        automatic="auto, by kernel class", is_index=True,
+    )  # fmt: skip
 
 
 def settings_of(settings: RunSettings) -> CuteGenSettings:

@@ -22,7 +22,7 @@ from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Ori
 
 
 class CuteGen:
-    """The default strategy."""
+    """CuTeGen: one evolving kernel, repaired until it is correct, one optimisation per depth."""
 
     name = "cutegen"
     options = CuteGenSettings

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engine.strategies.cutegen.settings import settings_of
+from engine.strategies import catalogue
 from pages.parts import index, run_state
 from pages.parts.api.api_answers import moment
 from pages.parts.status import damaged
@@ -77,15 +77,13 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return None
     plain: dict[str, Any] = codec.to_plain(fixed)
-    own = plain.pop("strategy_options")
-    if fixed.strategy == "cutegen":
-        own = codec.to_plain(settings_of(fixed))
+    own = catalogue.defaults(fixed.strategy) | plain.pop("strategy_options")
     recording = plain.pop("recording", None)
     options = [
         {name: value for name, value in one.items() if name not in ("base_url", "key_variable")}
         for one in plain.pop("model_options", ())
     ]
-    plain |= own  # beside the others, where they stood before strategies had options of their own
+    plain = own | plain  # beside the others, where they stood before strategies had options of their own
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import streamlit as st
+
 from pages.parts import wording
 from pages.parts.compare.compared_runs import Compared
+from pages.parts.status import settings_list
 from pages.parts.widgets import table
 from storage import relative
 from storage.queries import ConditionsRow
@@ -29,6 +32,18 @@ def draw(runs: Sequence[Compared]) -> str | None:
     """Draw the table; the id of the run opened just now, if any."""
     rows = [table.Row(run.run.run_id, cells(run), f"run?run={run.run.run_id}") for run in runs]
     return table.draw("Compared runs", COLUMNS, rows, key="compared", is_cards=True)
+
+
+def draw_settings(runs: Sequence[Compared]) -> None:
+    """The settings in which the runs differ, a row each; nothing where they have the same."""
+    found = settings_list.differing([run.run.run_id for run in runs])
+    if not found:
+        return
+    columns = [table.Column("", "Setting"), *(table.Column(run.letter, run.letter) for run in runs)]
+    keys = [column.key for column in columns]
+    rows = [table.Row(row[0], dict(zip(keys, map(table.text, row), strict=True))) for row in found]
+    with st.expander("Settings that differ", icon=":material/tune:"):
+        table.draw("Settings that differ", columns, rows, key="settings_that_differ", is_compact=True)
 
 
 def cells(run: Compared) -> dict[str, table.Cell]:

@@ -11,6 +11,7 @@ from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compare
 from pages.parts.report import report_figure
 from pages.parts.report.report_figure import Level, Series, Spot
 from pages.parts.report.report_html import Html, document, element, section, table
+from pages.parts.status import settings_list
 
 HEADINGS = (
     "Run", "State", "Best speed-up", "95 % interval", "Depth", "Correct", "Calls", "Tokens", "Cost", "Engine time",
@@ -25,6 +26,7 @@ def comparison_report(runs: Sequence[Compared]) -> str:
         f"{len(runs)} runs compared: {tasks}",
         *(element("p", without_marks(text), class_="warn") for text in compared_runs.warnings(runs)),
         section("The runs", _table(runs)),
+        *_settings(runs),
         *(_curves(runs, axis) for axis in Axis),
         *_exposure(runs),
         *_tasks(runs),
@@ -49,6 +51,14 @@ def _table(runs: Sequence[Compared]) -> Html:
             compare_table.exposure(known), f"{known.device or 'device not known'} · {compare_table.conditions(run)}",
         ))  # fmt: skip
     return table("Compared runs", HEADINGS, rows, right=(2, 3, 4, 5, 6, 7, 8, 9))
+
+
+def _settings(runs: Sequence[Compared]) -> list[Html]:
+    found = settings_list.differing([run.run.run_id for run in runs])
+    if not found:
+        return []
+    head = ("Setting", *(run.letter for run in runs))
+    return [section("Settings that differ", table("Settings that differ", head, found))]
 
 
 def _curves(runs: Sequence[Compared], axis: Axis) -> Html:

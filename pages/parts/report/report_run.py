@@ -5,18 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from engine.strategies.cutegen.settings import settings_of
 from pages.parts import run_state, speed_of_light, texts, wording
 from pages.parts.kernel import trust
 from pages.parts.report import report_depths, report_figure, report_html
 from pages.parts.report.report_figure import Level, Series, Spot
 from pages.parts.report.report_html import Html, document, element, facts, folded, join, section, table
-from pages.parts.status import damaged
+from pages.parts.status import damaged, settings_list
 from storage import codec, damage, folder, queries
 from storage.choices import readable
 from storage.database import Database
 from storage.queries import AttemptRow, CommandRow, DepthRow, RunRow
-from storage.records import RunSettings
 from storage.relative import is_known
 
 HOW_TO_READ = (
@@ -159,40 +157,9 @@ def _settings(run_id: str) -> Html:
         return section("Settings", element("p", f"run.json cannot be read: {error}", class_="quiet"))
     return section(
         "Settings",
-        facts(list(_rows(settings))),
+        facts(list(settings_list.rows(settings))),
         folded("The reference module", report_html.source(settings.task_source)),
     )
-
-
-def _strategy(settings: RunSettings) -> Iterator[tuple[str, str]]:
-    if settings.strategy != "cutegen":
-        own = "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in settings.strategy_options.items())
-        yield "Strategy", f"{settings.strategy}{'; ' if own else ''}{own}"
-        return
-    known = settings_of(settings)
-    yield "Strategy", f"{settings.strategy}; base policy: {known.base_policy}"
-    yield (
-        "Attempts",
-        f"up to {known.max_repairs} repairs of a kernel, {known.max_regenerations} regenerations of a depth",
-    )
-    first = known.expose_from_depth
-    yield "Profiles for the model", "by kernel class" if first is None else f"from depth {first}"
-
-
-def _rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
-    budget = settings.budget
-    yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
-    yield "Precision", settings.policy.precision
-    yield from _strategy(settings)
-    limits = [
-        f"{budget.depths} depths",
-        wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",
-        f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
-        wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
-        wording.seconds(budget.wall_s) if budget.wall_s is not None else "",
-        f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
-    ]
-    yield "Limits at the start", ", ".join(limit for limit in limits if limit)
 
 
 def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_depths: Collection[int]) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,8 +10,11 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
+from engine.strategies import catalogue
+from engine.strategies.catalogue import Offer
+from engine.strategies.options import Option
 from pages.parts import access, index, texts, wording
-from pages.parts.steering import command_dialogs, dialogs, kernel_choice, steer
+from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
 from storage.queries import AttemptRow, RunRow
@@ -18,11 +22,6 @@ from storage.records import CommandKind, KernelClass, RunSettings, RunState, Swi
 
 RECORDED_NOTE = " Recorded replies ignore prompts and hints: choose a live model to have them used."
 IN_THIS_RUN, AS_NEW_RUN = "in this run", "as a new run"
-POLICIES = {
-    "patience=2": "latest kernel; back to the best after two depths without progress",
-    "latest": "always the latest correct kernel",
-    "best": "always the best kernel",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,9 @@ PROFILES = {
     "do not profile": Profiles(Switch.OFF, Switch.OFF, " and no further kernel is profiled"),
 }
 
+# For a strategy that does not choose whether the model is shown profiles.
+NOT_EXPOSED = ("unchanged", "do not profile")
+
 
 @st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> None:
@@ -57,25 +59,35 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     if candidate_id and candidate_id not in {one.candidate_id for one in found}:
         st.caption(f"A depth cannot start from {kernel_choice.number(run, candidate_id)}: it is not correct and timed.")
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
+    strategy = None if way == IN_THIS_RUN else dialogs.hold("strategy", lambda: _strategy(run))
+    choices = NOT_EXPOSED if strategy and all(one.name != exposure.OPTION for one in strategy.options) else PROFILES
     name = st.segmented_control(
-        "Profiles for the model", list(PROFILES), default="unchanged", key="try_profiles", required=True,
+        "Profiles for the model", list(choices), default="unchanged", key="try_profiles", required=True,
         help="a profile tells the model where its kernel spends time; without one it sees only the source",
     )  # fmt: skip
     profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
-    if way == IN_THIS_RUN:
+    if strategy is None:
         st.info(preview(chosen, False, profiles), icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             _go_back(run, chosen, profiles, hint.strip())
             dialogs.leave()
         _change(run, chosen)
         return
-    fields = _settings(run, profiles.shown)
+    if strategy.failure:
+        st.error(wording.plain(strategy.failure), icon=":material/error:")
+        return
+    fields = _settings(run, strategy, profiles.shown)
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
     st.info(preview(chosen, True, profiles) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields)
+
+
+def _strategy(run: RunRow) -> Offer:
+    with st.spinner("Reading the strategy"):
+        return catalogue.offer(folder.find_run(run.run_id).read_settings().strategy)
 
 
 def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
@@ -134,42 +146,48 @@ def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> 
     steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)
 
 
-def _settings(run: RunRow, shown: Switch | None) -> dict[str, Any]:
+def _settings(run: RunRow, strategy: Offer, shown: Switch | None) -> dict[str, Any]:
     """The fields of the new run's settings that differ."""
     settings = folder.find_run(run.run_id).read_settings()
     left, right = st.columns(2)
     depths = int(left.number_input("Depths", 1, 200, settings.budget.depths, key="fork_depths"))
     model = command_dialogs.model_box(right, "Model", "fork_model", supervisor.available_models(), settings.model)
-    with st.expander("Kernel class, base kernel, limits", icon=":material/tune:"):
-        fields = _other_settings(run, settings, depths)
-    fields |= {"model": model, "expose_from_depth": _first_exposed(settings, shown, depths)}
+    with st.expander("Kernel class, limits, options of the strategy", icon=":material/tune:"):
+        fields = _other_settings(run, settings, depths) | _own_settings(settings, strategy.options, shown, depths)
+    fields["model"] = model
     if model != settings.model:
         fields["model_options"] = tuple(replace(one, model=None) for one in settings.model_options)
     return fields
 
 
 def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
-    own = settings.strategy_options
-    classes, policies = list(KernelClass), list(dict.fromkeys([str(own.get("base_policy", "latest")), *POLICIES]))
-    left, right = st.columns(2)
+    classes = list(KernelClass)
+    left, middle, right = st.columns(3)
     chosen = left.selectbox(
         "Kernel class", classes, classes.index(run.kernel_class), format_func=wording.CLASS_NAME.__getitem__,
         key="fork_class",
     )  # fmt: skip
-    policy = right.selectbox(
-        "Each depth starts from", policies, format_func=lambda name: POLICIES.get(name, name), key="fork_policy"
-    )
-    calls = left.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
+    calls = middle.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
     cost = right.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
     return {
         "kernel_class": chosen,
         "class_is_proposed": False,
-        "base_policy": policy,
         "budget": replace(settings.budget, depths=depths, model_calls=calls, cost_usd=cost),
     }
+
+
+def _own_settings(
+    settings: RunSettings, options: Sequence[Option], shown: Switch | None, depths: int
+) -> dict[str, Any]:
+    """The options of its strategy. When a profile is shown for the first time is said by the switch above, not here."""
+    in_form = [one for one in options if one.name != exposure.OPTION]
+    own = options_form.draw(in_form, "fork", settings.strategy_options, depths)
+    if len(in_form) < len(options):
+        own[exposure.OPTION] = _first_exposed(settings, shown, depths)
+    return {"options": options, "strategy_options": own}
 
 
 def _first_exposed(settings: RunSettings, shown: Switch | None, depths: int) -> int | None:
     if shown is None:
         return exposure.asked_depth(settings)
-    return 1 if shown is Switch.ON else depths + 1
+    return 1 if shown is Switch.ON else exposure.never(depths)

@@ -1,30 +1,36 @@
 """A strategy that is not ours: a new kernel from nothing at every step index, whatever became of the last one."""
 
-from __future__ import annotations
+from dataclasses import dataclass
 
 from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
+from engine.strategies.options import option, read
 from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
 
 
-class RandomRestarts:
-    """Writes, evaluates, and begins anew until a limit is reached."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    most_failures: int | None = option(None, "failed kernels that end the run", label="Maximum failures", least=1)
 
-    name = "random_restarts"
+
+class RandomRestarts:
+    """Random restarts: writes a kernel, evaluates it, and begins anew until a limit is reached."""
+
+    name, options = "random_restarts", Settings
 
     def next(self, record: Record) -> Action:
         index, made = record.step_index, self._made(record)
-        if made is None and (reason := limits.reason_to_stop(record, 0)):
-            return Finish(RunState.FINISHED, reason)
         if made is None:
-            return self.again(record, "write", None)
+            most = read(Settings, record.settings.strategy_options).most_failures
+            failed = sum(one.has_failed for one in record.candidates.values())
+            reason = f"{failed} kernels failed" if most and failed >= most else limits.reason_to_stop(record, 0)
+            return Finish(RunState.FINISHED, reason) if reason else self.again(record, "write", None)
         if made.has_failed:
             return Conclude(index, DepthOutcome.GIVEN_UP, made.candidate_id, None, str(made.verdict))
-        known = (made.compiled, made.checked, made.timed)
-        for stage, result in zip((StepKind.COMPILE, StepKind.CHECK, StepKind.TIME), known, strict=True):
+        for stage, result in zip(EVALUATIONS, (made.compiled, made.checked, made.timed), strict=False):
             if result is None:
                 return Evaluate(stage, index, made.candidate_id)
         return Conclude(index, DepthOutcome.ACCEPTED, made.candidate_id, None, "correct and timed")
@@ -39,10 +45,9 @@ class RandomRestarts:
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
         made = self._made(record)
-        if made is None and record.in_flight is None:
-            return None
         name = made.candidate_id if made else None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, name, None, reason)
+        is_begun = made is not None or record.in_flight is not None
+        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, name, None, reason) if is_begun else None
 
     def refusal(self, record: Record, command: Command) -> str | None:
         return f"random restarts have no base kernel to {command.kind}" if "base" in command.kind else None

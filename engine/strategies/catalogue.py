@@ -1,0 +1,175 @@
+"""Strategies that a person can choose: those of the table, and those of their own that TILEWRIGHT_STRATEGIES names.
+
+Imports none of the latter, which may import anything: a child process describes each, once until its files change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.strategies.loading import TABLE, find_strategy, options_of
+from engine.strategies.options import Option, Value, labelled
+from storage import codec
+from storage.records import RunSettings
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VARIABLE = "TILEWRIGHT_STRATEGIES"
+# A strategy may import torch, and a machine may be busy.
+LIMIT_S = 60.0
+# What was missing may be elsewhere than in the files of a strategy that could not be imported.
+TRY_AGAIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A strategy with what it is and its options. `failure` says why it cannot be used, empty when it can; `is_known`
+    is False while its description is being read. `files` are those that it was read from.
+    """
+
+    name: str
+    about: str = ""
+    options: tuple[Option, ...] = ()
+    failure: str = ""
+    is_known: bool = True
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a run can be started with it."""
+        return self.is_known and not self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a child has said, when, and the times of the files that it was said of."""
+
+    offer: Offer
+    at: float
+    changed: tuple[float, ...]
+
+    def is_fresh(self) -> bool:
+        """Whether a child would say the same."""
+        is_old = bool(self.offer.failure) and time.monotonic() - self.at > TRY_AGAIN_S
+        return not is_old and self.changed == _changed(self.offer.files)
+
+
+_read: dict[str, _Read] = {}
+_reading: dict[str, threading.Thread] = {}
+_lock = threading.Lock()
+
+
+def names() -> list[str]:
+    """The table's strategies, then those that the variable names."""
+    own = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+    return list(dict.fromkeys([*TABLE, *filter(None, own)]))
+
+
+def offers() -> list[Offer]:
+    """What `names` are, as far as that is known: never waits, and begins to read what is new or has changed."""
+    return [_known(name) for name in names()]
+
+
+def is_reading() -> bool:
+    """Whether something of it is being read, for the first time or again."""
+    return bool(_reading)
+
+
+def offer(name: str) -> Offer:
+    """What one strategy is; waits where that is not known or has changed."""
+    found = _known(name)
+    while (thread := _reading.get(name)) is not None or not found.is_known:
+        if thread is not None:
+            thread.join()
+        found = _known(name)
+    return found
+
+
+def in_words(settings: RunSettings) -> list[tuple[str, str]]:
+    """(label, value) of the options of a run; by their names where nobody has described its strategy yet."""
+    return labelled(_options(settings.strategy), settings.strategy_options)
+
+
+def defaults(name: str) -> dict[str, Value]:
+    """Values of the options of a strategy unless somebody says otherwise; empty where nobody has described it yet."""
+    return {one.name: one.default for one in _options(name)}
+
+
+def _options(name: str) -> tuple[Option, ...]:
+    """As far as they are known here: imports none, and asks no child."""
+    if name in TABLE:
+        return options_of(name)
+    return _read[name].offer.options if name in _read else ()
+
+
+def describe(name: str) -> Offer:
+    """What one strategy is, found out by importing it here."""
+    try:
+        found = find_strategy(name)
+        about = (found.__doc__ or "").strip().partition("\n")[0]
+        return Offer(name, about, options_of(name), files=() if name in TABLE else _files(name))
+    except EngineError as error:
+        return Offer(name, failure=str(error), files=_files(name))
+
+
+def _known(name: str) -> Offer:
+    if name in TABLE:
+        return describe(name)
+    with _lock:
+        known = _read.get(name)
+        if known is not None and known.is_fresh():
+            return known.offer
+        if name not in _reading:
+            _reading[name] = threading.Thread(target=_ask_child, args=(name,), daemon=True)
+            _reading[name].start()
+    return known.offer if known is not None else Offer(name, is_known=False)
+
+
+def _ask_child(name: str) -> None:
+    found = _child_says(name)
+    with _lock:
+        _read[name] = _Read(found, time.monotonic(), _changed(found.files))
+        del _reading[name]
+
+
+def _child_says(name: str) -> Offer:
+    """From where an engine would start, so that what is found here is found there."""
+    command = [sys.executable, "-m", "engine", "strategies", "--json", name]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Offer(name, failure=f"strategy {name!r} was not imported within {LIMIT_S:.0f} s")
+    try:
+        (plain,) = json.loads(done.stdout.strip().rpartition("\n")[2])
+        found: Offer = codec.from_plain(Offer, plain)
+    except (ValueError, TypeError):
+        said = done.stderr.strip().rpartition("\n")[2] or f"the process ended with {done.returncode}"
+        return Offer(name, failure=f"strategy {name!r} cannot be imported: {said}")
+    return replace(found, name=name)
+
+
+def _files(name: str) -> tuple[str, ...]:
+    """The files of its package that have been loaded, or the one that could not be."""
+    module = name.partition(":")[0]
+    package = module.partition(".")[0]
+    loaded = {key: one for key, one in sys.modules.items() if key == package or key.startswith(f"{package}.")}
+    found = {file for one in loaded.values() if (file := getattr(one, "__file__", None))}
+    with contextlib.suppress(Exception):  # its package may raise anything
+        spec = importlib.util.find_spec(module)
+        found |= {spec.origin} if spec and spec.origin else set()
+    return tuple(sorted(found))
+
+
+def _changed(files: tuple[str, ...]) -> tuple[float, ...]:
+    return tuple(path.stat().st_mtime if (path := Path(file)).exists() else 0.0 for file in files)

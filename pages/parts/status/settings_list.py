@@ -1,0 +1,57 @@
+"""What a run was started with, as rows of a label and a value: sizes, precision, strategy, options, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import streamlit as st
+
+from engine.strategies import catalogue
+from pages.parts import wording
+from storage import codec, folder
+from storage.records import RunSettings
+
+
+def of(run_id: str) -> list[tuple[str, str]] | str:
+    """(label, value) in reading order; why run.json cannot be read instead where that is so."""
+    try:
+        return list(rows(folder.find_run(run_id).read_settings()))
+    except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError) as error:
+        return f"run.json cannot be read: {error}"
+
+
+def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
+    """(label, value) in reading order."""
+    budget = settings.budget
+    catalogue.offers()  # so that the labels of a strategy of somebody's own are known the next time
+    yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
+    yield "Precision", settings.policy.precision
+    yield "Strategy", settings.strategy
+    yield from catalogue.in_words(settings)
+    limits = [
+        f"{budget.depths} depths",
+        wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",
+        f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
+        wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
+        wording.seconds(budget.wall_s) if budget.wall_s is not None else "",
+        f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
+    ]
+    yield "Limits at the start", ", ".join(limit for limit in limits if limit)
+
+
+def draw(run_id: str) -> None:
+    """The rows of one run, folded away."""
+    with st.expander("Settings", icon=":material/tune:"):
+        found = of(run_id)
+        if isinstance(found, str):
+            st.caption(wording.plain(found))
+            return
+        st.markdown("\n\n".join(f":gray[{wording.plain(label)}]  \n{wording.plain(value)}" for label, value in found))
+
+
+def differing(run_ids: Sequence[str]) -> list[list[str]]:
+    """A row for each setting in which the runs differ: its label, then the value of each run, or a dash."""
+    known = [{} if isinstance(found := of(name), str) else dict(found) for name in run_ids]
+    labels = dict.fromkeys(label for one in known for label in one)
+    compared = [[label, *(one.get(label, wording.NONE) for one in known)] for label in labels]
+    return [row for row in compared if len(set(row[1:])) > 1]

@@ -1,0 +1,121 @@
+"""A form made of the described options of a strategy: a field for each, with its help, limits and default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.errors import EngineError
+from engine.strategies.options import Option, Value
+
+IN_A_ROW = 3
+WHEN = {"auto": "", "from": "from depth …", "off": "never"}
+SWITCH: Mapping[bool | None, str] = {None: "automatic", True: "yes", False: "no"}
+Place = Callable[[], DeltaGenerator]
+
+
+def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depths: int) -> dict[str, Value]:
+    """The fields, filled in with `start`; the values that they have. `name` keeps the keys of two such forms apart.
+
+    `depths`: of the run, to which the options that are a step index are limited.
+    """
+    found: dict[str, Value] = {}
+    free: list[DeltaGenerator] = []
+
+    def place() -> DeltaGenerator:
+        if not free:
+            free.extend(st.columns(IN_A_ROW))
+        return free.pop(0)
+
+    for option in options:
+        value = _usable(option, start.get(option.name, option.default))
+        key = f"option:{name}:{option.name}:{value}"
+        if option.choices:
+            free.clear()
+            found[option.name] = _choice(option, value, key, place)
+        elif option.is_index:
+            free.clear()
+            found[option.name] = _index(option, value, key, depths)
+        else:
+            found[option.name] = _field(option, value, key, place())
+    return found
+
+
+def _usable(option: Option, value: Value) -> Value:
+    """The value, or the default for one that it could have in an earlier version of its strategy."""
+    try:
+        option.check(value)
+    except EngineError:
+        return option.default
+    return value
+
+
+def _choice(option: Option, value: Value, key: str, place: Place) -> Value:
+    """One of a closed set; the number that belongs to a choice stands in the row below."""
+    labels: dict[str | None, str] = {None: option.automatic} if "None" in option.types else {}
+    labels |= {one.value: one.label for one in option.choices}
+    start = None if value is None else str(value).partition("=")[0]
+    start = str(value) if str(value) in labels else start
+    chosen = text = st.selectbox(
+        option.label, list(labels), index=list(labels).index(start), format_func=labels.__getitem__, key=key,
+        help=option.about,
+    )  # fmt: skip
+    for one in option.choices:
+        if not one.counts:
+            continue
+        known = next((v for v in (value, option.default) if str(v).startswith(f"{one.value}=")), f"{one.value}=1")
+        number = place().number_input(
+            one.counts, 1, value=int(str(known).partition("=")[2]), key=f"{key}:{one.value}",
+            disabled=chosen != one.value,
+        )  # fmt: skip
+        text = f"{one.value}={number}" if chosen == one.value else text
+    return text
+
+
+def _index(option: Option, value: Value, key: str, depths: int) -> Value:
+    """A first step index of the run, or none of them."""
+    known = int(value) if isinstance(value, int) else None
+    names = {"auto": option.automatic} | {name: words for name, words in WHEN.items() if words}
+    if "None" not in option.types:
+        del names["auto"]
+    first = "auto" if known is None else "from" if known <= depths else "off"
+    chosen = st.segmented_control(
+        option.label, list(names), format_func=names.__getitem__, default=first, required=True, key=key,
+        help=option.about,
+    )  # fmt: skip
+    if chosen == "auto":
+        return None
+    if chosen == "off":
+        return depths + 1
+    least = max(int(option.least or 0), 1)
+    at = known if known is not None and least <= known <= depths else min(3, depths)
+    words = f"{option.about[:1].upper()}{option.about[1:]}"
+    return int(st.number_input(words, least, max(depths, least), max(at, least), key=f"{key}:first"))
+
+
+def _field(option: Option, value: Value, key: str, at: DeltaGenerator) -> Value:
+    """A number, a switch or a text."""
+    is_optional, about = "None" in option.types, option.about
+    if "bool" in option.types and not is_optional:
+        return bool(at.checkbox(option.label, bool(value), key=key, help=about))
+    if "bool" in option.types:
+        words = {**SWITCH, None: option.automatic}
+        start = None if value is None else bool(value)
+        return at.selectbox(option.label, list(words), list(words).index(start), words.__getitem__, key=key, help=about)
+    if "str" in option.types:
+        hint = option.automatic if is_optional else None
+        text = at.text_input(option.label, "" if value is None else str(value), key=key, help=about, placeholder=hint)
+        return None if is_optional and not text else text
+    if "float" in option.types:
+        least = None if option.least is None else float(option.least)
+        known = None if value is None else float(value)
+        return at.number_input(
+            option.label, least, value=known, format="%g", key=key, help=about, placeholder=option.automatic
+        )  # fmt: skip
+    lowest, current = None if option.least is None else int(option.least), None if value is None else int(value)
+    number = at.number_input(
+        option.label, lowest, value=current, step=1, key=key, help=about, placeholder=option.automatic
+    )  # fmt: skip
+    return None if number is None else int(number)

@@ -1,0 +1,156 @@
+"""New run: a form made of what a strategy says of its options, and strategies of somebody's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.strategies import catalogue
+from engine.strategies.loading import TABLE
+from pages.parts.steering.dialogs import Dialog, Opened
+from tests import samples
+from tests.engine.strategies.test_catalogue import MINE
+from tests.pages.conftest import Open, words
+
+
+def form() -> None:
+    """Every sort of option, drawn; the values are kept."""
+    import streamlit as st
+
+    from engine.strategies.options import described
+    from pages.parts.steering import options_form
+    from tests.engine.strategies.test_options import Every
+
+    st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5)
+
+
+def cutegen() -> None:
+    """The options of the default method; the values are kept."""
+    import streamlit as st
+
+    from engine.strategies import catalogue
+    from pages.parts.steering import options_form
+
+    start = st.session_state.setdefault("start", {})
+    st.session_state["values"] = options_form.draw(catalogue.offer("cutegen").options, "test", start, 5)
+
+
+def values(app: AppTest) -> dict[str, Any]:
+    assert not app.exception
+    found: dict[str, Any] = app.session_state["values"]
+    return found
+
+
+def field(app: AppTest, label: str) -> Any:
+    fields = (*app.selectbox, *app.number_input, *app.text_input, *app.checkbox, *app.get("button_group"))
+    return next(one for one in fields if one.label == label)
+
+
+def test_every_sort_of_option_has_its_field_and_the_defaults_are_filled_in() -> None:
+    app = AppTest.from_function(form).run()
+    assert values(app) == {
+        "rounds": 10, "share": 0.5, "width": None, "is_greedy": False, "order": "best", "note": "x",
+    }  # fmt: skip
+    assert (field(app, "Rounds").min, field(app, "Rounds").help) == (1, "rounds of the method")
+    assert field(app, "Width").placeholder == "as many as fit"
+    assert field(app, "Seed").disabled
+    for label, value in {"Rounds": 3, "Width": 2, "Is greedy": True, "Order": "random", "Note": "y"}.items():
+        field(app, label).set_value(value)
+    field(app.run(), "Seed").set_value(7)
+    assert values(app.run()) == {
+        "rounds": 3, "share": 0.5, "width": 2, "is_greedy": True, "order": "random=7", "note": "y",
+    }  # fmt: skip
+
+
+def test_the_form_of_the_default_method() -> None:
+    app = AppTest.from_function(cutegen).run()
+    start = {"base_policy": "patience=2", "max_repairs": 5, "max_regenerations": 2, "expose_from_depth": None}
+    assert values(app) == start
+    assert field(app, "Each depth starts from").options == [
+        "latest kernel; back to the best after some depths without progress",
+        "always the latest correct kernel",
+        "always the best kernel",
+    ]
+    field(app, "Depths without progress").set_value(4)
+    assert values(app.run())["base_policy"] == "patience=4"
+    field(app, "Each depth starts from").set_value("best")
+    assert values(app.run())["base_policy"] == "best"
+    assert field(app, "Depths without progress").disabled
+    for choice, first in (("off", 6), ("from", 3), ("auto", None)):
+        field(app, "Show profiles to the model").set_value(choice)
+        assert values(app.run())["expose_from_depth"] == first
+
+
+def test_the_form_begins_with_the_values_of_another_run() -> None:
+    app = AppTest.from_function(cutegen)
+    start = {"base_policy": "patience=7", "max_repairs": 0, "max_regenerations": 1, "expose_from_depth": 2}
+    app.session_state["start"] = start
+    assert values(app.run()) == start
+    app = AppTest.from_function(cutegen)
+    app.session_state["start"] = {"base_policy": "worst", "max_repairs": -1, "expose_from_depth": 9}
+    told = values(app.run())
+    assert (told["base_policy"], told["max_repairs"], told["expose_from_depth"]) == ("patience=2", 5, 6)
+
+
+def test_strategies_of_ones_own_are_offered_and_the_page_imports_none(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker, name = home / "marker", "mine_for_the_page:Beam"
+    (home / "mine_for_the_page.py").write_text(MINE.format(marker=str(marker), width=4))
+    monkeypatch.setenv("PYTHONPATH", str(home))
+    monkeypatch.setenv(catalogue.VARIABLE, f"{name},nowhere_at_all:Beam")
+    app = open_page("new_run")
+    assert not app.exception
+    catalogue.offer(name)
+    catalogue.offer("nowhere_at_all:Beam")
+    app.run()
+    assert list(app.selectbox(key="strategy").options) == [*TABLE, name]
+    assert "not available: cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")
+    app.selectbox(key="strategy").set_value(name).run()
+    assert "Keeps several kernels" in words(app)
+    assert field(app, "Width").value == 4
+    assert f"No recorded replies for task square_matmul on cpu with the strategy {name}" in words(app).replace("\\", "")
+    assert app.button(key="start").disabled
+    assert "Maximum repairs per kernel" not in [one.label for one in app.number_input]
+    assert int(marker.read_text()) != os.getpid()
+    assert "mine_for_the_page" not in sys.modules
+
+
+def test_recorded_replies_start_with_the_policy_that_keeps_to_them(open_page: Open) -> None:
+    app = open_page("new_run")
+    assert field(app, "Each depth starts from").value == "latest"
+    app.selectbox(key="model").set_value("manual").run()
+    assert field(app, "Each depth starts from").value == "patience"
+
+
+def test_a_fork_offers_the_options_of_its_strategy_as_they_are_set(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "mine_for_a_fork.py").write_text(MINE.format(marker=str(home / "marker"), width=4))
+    monkeypatch.setenv("PYTHONPATH", str(home))
+    for run, strategy in (("mine", "mine_for_a_fork:Beam"), ("gone", "nowhere_at_all:Beam")):
+        folder = samples.write_run(home / "runs", run)
+        settings = replace(folder.read_settings(), strategy=strategy, strategy_options={"width": 6})
+        folder.settings_file.unlink()
+        folder.write_settings(settings)
+    app = forking(open_page, "mine")
+    assert field(app, "Width").value == 6
+    assert field(app, "Profiles for the model").options == ["unchanged", "do not profile"]
+    app = forking(open_page, "gone")
+    assert "cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")
+    assert not [one for one in app.button if one.label.startswith("Start a new run")]
+    assert "mine_for_a_fork" not in sys.modules
+
+
+def forking(open_page: Open, run: str) -> AppTest:
+    app = open_page("run", run=run)
+    app.session_state["open_dialog"] = Opened(Dialog.TRY_AGAIN, run, "")
+    app.run()
+    assert not app.exception
+    return app
