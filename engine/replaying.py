@@ -24,7 +24,8 @@ NAP_S = 0.1
 REFUSAL = "this is a replay: it takes pause, resume and stop; steer the run itself"
 # What a replay says for itself, or what would make a person wait for something that is long over.
 _LEFT_OUT = (
-    ev.RunStarted, ev.EngineStarted, ev.StateChanged, ev.RunEnded, ev.QuestionAsked, ev.LeaveAsked, ev.LeaveSettled,
+    ev.RunStarted, ev.EngineStarted, ev.StateChanged, ev.RunEnded, ev.QuestionAsked, ev.ApprovalAsked,
+    ev.ApprovalSettled,
 )  # fmt: skip
 _SETTLING = (ev.CommandEffective, ev.CommandRefused)
 _TAKEN = (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)

@@ -37,7 +37,7 @@ def await_approval(
         return Approval.REFUSED if human.is_approved is False else Approval.GIVEN
     if not human.rule.covers(label(step)):
         return Approval.GIVEN
-    asked = ev.LeaveAsked(number, label(step), step.index, step.about, human.rule.fallback, human.rule.after_s)
+    asked = ev.ApprovalAsked(number, label(step), step.index, step.about, human.rule.fallback, human.rule.after_s)
     if human.asked != asked:
         context.emit(asked)
     if human.is_approved is None:
@@ -47,7 +47,7 @@ def await_approval(
     return Approval.GIVEN if human.is_approved else Approval.REFUSED
 
 
-def _wait(context: RunContext, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
+def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Callable[[], float]) -> None:
     human, began, word = context.record.human, clock(), "a person has responded"
     context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
     while human.is_approved is None:
@@ -57,14 +57,14 @@ def _wait(context: RunContext, inbox: Inbox, asked: ev.LeaveAsked, clock: Callab
         if human.is_approved is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
-            context.emit(ev.LeaveSettled(asked.step, is_given, word))
+            context.emit(ev.ApprovalSettled(asked.step, is_given, word))
         elif human.is_approved is None:
             inbox.sleep()
     if not context.record.steering.is_stopped:
         context.emit(ev.StateChanged(RunState.RUNNING, word))
 
 
-def _sentence(record: Record, asked: ev.LeaveAsked) -> str:
+def _sentence(record: Record, asked: ev.ApprovalAsked) -> str:
     about = f" {named(record, asked.candidate_id)}" if asked.candidate_id else ""
     done = "approved" if asked.fallback is Fallback.YES else "rejected"
     default = "" if asked.fallback is Fallback.NEVER else f"; {done} after {asked.after_s:g} s without a response"

@@ -18,7 +18,7 @@ class HumanState:
     hand: Hand = Hand.OFF
     rule: AskFirst = field(default_factory=AskFirst)
     question: ev.QuestionAsked | None = None
-    asked: ev.LeaveAsked | None = None
+    asked: ev.ApprovalAsked | None = None
     is_approved: bool | None = None
     divergence: ev.Diverged | None = None
     waiting_answers: dict[str, Answer] = field(default_factory=dict)
@@ -50,9 +50,9 @@ class HumanState:
                     self.hand = Hand.OFF
             case ev.Diverged():
                 self.divergence = event
-            case ev.LeaveAsked():
+            case ev.ApprovalAsked():
                 self.asked, self.is_approved = event, None
-            case ev.LeaveSettled(is_given=is_given):
+            case ev.ApprovalSettled(is_given=is_given):
                 self.is_approved = is_given
             case ev.StepFinished():
                 self.question, self.asked, self.is_approved = None, None, None

@@ -89,13 +89,13 @@ from storage.queries.orders import engine_began as engine_began
 from storage.queries.orders import orders as orders
 from storage.queries.patching import PatchRateRow as PatchRateRow
 from storage.queries.patching import patch_rates as patch_rates
+from storage.queries.person import ApprovalRow as ApprovalRow
 from storage.queries.person import DivergenceRow as DivergenceRow
 from storage.queries.person import ImportRow as ImportRow
-from storage.queries.person import LeaveRow as LeaveRow
 from storage.queries.person import QuestionRow as QuestionRow
 from storage.queries.person import divergences as divergences
 from storage.queries.person import imported as imported
-from storage.queries.person import open_leave as open_leave
+from storage.queries.person import open_approval as open_approval
 from storage.queries.person import open_question as open_question
 from storage.queries.person import waiting_runs as waiting_runs
 from storage.queries.points import FEW_POINTS as FEW_POINTS

@@ -28,7 +28,7 @@ class FeedKind(StrEnum):
     CLASS = "class"
     BUDGET = "budget"
     QUESTION = "question"
-    LEAVE = "leave"
+    APPROVAL = "leave"
     REPLAY = "replay"
     IMPORT = "import"
     PATCH = "patch"

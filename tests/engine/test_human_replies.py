@@ -176,8 +176,8 @@ def test_silence_means_what_the_rule_says_after_its_time(
 ) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL, fallback, 60))
     assert approval_after(context, clock=60.0) is expected
-    (settled,) = events_of(context, ev.LeaveSettled)
-    assert isinstance(settled, ev.LeaveSettled)
+    (settled,) = events_of(context, ev.ApprovalSettled)
+    assert isinstance(settled, ev.ApprovalSettled)
     assert "60 seconds" in settled.reason
 
 

@@ -44,7 +44,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "limit_speedup": queries.limit_speedup,
     "lineage": queries.lineage,
     "model_calls": queries.model_calls,
-    "open_leave": queries.open_leave,
+    "open_leave": queries.open_approval,
     "open_question": queries.open_question,
     "orders": queries.orders,
     "points": queries.points,

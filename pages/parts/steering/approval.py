@@ -11,7 +11,7 @@ from pages.parts import access, index, wording
 from pages.parts.steering import steer
 from storage import queries
 from storage.attendance import MANUAL, Ask, AskFirst, Fallback
-from storage.queries import LeaveRow, RunRow
+from storage.queries import ApprovalRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
 
 ABOUT: Mapping[str, str] = {
@@ -33,16 +33,16 @@ SILENCE_NAME = {Fallback.NEVER: "wait", Fallback.YES: "approve", Fallback.NO: "r
 
 def draw(run: RunRow, state: RunState) -> None:
     """The form while a step waits for approval; nothing at all otherwise."""
-    asked = queries.open_leave(index.current(), run.run_id)
+    asked = queries.open_approval(index.current(), run.run_id)
     if asked is None or state is not RunState.WAITING or not access.may_steer():
         return
-    with st.container(border=True, key="leave_desk"):
+    with st.container(border=True, key="approval_box"):
         st.markdown(f"## Approve this step? :gray[step {asked.step}, {asked.kind}, depth {asked.depth}]")
         st.markdown(wording.plain(_sentence(asked)))
         st.caption(_silence(asked))
-        with st.form(f"leave_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
+        with st.form(f"approval_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
             st.text_area(
-                "Hint for the next prompt", key="leave_hint", height=68, max_chars=2000, placeholder="optional"
+                "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
             )
             yes, no = st.columns(2)
             with yes:
@@ -57,12 +57,12 @@ def draw(run: RunRow, state: RunState) -> None:
                 )  # fmt: skip
 
 
-def _sentence(asked: LeaveRow) -> str:
+def _sentence(asked: ApprovalRow) -> str:
     about = f" kernel {asked.number} ({asked.summary})" if asked.number else ""
     return f"{ABOUT.get(asked.kind, f'Ask the model: {asked.kind}')}{about}."
 
 
-def _silence(asked: LeaveRow) -> str:
+def _silence(asked: ApprovalRow) -> str:
     skipped = "skips only this profile" if asked.kind == StepKind.PROFILE else "abandons the depth"
     if asked.fallback is Fallback.NEVER:
         return f"Rejecting {skipped}. The run waits until you decide."
@@ -78,7 +78,7 @@ def _rule_in_force(run_id: str) -> AskFirst | None:
 
 
 def _approve(run_id: str, step: int) -> None:
-    if hint := str(st.session_state.get("leave_hint", "")).strip():
+    if hint := str(st.session_state.get("approval_hint", "")).strip():
         steer.send(run_id, CommandKind.HINT, hint)
     steer.send(run_id, CommandKind.APPROVE, str(step))
 

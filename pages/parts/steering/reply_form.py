@@ -37,7 +37,7 @@ def draw(run: RunRow, state: RunState) -> None:
     question = queries.open_question(index.current(), run.run_id)
     if question is None or state.is_finished or not access.may_steer():
         return
-    with st.container(border=True, key="answer_desk"):
+    with st.container(border=True, key="answer_box"):
         title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
         st.markdown(f"## {title} :gray[depth {question.depth}]")
         st.caption(f"{form} Your reply is checked like a model's.")
@@ -71,7 +71,7 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     key = f"{'file' if is_file else 'reply'}:{name}"
     if key not in st.session_state:
         st.session_state[key] = source if is_file else _refused_text(run_id, refused)
-    st.html("<style>.st-key-answer_desk textarea { font-family: var(--st-code-font, monospace) }</style>")
+    st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.form(f"answer:{key}", border=False):
         st.text_area(
             "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
