@@ -12,8 +12,7 @@ from engine.human.human_state import HumanState
 from engine.human.steering_state import Redo, Steering
 from engine.usage import Usage as Usage
 from storage import events as ev
-from storage.attendance import is_call
-from storage.choices import ModelChoice, Retry
+from storage.command_arguments import ModelChoice, Retry, is_call
 from storage.journal import Entry
 from storage.records import (
     Budget,

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from storage import budgets, codec, read_only
-from storage.attendance import Answer, AskFirst, Hand
-from storage.choices import ModelChoice, Retry, Submission
+from storage.command_arguments import Answer, AskFirst, Hand, ModelChoice, Retry, Submission
 from storage.records import Budget, Command, CommandKind, KernelClass, Switch
 from storage.verbs import RULE_LENGTH, RULES
 

@@ -8,8 +8,8 @@ import random
 from dataclasses import replace
 
 from storage import events as ev
-from storage.attendance import Fallback
 from storage.blobs import text_hash
+from storage.command_arguments import Fallback
 from storage.journal import Entry
 from storage.models import CallFailure
 from storage.records import (

@@ -19,7 +19,7 @@ from engine.patching.proposed_patch import read_patch
 from engine.strategies.loading import options_of
 from engine.strategies.options import parse
 from storage import budgets, commands, damage, liveness
-from storage.attendance import AskFirst
+from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
 from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch

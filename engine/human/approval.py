@@ -12,7 +12,7 @@ from engine.human.inbox import Inbox
 from engine.record import Record, named
 from engine.steps.concluding import conclude
 from storage import events as ev
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.records import CommandKind, RunState, StepKind
 
 SKIPPED = "skipped by a person"

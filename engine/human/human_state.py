@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from storage import events as ev
-from storage.attendance import MANUAL, Answer, AskFirst, Hand
-from storage.choices import ModelChoice
+from storage.command_arguments import MANUAL, Answer, AskFirst, Hand, ModelChoice
 from storage.records import Command, CommandKind, RunSettings
 
 

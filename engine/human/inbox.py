@@ -15,8 +15,7 @@ from engine.record import named
 from engine.steps.concluding import conclude
 from storage import budgets, commands
 from storage import events as ev
-from storage.attendance import is_call
-from storage.choices import Retry
+from storage.command_arguments import Retry, is_call
 from storage.records import Command, CommandKind, RunState
 
 POLL_S = 0.1

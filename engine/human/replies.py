@@ -12,7 +12,7 @@ from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage import codec
 from storage import events as ev
-from storage.attendance import MANUAL, Answer, AskFirst, Hand
+from storage.command_arguments import MANUAL, Answer, AskFirst, Hand
 from storage.records import Command, CommandKind
 
 

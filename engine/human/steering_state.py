@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from storage.choices import ModelChoice
+from storage.command_arguments import ModelChoice
 from storage.records import Command, CommandKind, Switch
 from storage.verbs import RULES, Rule
 

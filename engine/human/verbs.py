@@ -7,8 +7,7 @@ from engine.errors import EngineError
 from engine.human import replies, submissions
 from engine.record import Record, named
 from storage import budgets
-from storage.attendance import MANUAL
-from storage.choices import ModelChoice, Retry
+from storage.command_arguments import MANUAL, ModelChoice, Retry
 from storage.records import Command, CommandKind, KernelClass, Switch, Verdict
 from storage.verbs import RULE_LENGTH, RULES
 

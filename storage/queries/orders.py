@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.choices import ModelChoice
+from storage.command_arguments import ModelChoice
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import CommandKind, Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.database import Database
 from storage.queries import fetch
 

@@ -17,9 +17,8 @@ from playwright.sync_api import Locator, Page, expect
 from engine import supervisor
 from storage import commands
 from storage import events as ev
-from storage.attendance import Fallback
 from storage.blobs import Blobs
-from storage.choices import Submission
+from storage.command_arguments import Fallback, Submission
 from storage.folder import RunFolder
 from storage.forks import Fork
 from storage.records import Command, CommandKind, RunState, StepKind, Switch

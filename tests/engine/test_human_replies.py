@@ -14,7 +14,7 @@ from engine.human.inbox import Inbox
 from engine.loop import attempt_step
 from storage import commands
 from storage import events as ev
-from storage.attendance import Answer, Ask, AskFirst, Fallback, as_file_reply
+from storage.command_arguments import Answer, Ask, AskFirst, Fallback, as_file_reply
 from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at

@@ -15,7 +15,7 @@ from engine.loop import attempt_step
 from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.blobs import text_hash
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import (
     CheckResult,
     CommandKind,

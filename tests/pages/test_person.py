@@ -6,8 +6,8 @@ from pathlib import Path
 
 from storage import codec, commands, liveness
 from storage import events as ev
-from storage.attendance import Answer, Fallback
 from storage.blobs import Blobs
+from storage.command_arguments import Answer, Fallback
 from storage.folder import RunFolder
 from storage.journal import Journal
 from storage.records import Command, CommandKind, Role, RunState, StepKind

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from storage import codec, journal
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.events import ApprovalAsked, ApprovalSettled, BudgetWarned, RunStarted
 from storage.journal import Entry, Journal
 from tests.storage.children import child, line_from

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from storage import events as ev
 from storage import queries
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.database import Database
 from storage.folder import RunFolder
 from storage.ingest import Ingest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.choices import Retry
+from storage.command_arguments import Retry
 from storage.records import CommandKind, DepthOutcome, Verdict
 
 SYNTHESISE, JUDGE, REWRITE = "synthesise", "judge", "rewrite"

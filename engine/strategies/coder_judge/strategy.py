@@ -19,7 +19,7 @@ from engine.strategies import Fold, accepted_line
 from engine.strategies.coder_judge import prompts
 from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
 from engine.strategies.options import option, read
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import (
     EVALUATIONS,
     Command,

@@ -17,7 +17,7 @@ from engine.strategies.cutegen.base_policy import choose_base
 from engine.strategies.cutegen.schedule import is_collected, is_exposed
 from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
 

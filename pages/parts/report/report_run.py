@@ -13,7 +13,7 @@ from pages.parts.report.report_figure import Level, Series, Spot
 from pages.parts.report.report_html import Html, document, element, facts, folded, join, section, table
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
-from storage.choices import readable
+from storage.command_arguments import readable
 from storage.database import Database
 from storage.queries import AttemptRow, CommandRow, DepthRow, RunRow
 from storage.records import RunSettings

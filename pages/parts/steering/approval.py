@@ -10,7 +10,7 @@ import streamlit as st
 from pages.parts import access, index, wording
 from pages.parts.steering import steer
 from storage import queries
-from storage.attendance import MANUAL, Ask, AskFirst, Fallback
+from storage.command_arguments import MANUAL, Ask, AskFirst, Fallback
 from storage.queries import ApprovalRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
 

@@ -14,8 +14,7 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
-from storage.attendance import MANUAL, is_call
-from storage.choices import Retry
+from storage.command_arguments import MANUAL, Retry, is_call
 from storage.queries import AttemptRow, OrdersRow, RunRow, StepRow
 from storage.records import CommandKind, KernelClass, RunState
 

@@ -10,7 +10,7 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import kernel_choice
 from pages.parts.widgets import table
 from storage import queries
-from storage.choices import Submission, readable
+from storage.command_arguments import Submission, readable
 from storage.queries import CommandRow, RunRow
 from storage.records import CommandKind
 

@@ -10,8 +10,8 @@ import streamlit as st
 from pages.parts import access, index, texts
 from pages.parts.steering import steer
 from storage import folder, queries
-from storage.attendance import Answer, as_file_reply
 from storage.blobs import Blobs
+from storage.command_arguments import Answer, as_file_reply
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import CommandKind, Role, RunState
 
