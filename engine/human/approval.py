@@ -32,12 +32,13 @@ def await_approval(
     context: RunContext, inbox: Inbox, step: Step, clock: Callable[[], float] = time.monotonic
 ) -> Approval:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
-    human, number = context.record.human, context.record.steps_finished + 1
+    record, rule = context.record, context.record.approval_rule
+    human, number = record.human, record.steps_finished + 1
     if context.record.in_flight is not None:
         return Approval.REFUSED if human.is_approved is False else Approval.GIVEN
-    if not human.rule.covers(label(step)):
+    if not rule.covers(label(step)):
         return Approval.GIVEN
-    asked = ev.ApprovalAsked(number, label(step), step.index, step.about, human.rule.fallback, human.rule.after_s)
+    asked = ev.ApprovalAsked(number, label(step), step.index, step.about, rule.fallback, rule.after_s)
     if human.asked != asked:
         context.emit(asked)
     if human.is_approved is None:

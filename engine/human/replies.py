@@ -65,18 +65,18 @@ def settle_answers(context: RunContext) -> None:
 
 def refusal(context: RunContext, command: Command) -> str | None:
     """Why what a person asks or answers cannot be taken; for an answer the parser's report."""
-    human = context.record.human
     match command.kind:
         case CommandKind.ANSWER:
             return _refused_answer(context, command.argument)
         case CommandKind.TAKE_OVER if command.argument not in set(Hand):
             return f"take_over takes next, all or off, not {command.argument!r}"
-        case CommandKind.TAKE_OVER if human.is_manual:
+        case CommandKind.TAKE_OVER if context.record.is_manual:
             return "you already write every reply of this run; choose a model with set_model to change that"
         case CommandKind.ASK_FIRST:
             return _refused_rule(command.argument)
         case CommandKind.APPROVE | CommandKind.SKIP:
-            step = human.asked.step if human.asked else None
+            asked = context.record.human.asked
+            step = asked.step if asked else None
             if step is None or command.argument not in ("", str(step)):
                 return (
                     f"step {command.argument} is not waiting for approval"

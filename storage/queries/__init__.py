@@ -5,7 +5,7 @@ attempts.py, points.py, kernels.py, families.py, course.py, baselines.py   a run
 evaluations.py, proofs.py, profiles.py, failures.py, patching.py   one kernel's results
 calls.py, costs.py, spending.py     model calls and what they cost
 steps.py, feed.py, feed_news.py, news.py, sentences.py, troubles.py   what happens, as sentences
-steering.py, orders.py, person.py   commands and people
+steering.py, person.py              commands and people
 compare.py                          several runs side by side
 fetch.py                            results as records
 """
@@ -83,10 +83,6 @@ from storage.queries.news import StateRow as StateRow
 from storage.queries.news import events as events
 from storage.queries.news import problems as problems
 from storage.queries.news import states as states
-from storage.queries.orders import OrdersRow as OrdersRow
-from storage.queries.orders import effects as effects
-from storage.queries.orders import engine_began as engine_began
-from storage.queries.orders import orders as orders
 from storage.queries.patching import PatchRateRow as PatchRateRow
 from storage.queries.patching import patch_rates as patch_rates
 from storage.queries.person import ApprovalRow as ApprovalRow
@@ -134,10 +130,12 @@ from storage.queries.spending import allowance as allowance
 from storage.queries.spending import spending as spending
 from storage.queries.steering import CommandRow as CommandRow
 from storage.queries.steering import SteeringMark as SteeringMark
-from storage.queries.steering import SwitchesRow as SwitchesRow
 from storage.queries.steering import commands as commands
+from storage.queries.steering import effects as effects
+from storage.queries.steering import engine_began as engine_began
+from storage.queries.steering import pending_hints as pending_hints
 from storage.queries.steering import steering_marks as steering_marks
-from storage.queries.steering import switches as switches
+from storage.queries.steering import steering_state as steering_state
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step

@@ -92,7 +92,7 @@ def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Pat
     context = context_at(tmp_path)  # the engine was killed between the asking and the effect
     assert next_step(context) == Step(StepKind.OPTIMISE, 3, "c001")
     start_depth(context, "c001")
-    assert state_of(context.record).next_base is None
+    assert context.record.steering.next_base is None
     pass_current(context)
     assert next_step(context).candidate_id == "c004"
 
@@ -135,7 +135,7 @@ def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path,
     start_depth(context, "c003")
     assert "no kernel c999" in steer(context, verb, "c999")
     assert "not correct and timed" in steer(context, verb, "c004")
-    assert state_of(context.record).pinned is state_of(context.record).next_base is None
+    assert context.record.steering.pinned is context.record.steering.next_base is None
 
 
 def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from storage import queries
 from storage.command_arguments import MANUAL, Ask, AskFirst, Fallback
 from storage.queries import ApprovalRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
+from storage.steering_state import SteeringState
 
 ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",
@@ -71,12 +72,6 @@ def _silence(asked: ApprovalRow) -> str:
     return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
 
 
-def _rule_in_force(run_id: str) -> AskFirst | None:
-    """The rule last put in force by a command, None when there was none."""
-    found = [c for c in queries.commands(index.current(), run_id) if c.kind is CommandKind.ASK_FIRST and c.effective_at]
-    return AskFirst.parse(found[-1].argument) if found else None
-
-
 def _approve(run_id: str, step: int) -> None:
     if hint := str(st.session_state.get("approval_hint", "")).strip():
         steer.send(run_id, CommandKind.HINT, hint)
@@ -87,7 +82,7 @@ def _skip(run_id: str, step: int) -> None:
     steer.send(run_id, CommandKind.SKIP, str(step))
 
 
-def draw_settings(run: RunRow) -> None:
+def draw_settings(run: RunRow, steering: SteeringState) -> None:
     """The controls, folded away: most runs need neither."""
     if run.model != MANUAL:
         steer.button(
@@ -100,8 +95,8 @@ def draw_settings(run: RunRow) -> None:
             help="the next prompt is shown here and waits for your reply instead of going to the model",
         )
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
-        if in_force := _rule_in_force(run.run_id):
-            st.caption(f"Now: {rule_words(in_force)}")
+        if steering.ask_first:
+            st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):
             rule_form("steer")
             st.form_submit_button("Apply", on_click=_send_rule, args=(run.run_id,))

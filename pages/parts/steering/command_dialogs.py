@@ -15,8 +15,9 @@ from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
 from storage.command_arguments import MANUAL, Retry, is_call
-from storage.queries import AttemptRow, OrdersRow, RunRow, StepRow
+from storage.queries import AttemptRow, RunRow, StepRow
 from storage.records import CommandKind, KernelClass, RunState
+from storage.steering_state import SteeringState
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60
@@ -24,9 +25,9 @@ ONCE, ALWAYS = "next depth only", "every depth until unpinned"
 
 
 @st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
-def choose_model(run: RunRow, orders: OrdersRow) -> None:
+def choose_model(run: RunRow, steering: SteeringState) -> None:
     """Choose the model, see what follows, confirm."""
-    now = orders.model or run.model
+    now = steering.model.model if steering.model else run.model
     st.caption(f"Current model: {wording.plain(now)}")
     how = st.segmented_control(
         "Use another model for", [NEXT_CALLS, ONE_STEP], default=NEXT_CALLS, key="model_how", required=True
@@ -113,13 +114,13 @@ def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
     )
 
 
-def base_in_force(run: RunRow, orders: OrdersRow) -> None:
+def base_in_force(run: RunRow, steering: SteeringState) -> None:
     """What a person has set about base kernels, and the way to lift it; nothing without."""
-    if orders.next_base:
-        name = kernel_choice.number(run, orders.next_base)
+    if steering.next_base:
+        name = kernel_choice.number(run, steering.next_base)
         st.caption(f":material/schedule: The next depth starts from {name}")
-    if orders.pinned:
-        name = kernel_choice.number(run, orders.pinned)
+    if steering.pinned:
+        name = kernel_choice.number(run, steering.pinned)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f":material/keep: Pinned: every depth starts from {name}", width="stretch")
             steer.button("Unpin", run.run_id, CommandKind.UNPIN)

@@ -12,8 +12,9 @@ from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import exposure, queries
-from storage.queries import OrdersRow, RunRow, SwitchesRow
+from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
+from storage.steering_state import SteeringState
 from storage.verbs import RULE_LENGTH, Rule
 
 HELD = (RunState.PAUSED, RunState.WAITING)
@@ -44,7 +45,7 @@ def draw(run: RunRow, state: RunState) -> None:
             if not run.replay_of:
                 _go_on(run)
             return
-        orders = queries.orders(index.current(), run.run_id)
+        steering = queries.steering_state(index.current(), run.run_id)
         _buttons(run, state)
         with st.container():  # always there: what comes and goes in it must not move what follows
             command_dialogs.draw_stop(run, state)
@@ -54,15 +55,14 @@ def draw(run: RunRow, state: RunState) -> None:
         _go_on(run)
         _others(run)
         with st.container():
-            command_dialogs.base_in_force(run, orders)
-            if orders.model:
-                st.caption(
-                    f":material/smart_toy: Model: {wording.plain(orders.model)} (at first {wording.plain(run.model)})"
-                )
-        _switches(run)
+            command_dialogs.base_in_force(run, steering)
+            if steering.model:
+                now = wording.plain(steering.model.model)
+                st.caption(f":material/smart_toy: Model: {now} (at first {wording.plain(run.model)})")
+        _switches(run, steering)
         _hint(run)
-        _rules(run, orders)
-        approval.draw_settings(run)
+        _rules(run, steering)
+        approval.draw_settings(run, steering)
 
 
 def _buttons(run: RunRow, state: RunState) -> None:
@@ -107,11 +107,15 @@ def _others(run: RunRow) -> None:
         _opens(run, Dialog.HINT, "Hint", ":material/lightbulb:", key="h")
 
 
-def _switches(run: RunRow) -> None:
-    found = queries.switches(index.current(), run.run_id)
+def _switches(run: RunRow, steering: SteeringState) -> None:
     rows = (
-        (CommandKind.COLLECT, "Collect profiles", found.collect, "profile correct kernels, for you to see"),
-        (CommandKind.EXPOSE, "Show profiles to the model", found.expose, "put the profile into optimisation prompts"),
+        (CommandKind.COLLECT, "Collect profiles", steering.collect, "profile correct kernels, for you to see"),
+        (
+            CommandKind.EXPOSE,
+            "Show profiles to the model",
+            steering.expose,
+            "put the profile into optimisation prompts",
+        ),
     )
     for command, label, value, help_text in rows:
         key = f"{command}:{run.run_id}"
@@ -119,17 +123,17 @@ def _switches(run: RunRow) -> None:
             data={"label": label, "options": list(Switch), "value": value, "help": help_text}, key=key,
             on_clicked_change=partial(_send_switch, run.run_id, command, key),
         )  # fmt: skip
-    if sentence := _auto(run, found):
+    if sentence := _auto(run, steering):
         st.caption(sentence)
 
 
-def _auto(run: RunRow, found: SwitchesRow) -> str:
+def _auto(run: RunRow, steering: SteeringState) -> str:
     scale = queries.asked_depths(index.current(), run.run_id)
     if scale is None:
         return ""
     asked = queries.asked_exposure(index.current(), run.run_id)
     first = exposure.first_depth(run.kernel_class, scale, asked)
-    return auto_words(first, run.depths, found.collect, found.expose)
+    return auto_words(first, run.depths, steering.collect, steering.expose)
 
 
 def _hint(run: RunRow) -> None:
@@ -140,7 +144,7 @@ def _hint(run: RunRow) -> None:
             placeholder="e.g. keep the tile of B in registers",
         )  # fmt: skip
         st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=steer.hint, args=(run.run_id, key))
-    waiting = queries.switches(index.current(), run.run_id).pending_hints
+    waiting = queries.pending_hints(index.current(), run.run_id)
     if waiting:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
 
@@ -170,12 +174,12 @@ def _shown(first: int, depths: int) -> str:
     return "never shown in this run" if first > depths else f"shown from depth {max(1, first)}"
 
 
-def _rules(run: RunRow, orders: OrdersRow) -> None:
+def _rules(run: RunRow, steering: SteeringState) -> None:
     """The rules in force, each with a button that lifts it, and a form for one more."""
-    label = f"Rules for the model ({len(orders.rules)})" if orders.rules else "Rules for the model"
-    with st.expander(label, icon=":material/rule:", expanded=bool(orders.rules), key="rules"):
+    label = f"Rules for the model ({len(steering.rules)})" if steering.rules else "Rules for the model"
+    with st.expander(label, icon=":material/rule:", expanded=bool(steering.rules), key="rules"):
         with st.container():  # always there, so that the form stays where it is
-            for rule in orders.rules:
+            for rule in steering.rules:
                 _rule(run, rule)
         with st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
             st.segmented_control(
