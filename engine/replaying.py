@@ -18,6 +18,7 @@ from storage import events as ev
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Entry, Journal
 from storage.records import Command, CommandKind, RunSettings, RunState
+from storage.verbs import VERBS
 
 LONGEST_GAP_S = 60.0
 NAP_S = 0.1
@@ -28,7 +29,6 @@ _LEFT_OUT = (
     ev.ApprovalSettled,
 )  # fmt: skip
 _SETTLING = (ev.CommandEffective, ev.CommandRefused)
-_TAKEN = (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Replay:
     def _answer(self, command: Command) -> None:
         step = sum(isinstance(entry.event, ev.StepFinished) for entry in self._book.entries) + 1
         self._emit(ev.CommandAcknowledged(command, step))
-        if command.kind not in _TAKEN:
+        if not VERBS[command.kind].in_replay:
             self._emit(ev.CommandRefused(command.command_id, step, REFUSAL))
             return
         self._emit(ev.CommandEffective(command.command_id, step, "the replay obeys; the run itself is not touched"))

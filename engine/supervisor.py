@@ -6,6 +6,7 @@ the lock it holds, never by a pid.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
+from engine.strategies import loading
 from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.records import CommandKind, RunSettings
@@ -59,6 +61,15 @@ def see_that_it_fits(settings: RunSettings) -> None:
     """
     if settings.toolchain == "cpu":
         fitting.see_that_it_fits(settings.task_source, settings.sizes)
+
+
+@functools.cache
+def verbs_refused_by(strategy: str) -> Mapping[CommandKind, str]:
+    """Verbs that a search method never honours, each with the reason; none for a method that cannot be had here."""
+    try:
+        return loading.verbs_refused_by(strategy)
+    except EngineError:
+        return {}
 
 
 def start(settings: RunSettings) -> RunFolder:

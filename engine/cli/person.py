@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from engine.cli import export, prompts, report
-from engine.cli.verbs import FAILED, OK, warn_of_damage
+from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.recording_runs import recording_of
 from storage import commands, journal, liveness

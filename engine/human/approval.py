@@ -13,11 +13,10 @@ from engine.record import Record, named
 from engine.steps.concluding import conclude
 from storage import events as ev
 from storage.command_arguments import Fallback
-from storage.records import CommandKind, RunState, StepKind
+from storage.records import RunState, StepKind
+from storage.verbs import VERBS
 
 SKIPPED = "skipped by a person"
-# What may be asked for while a step waits and does not change which step comes next.
-_HARMLESS = (CommandKind.APPROVE, CommandKind.SKIP, CommandKind.HINT)
 
 
 class Approval(Enum):
@@ -53,7 +52,7 @@ def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Cal
     context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
     while human.is_approved is None:
         done = inbox.take()
-        if any(command.kind not in _HARMLESS for command in done) or context.record.steering.is_paused:
+        if any(not VERBS[command.kind].keeps_step for command in done) or context.record.steering.is_paused:
             break
         if human.is_approved is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES

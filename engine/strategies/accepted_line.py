@@ -64,17 +64,6 @@ class AcceptedLine:
             self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
 
 
-def refusal(record: Record, command: Command) -> str | None:
-    """Why a kernel cannot be pinned or unpinned now."""
-    match command.kind:
-        case CommandKind.UNPIN if record.steering.pinned is None:
-            return "no kernel is pinned"
-        case CommandKind.PIN if record.steering.pinned == command.argument:
-            return f"{named(record, command.argument)} is already pinned"
-        case _:
-            return None
-
-
 def note(record: Record, command: Command, *, word: str, upcoming: int, policy: str) -> str | None:
     """From which step index on a choice of the base kernel, or of what the model is shown, holds.
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import EngineError
-from engine.strategies import Strategy
+from engine.strategies import Strategy, refused_verbs
 from engine.strategies.options import NoOptions
+from storage.records import CommandKind
 
 TABLE: Mapping[str, str] = {
     "cutegen": "engine.strategies.cutegen.strategy:CuteGen",
@@ -26,6 +27,15 @@ def options_of(name: str) -> type[Any]:
     """
     found: type[Any] = getattr(_find(name), "options", NoOptions)
     return found
+
+
+def verbs_refused_by(name: str) -> Mapping[CommandKind, str]:
+    """Verbs that a strategy never honours, each with the reason.
+
+    Raises:
+        EngineError: as `open_strategy`.
+    """
+    return refused_verbs(_find(name))
 
 
 def open_strategy(name: str) -> Strategy:

@@ -136,6 +136,7 @@ from storage.queries.steering import engine_began as engine_began
 from storage.queries.steering import pending_hints as pending_hints
 from storage.queries.steering import steering_marks as steering_marks
 from storage.queries.steering import steering_state as steering_state
+from storage.queries.steering import strategy as strategy
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step

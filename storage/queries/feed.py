@@ -11,7 +11,7 @@ from storage.queries import fetch
 from storage.queries.feed_news import NEWS
 from storage.queries.steps import StepRow, steps
 from storage.records import StepKind, Verdict
-from storage.verbs import COMMAND_NAME
+from storage.verbs import VERBS
 
 
 class FeedKind(StrEnum):
@@ -71,7 +71,7 @@ WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
 READABLE = "s.argument"
 for _pattern, _words in command_arguments.READABLE:
     READABLE = f"regexp_replace({READABLE}, '{_pattern}', '{_words}')"
-_NAMED = " ".join(f"WHEN '{kind}' THEN '{name}'" for kind, name in COMMAND_NAME.items())
+_NAMED = " ".join(f"WHEN '{kind}' THEN '{verb.name}'" for kind, verb in VERBS.items())
 
 _COMMANDS = f"""
 SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,

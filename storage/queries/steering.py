@@ -9,6 +9,7 @@ from storage.database import Database
 from storage.queries import fetch
 from storage.records import Command, CommandKind, Switch, Verdict
 from storage.steering_state import SteeringState
+from storage.verbs import VERBS, Result, verbs_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,12 @@ def steering_state(db: Database, run_id: str) -> SteeringState:
     return state
 
 
+def strategy(db: Database, run_id: str) -> str:
+    """The name of a run's search method; empty for a run that is not in the index."""
+    found = fetch.tuples(db, "SELECT strategy FROM runs WHERE run_id = ?", [run_id])
+    return str(found[0][0]) if found else ""
+
+
 def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
     """Hints that no prompt has carried yet, oldest first, those the engine has not read included."""
     sql = """SELECT argument FROM steering WHERE run_id = ? AND kind = 'hint' AND effective_at IS NULL
@@ -107,6 +114,12 @@ def engine_began(db: Database, run_id: str) -> float | None:
     return found
 
 
+def _is(*results: Result) -> str:
+    """True of a command `s` that is to be seen in one of these."""
+    kinds = ", ".join(f"'{kind}'" for kind in verbs_with(*results))
+    return f"s.kind IN ({kinds})"
+
+
 _IN_FORCE = "SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL"
 
 
@@ -115,7 +128,7 @@ def _started_depths(db: Database, run_id: str) -> dict[str, str]:
         (SELECT min(c.number) FROM numbered c WHERE c.run_id = $run AND c.candidate_id = s.argument)
         FROM ({_IN_FORCE}) s JOIN steps m ON m.run_id = $run AND m.phase = 'started' AND m.kind = 'optimise'
             AND m.candidate_id = s.argument AND m.seq > s.effective_seq
-        WHERE s.kind IN ('roll_back', 'set_base', 'pin') GROUP BY s.command_id, s.argument"""
+        WHERE {_is(Result.DEPTH)} GROUP BY s.command_id, s.argument"""
     return {
         name: f"depth {depth} started from kernel {number} at step {step}"
         for name, depth, step, number in fetch.tuples(db, sql, {"run": run_id})
@@ -135,7 +148,7 @@ _BECAME = {
 
 def _kernels(db: Database, run_id: str) -> dict[str, str]:
     sql = f"""SELECT s.command_id, a.number, a.verdict, a.speedup FROM ({_IN_FORCE}) s
-        JOIN (SELECT * FROM attempts WHERE run_id = $run) a ON a.step = s.effective_step WHERE s.kind = 'submit'"""
+        JOIN (SELECT * FROM attempts WHERE run_id = $run) a ON a.step = s.effective_step WHERE {_is(Result.KERNEL)}"""
     return {
         name: f"it is kernel {number}: {_BECAME[Verdict(verdict)] if verdict else 'not judged yet'}"
         + (f", {speedup:.2f}× over eager" if speedup else "")
@@ -146,7 +159,7 @@ def _kernels(db: Database, run_id: str) -> dict[str, str]:
 def _calls(db: Database, run_id: str) -> dict[str, str]:
     sql = f"""SELECT s.command_id, arg_min(m.step, m.seq), arg_min(m.model, m.seq) FROM ({_IN_FORCE}) s
         JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
-        WHERE s.kind IN ('retry', 'set_model') GROUP BY s.command_id"""
+        WHERE {_is(Result.CALL)} GROUP BY s.command_id"""
     return {
         name: f"step {step} was answered by {model}"
         for name, step, model in fetch.tuples(db, sql, {"run": run_id})
@@ -158,12 +171,13 @@ def _prompts(db: Database, run_id: str) -> dict[str, str]:
     sql = f"""SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(DISTINCT m.step),
             arg_min(m.is_profile_exposed, m.seq) FROM ({_IN_FORCE}) s
         JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
-            AND (m.role = 'optimise' OR (s.kind <> 'expose' AND m.role IN ('repair', 'synthesise')))
+            AND (m.role = 'optimise' OR ({_is(Result.PROMPTS)} AND m.role IN ('repair', 'synthesise')))
         LEFT JOIN steering l ON l.run_id = $run AND l.kind = 'lift' AND l.argument = s.command_id
-        WHERE s.kind IN ('ban', 'require', 'expose') AND m.seq < coalesce(l.effective_seq, 9e15)
+        WHERE {_is(Result.PROMPTS, Result.PROFILE_IN_PROMPT)} AND m.seq < coalesce(l.effective_seq, 9e15)
         GROUP BY s.command_id, s.kind"""
     return {
-        name: f"the prompt of step {step} showed {'a' if seen else 'no'} profile" if kind == "expose"
+        name: f"the prompt of step {step} showed {'a' if seen else 'no'} profile"
+        if VERBS[kind].result is Result.PROFILE_IN_PROMPT
         else f"in the prompts of {steps} {'step' if steps == 1 else 'steps'}, first of step {step}"
         for name, kind, step, steps, seen in fetch.tuples(db, sql, {"run": run_id})
     }  # fmt: skip

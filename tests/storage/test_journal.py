@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from storage import codec, journal
+from storage import codec, events, journal
 from storage.command_arguments import Fallback
 from storage.events import ApprovalAsked, ApprovalSettled, BudgetWarned, RunStarted
 from storage.journal import Entry, Journal
@@ -129,7 +129,10 @@ def test_a_writer_killed_at_any_time_loses_no_line_it_has_spoken_of(path: Path) 
 
 
 def test_an_approval_is_written_and_read_under_the_name_that_old_journals_use(path: Path) -> None:
-    told = [ApprovalAsked(1, "compile", 0, None, Fallback.NO, 60.0), ApprovalSettled(1, False, "nobody")]
+    told: list[events.Event] = [
+        ApprovalAsked(1, "compile", 0, None, Fallback.NO, 60.0),
+        ApprovalSettled(1, False, "nobody"),
+    ]
     book = Journal(path)
     for event in told:
         book.append(event)

@@ -129,8 +129,8 @@ class CoderJudge:
         return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, _base(record, state), reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        """Why a kernel cannot be pinned or unpinned now."""
-        return accepted_line.refusal(record, command)
+        """Coder–judge honours every verb."""
+        return None
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which round on a choice of the base kernel, or of what the judge is shown, holds."""

@@ -84,8 +84,8 @@ class CuteGen:
         return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, base, reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        """Why a kernel cannot be pinned or unpinned now."""
-        return accepted_line.refusal(record, command)
+        """CuTeGen honours every verb."""
+        return None
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which depth on a choice of the base kernel, or of what the model is shown, holds."""

@@ -1,5 +1,4 @@
-"""Approving steps before they begin: the form while a step waits, and the rule that says which steps are asked about.
-Writing the next reply in the place of the model begins here too."""
+"""Approving steps before they begin: the form while a step waits, the rule that says which steps are asked about."""
 
 from __future__ import annotations
 
@@ -10,10 +9,11 @@ import streamlit as st
 from pages.parts import access, index, wording
 from pages.parts.steering import steer
 from storage import queries
-from storage.command_arguments import MANUAL, Ask, AskFirst, Fallback
+from storage.command_arguments import Ask, AskFirst, Fallback
 from storage.queries import ApprovalRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
 from storage.steering_state import SteeringState
+from storage.verbs import VERBS
 
 ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",
@@ -46,15 +46,11 @@ def draw(run: RunRow, state: RunState) -> None:
                 "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
             )
             yes, no = st.columns(2)
-            with yes:
-                st.form_submit_button(
-                    "Approve", type="primary", icon=":material/check:", width="stretch", on_click=_approve,
-                    args=(run.run_id, asked.step),
-                )  # fmt: skip
-            with no:
-                st.form_submit_button(
-                    "Reject", icon=":material/close:", width="stretch", on_click=_skip,
-                    args=(run.run_id, asked.step),
+            for place, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
+                verb = VERBS[kind]
+                place.form_submit_button(
+                    verb.label, type="primary" if place is yes else "secondary", icon=f":material/{verb.icon}:",
+                    width="stretch", on_click=_answer, args=(run.run_id, kind, asked.step),
                 )  # fmt: skip
 
 
@@ -72,29 +68,17 @@ def _silence(asked: ApprovalRow) -> str:
     return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
 
 
-def _approve(run_id: str, step: int) -> None:
-    if hint := str(st.session_state.get("approval_hint", "")).strip():
+def _answer(run_id: str, kind: CommandKind, step: int) -> None:
+    hint = str(st.session_state.get("approval_hint", "")).strip()
+    if kind is CommandKind.APPROVE and hint:
         steer.send(run_id, CommandKind.HINT, hint)
-    steer.send(run_id, CommandKind.APPROVE, str(step))
-
-
-def _skip(run_id: str, step: int) -> None:
-    steer.send(run_id, CommandKind.SKIP, str(step))
+    steer.send(run_id, kind, str(step))
 
 
 def draw_settings(run: RunRow, steering: SteeringState) -> None:
-    """The controls, folded away: most runs need neither."""
-    if run.model != MANUAL:
-        steer.button(
-            "Write the next reply yourself",
-            run.run_id,
-            CommandKind.TAKE_OVER,
-            "next",
-            icon=":material/edit_note:",
-            width="stretch",
-            help="the next prompt is shown here and waits for your reply instead of going to the model",
-        )
-    with st.expander("Approve steps before they start", icon=":material/front_hand:"):
+    """The rule that says which steps are asked about, folded away: most runs need none."""
+    verb = VERBS[CommandKind.ASK_FIRST]
+    with st.expander(verb.label, icon=f":material/{verb.icon}:"):
         if steering.ask_first:
             st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):

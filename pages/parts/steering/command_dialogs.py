@@ -3,7 +3,7 @@ saves a recording. Each shows what will follow before it is confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -29,9 +29,8 @@ def choose_model(run: RunRow, steering: SteeringState) -> None:
     """Choose the model, see what follows, confirm."""
     now = steering.model.model if steering.model else run.model
     st.caption(f"Current model: {wording.plain(now)}")
-    how = st.segmented_control(
-        "Use another model for", [NEXT_CALLS, ONE_STEP], default=NEXT_CALLS, key="model_how", required=True
-    )
+    ways = _honoured(run, {CommandKind.SET_MODEL: NEXT_CALLS, CommandKind.RETRY: ONE_STEP})
+    how = st.segmented_control("Use another model for", ways, default=ways[0], key="model_how", required=True)
     known = [name for name in supervisor.available_models() if how == NEXT_CALLS or name != MANUAL]
     model = model_box(st.container(), "Model", "model_name", known, now)
     options = st.text_input(
@@ -96,12 +95,18 @@ def choose_base(run: RunRow, candidate_id: str = "") -> None:
         )
         return
     chosen = kernel_choice.draw("Kernel to start from", found, "base_from", candidate_id)
-    how = st.segmented_control("Applies to", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
+    ways = _honoured(run, {CommandKind.SET_BASE: ONCE, CommandKind.PIN: ALWAYS})
+    how = st.segmented_control("Applies to", ways, default=ways[0], key="base_how", required=True)
     st.info(_base_preview(chosen, how == ALWAYS), icon=":material/visibility:")
     verb, command = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
     if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
         steer.send(run.run_id, command, chosen.candidate_id)
         dialogs.leave()
+
+
+def _honoured(run: RunRow, ways: Mapping[CommandKind, str]) -> list[str]:
+    """The ways whose verb the run's search method honours; a dialog is offered while there is one."""
+    return [way for command, way in ways.items() if steer.refusal(run, command) is None] or list(ways.values())
 
 
 def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
@@ -123,7 +128,7 @@ def base_in_force(run: RunRow, steering: SteeringState) -> None:
         name = kernel_choice.number(run, steering.pinned)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f":material/keep: Pinned: every depth starts from {name}", width="stretch")
-            steer.button("Unpin", run.run_id, CommandKind.UNPIN)
+            steer.verb_button(run, CommandKind.UNPIN)
 
 
 @st.dialog("Kernel class", icon=":material/category:", on_dismiss=dialogs.close)

@@ -14,6 +14,7 @@ from storage.blobs import Blobs
 from storage.command_arguments import Answer, as_file_reply
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import CommandKind, Role, RunState
+from storage.verbs import VERBS
 
 OTHER_REPLY = "Answer in the form that the prompt asks for."
 _EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
@@ -72,15 +73,16 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     if key not in st.session_state:
         st.session_state[key] = source if is_file else _refused_text(run_id, refused)
     st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
+    verb = VERBS[CommandKind.ANSWER]
     with st.form(f"answer:{key}", border=False):
         st.text_area(
             "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
             placeholder="" if is_file else "Paste or write the reply here",
         )  # fmt: skip
         st.form_submit_button(
-            "Send reply",
+            verb.label,
             type="primary",
-            icon=":material/send:",
+            icon=f":material/{verb.icon}:",
             on_click=_send,
             args=(run_id, question, key, is_file),
         )
