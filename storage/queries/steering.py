@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from storage.command_arguments import MANUAL
+from storage.command_arguments import MANUAL, NO_CALLS
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import Command, CommandKind, Switch, Verdict
@@ -116,19 +117,26 @@ def engine_began(db: Database, run_id: str) -> float | None:
 
 def _is(*results: Result) -> str:
     """True of a command `s` that is to be seen in one of these."""
-    kinds = ", ".join(f"'{kind}'" for kind in verbs_with(*results))
-    return f"s.kind IN ({kinds})"
+    return f"s.kind IN ({_listed(verbs_with(*results))})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 _IN_FORCE = "SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL"
 
 
 def _started_depths(db: Database, run_id: str) -> dict[str, str]:
+    """The first depth whose calls are about the kernel of a command, a depth left out that had begun with it before."""
+    begun = f"phase = 'started' AND kind NOT IN ({_listed(NO_CALLS)})"
     sql = f"""SELECT s.command_id, arg_min(m.depth, m.seq), arg_min(m.step, m.seq),
         (SELECT min(c.number) FROM numbered c WHERE c.run_id = $run AND c.candidate_id = s.argument)
-        FROM ({_IN_FORCE}) s JOIN steps m ON m.run_id = $run AND m.phase = 'started' AND m.kind = 'optimise'
-            AND m.candidate_id = s.argument AND m.seq > s.effective_seq
-        WHERE {_is(Result.DEPTH)} GROUP BY s.command_id, s.argument"""
+        FROM ({_IN_FORCE}) s JOIN (SELECT * FROM steps WHERE run_id = $run AND {begun}) m
+            ON m.candidate_id = s.argument AND m.seq > s.effective_seq
+        WHERE {_is(Result.DEPTH)} AND NOT EXISTS (SELECT 1 FROM steps p WHERE p.run_id = $run AND {begun}
+            AND p.candidate_id = s.argument AND p.depth = m.depth AND p.seq < s.effective_seq)
+        GROUP BY s.command_id, s.argument"""
     return {
         name: f"depth {depth} started from kernel {number} at step {step}"
         for name, depth, step, number in fetch.tuples(db, sql, {"run": run_id})
@@ -167,11 +175,12 @@ def _calls(db: Database, run_id: str) -> dict[str, str]:
 
 
 def _prompts(db: Database, run_id: str) -> dict[str, str]:
-    """How many writing steps carried a rule, and whether the first optimisation after a switch saw a profile."""
+    """How many prompts carried a rule, and whether the first one after a switch that can show a profile did."""
     sql = f"""SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(DISTINCT m.step),
             arg_min(m.is_profile_exposed, m.seq) FROM ({_IN_FORCE}) s
         JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
-            AND (m.role = 'optimise' OR ({_is(Result.PROMPTS)} AND m.role IN ('repair', 'synthesise')))
+            AND (m.role IN ('optimise', 'judge')
+                OR ({_is(Result.PROMPTS)} AND m.role IN ('repair', 'synthesise', 'rewrite')))
         LEFT JOIN steering l ON l.run_id = $run AND l.kind = 'lift' AND l.argument = s.command_id
         WHERE {_is(Result.PROMPTS, Result.PROFILE_IN_PROMPT)} AND m.seq < coalesce(l.effective_seq, 9e15)
         GROUP BY s.command_id, s.kind"""

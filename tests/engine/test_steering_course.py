@@ -30,6 +30,7 @@ from storage.records import (
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, brief, resolved, state_of, take
+from tests.engine.strategies.random_restarts import RandomRestarts
 from tests.engine.swish_story import FIRST, SECOND, THIRD
 from tests.engine.test_human_replies import refusals
 from tests.engine.test_steering import Meanwhile, ask, events_of
@@ -136,6 +137,13 @@ def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path,
     assert "no kernel c999" in steer(context, verb, "c999")
     assert "not correct and timed" in steer(context, verb, "c004")
     assert context.record.steering.pinned is context.record.steering.next_base is None
+
+
+def test_a_verb_that_the_search_method_never_honours_is_refused_with_its_reason(tmp_path: Path) -> None:
+    context = three_depths(tmp_path)
+    context.strategy = RandomRestarts()
+    assert steer(context, CommandKind.PIN, "c001") == "random restarts have no base kernel"
+    assert context.record.steering.pinned is None
 
 
 def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
-from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
+from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind
 
 
 class RandomRestarts:
     """Writes, evaluates, and begins anew until a limit is reached."""
 
     name = "random_restarts"
+    refuses: ClassVar = dict.fromkeys((CommandKind.SET_BASE, CommandKind.PIN), "random restarts have no base kernel")
 
     def next(self, record: Record) -> Action:
         index, made = record.step_index, self._made(record)
@@ -45,7 +48,7 @@ class RandomRestarts:
         return Conclude(record.step_index, DepthOutcome.GIVEN_UP, name, None, reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        return f"random restarts have no base kernel to {command.kind}" if "base" in command.kind else None
+        return None
 
     def note(self, record: Record, command: Command) -> str | None:
         return None
