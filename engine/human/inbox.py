@@ -18,7 +18,7 @@ from storage import budgets, commands
 from storage import events as ev
 from storage.command_arguments import MANUAL, ModelChoice, Retry, is_call
 from storage.records import Command, CommandKind, RunState, Verdict
-from storage.verbs import RULES, VERBS, Moment
+from storage.verbs import RULES, VERBS, Moment, Takes
 
 POLL_S = 0.1
 
@@ -189,7 +189,7 @@ def refusal(context: RunContext, command: Command) -> str | None:
 def _refusal(context: RunContext, command: Command) -> str | None:
     record, argument = context.record, command.argument
     match command.kind:
-        case CommandKind.ROLL_BACK | CommandKind.SET_BASE | CommandKind.PIN:
+        case kind if VERBS[kind].takes is Takes.KERNEL:
             return _refused_kernel(record, command)
         case CommandKind.UNPIN if record.steering.pinned is None:
             return "no kernel is pinned"
