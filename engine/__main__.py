@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from engine import loop, supervisor, tasks
-from engine.cli import arguments, compiling, export, judgement, person, sharing, verbs
+from engine.cli import arguments, compiling, export, judgement, person, sharing, subcommands
 from engine.cli.live import LiveView
-from engine.cli.verbs import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
+from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.inbox import Inbox
@@ -55,22 +55,22 @@ def main(argv: list[str] | None = None) -> int:
     handlers: dict[str, Callable[[Namespace], int]] = {
         "run": run_task,
         "resume": resume_run,
-        "list": verbs.list_runs,
-        "show": verbs.show_run,
-        "command": verbs.send_command,
+        "list": subcommands.list_runs,
+        "show": subcommands.show_run,
+        "command": subcommands.send_command,
         "answer": person.answer_call,
         "submit": person.submit_kernel,
-        "fork": verbs.fork_run,
+        "fork": subcommands.fork_run,
         "record": person.record_run,
         "import": import_result,
-        "export": verbs.export_kernel,
+        "export": subcommands.export_kernel,
         "replay": replay_run,
         "remeasure": remeasure_kernels,
         "evaluate": evaluate_file,
         "compile": compile_file,
-        "patch": verbs.patch_source,
-        "tasks": verbs.list_tasks,
-        "strategies": verbs.list_strategies,
+        "patch": subcommands.patch_source,
+        "tasks": subcommands.list_tasks,
+        "strategies": subcommands.list_strategies,
         "doctor": examine_machine,
     }
     try:
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def run_task(options: Namespace) -> int:
     """Start a run, here or detached."""
-    settings = verbs.settings_of(options)
+    settings = subcommands.settings_of(options)
     if options.background:
         print(supervisor.start(settings).run_id)
         return OK

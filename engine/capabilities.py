@@ -17,7 +17,7 @@ from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from storage import read_only
-from storage.attendance import MANUAL
+from storage.command_arguments import MANUAL
 from storage.folder import home
 from storage.models import ModelRole, for_role
 from storage.records import RunSettings

@@ -19,7 +19,7 @@ from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import events as ev
 from storage.blobs import Blobs
-from storage.choices import ModelChoice
+from storage.command_arguments import ModelChoice
 from storage.folder import RunFolder, home
 from storage.journal import Entry, Journal
 

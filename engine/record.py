@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from engine.human.human_state import HumanState
-from engine.human.steering_state import Redo, Steering
 from engine.usage import Usage as Usage
 from storage import events as ev
-from storage.attendance import is_call
-from storage.choices import ModelChoice, Retry
+from storage.command_arguments import MANUAL, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.journal import Entry
 from storage.records import (
     Budget,
@@ -29,6 +27,16 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
+from storage.steering_state import SteeringState
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """A step of the model that is to be done again by the model chosen."""
+
+    kind: str
+    candidate_id: str | None
+    choice: ModelChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class Record:
     redo: Redo | None = None
     model_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
     is_profile_shown: bool = False
-    steering: Steering = field(default_factory=Steering)
+    steering: SteeringState = field(default_factory=SteeringState)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
     baseline: ev.BaselineMeasured | None = None
@@ -108,8 +116,7 @@ class Record:
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
         """Fold a whole journal."""
         record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
-        record.steering = replace(record.steering, collect=settings.collect)
-        record.human = HumanState.of(settings)
+        record.steering = SteeringState(collect=settings.collect)
         for entry in entries:
             record.apply(entry.event)
         return record
@@ -133,10 +140,10 @@ class Record:
         """Take one event into account."""
         self.events.append(event)
         self.human.apply(event)
+        self.steering = self.steering.after_event(event)
         match event:
             case ev.EngineStarted():
                 self.state, self.ended = RunState.RUNNING, None
-                self.steering = replace(self.steering, is_stopped=False)
             case ev.StateChanged(state=state):
                 self.state = state
             case ev.RunEnded(state=state):
@@ -243,6 +250,7 @@ class Record:
             return
         command = self.commands[event.command_id].command
         self.steering = self.steering.after(command)
+        self.human.obey(command)
         if command.kind is CommandKind.SET_CLASS:
             self.kernel_class, self.is_class_known = KernelClass(command.argument), True
         if command.kind is CommandKind.RETRY:
@@ -268,7 +276,17 @@ class Record:
     @property
     def is_by_hand(self) -> bool:
         """Whether a person answers the next call."""
-        return self.redo is None and self.human.is_by_hand
+        return self.redo is None and (self.is_manual or self.steering.hand is not Hand.OFF)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether a person answers every call, in the place of a model."""
+        return (self.steering.model.model if self.steering.model else self.settings.model) == MANUAL
+
+    @property
+    def approval_rule(self) -> AskFirst:
+        """Which steps wait for a person's yes."""
+        return self.steering.ask_first or self.settings.ask_first
 
     @property
     def pending_hints(self) -> list[Command]:

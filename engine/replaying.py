@@ -18,16 +18,17 @@ from storage import events as ev
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Entry, Journal
 from storage.records import Command, CommandKind, RunSettings, RunState
+from storage.verbs import VERBS
 
 LONGEST_GAP_S = 60.0
 NAP_S = 0.1
 REFUSAL = "this is a replay: it takes pause, resume and stop; steer the run itself"
 # What a replay says for itself, or what would make a person wait for something that is long over.
 _LEFT_OUT = (
-    ev.RunStarted, ev.EngineStarted, ev.StateChanged, ev.RunEnded, ev.QuestionAsked, ev.LeaveAsked, ev.LeaveSettled,
+    ev.RunStarted, ev.EngineStarted, ev.StateChanged, ev.RunEnded, ev.QuestionAsked, ev.ApprovalAsked,
+    ev.ApprovalSettled,
 )  # fmt: skip
 _SETTLING = (ev.CommandEffective, ev.CommandRefused)
-_TAKEN = (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ class Replay:
     def _answer(self, command: Command) -> None:
         step = sum(isinstance(entry.event, ev.StepFinished) for entry in self._book.entries) + 1
         self._emit(ev.CommandAcknowledged(command, step))
-        if command.kind not in _TAKEN:
+        if not VERBS[command.kind].in_replay:
             self._emit(ev.CommandRefused(command.command_id, step, REFUSAL))
             return
         self._emit(ev.CommandEffective(command.command_id, step, "the replay obeys; the run itself is not touched"))

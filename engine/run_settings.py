@@ -16,7 +16,7 @@ from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.strategies.loading import DEFAULT, options_of
 from engine.strategies.options import Option, Value, complete
-from storage.attendance import MANUAL
+from storage.command_arguments import MANUAL
 from storage.records import Budget, KernelClass, RunSettings, Switch
 
 DEMO_TASK = "square_matmul"

@@ -35,6 +35,7 @@ from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
+from engine.strategies.catalogue import refused_by as refused_by
 from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.records import CommandKind, RunSettings

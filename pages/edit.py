@@ -10,7 +10,7 @@ from pages.parts.steering import kernel_choice, steer
 from pages.parts.widgets import diff
 from storage import folder, queries
 from storage.blobs import Blobs
-from storage.choices import NOTE_LENGTH, Submission
+from storage.command_arguments import NOTE_LENGTH, Submission
 from storage.queries import AttemptRow, RunRow
 from storage.records import CommandKind, RunState
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import change_token, index, run_state, wording
+from pages.parts import change_token, index, run_state
 from pages.parts.status import address, now
 from pages.parts.steering import command_list
 from pages.parts.widgets import table
 from storage import queries
 from storage.queries import CommandRow
 from storage.records import CommandKind
+from storage.verbs import VERBS
 
 run_id = st.query_params.get("run", "")
 PAGE = 100
@@ -74,7 +75,7 @@ def filtered(asked: list[CommandRow], has_engine: bool, effects: Mapping[str, st
 
 
 def _verb_name(verb: str) -> str:
-    return ANY if verb == ANY else wording.COMMAND_NAME[CommandKind(verb)]
+    return ANY if verb == ANY else VERBS[CommandKind(verb)].name
 
 
 live()

@@ -3,7 +3,8 @@
 records.py, events.py, proof.py, models.py, policy.py   the vocabulary; what happens in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, tail.py, liveness.py   a run folder's files
 damage.py                   what of those files is damaged or gone
-budgets.py, choices.py, verbs.py, attendance.py, exposure.py, forks.py   what commands carry, as text and back
+verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
+exposure.py, forks.py       when profiles are shown; what a run was forked from
 database.py, projection.py, chunks.py, ingest.py, watch.py, snapshot.py, memory.py  the index and its upkeep
 queries/                    everything a screen asks of it
 counters.py, kernel_names.py, headline.py, relative.py   profiler counters, kernel names, one-line failures, ratios

@@ -6,31 +6,16 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from storage import budgets, codec, read_only
-from storage.attendance import Answer, AskFirst, Hand
-from storage.choices import ModelChoice, Retry, Submission
-from storage.records import Budget, Command, CommandKind, KernelClass, Switch
-from storage.verbs import RULE_LENGTH, RULES
+from storage.command_arguments import Answer, AskFirst, Hand, ModelChoice, Retry, Submission
+from storage.records import Budget, Command, CommandKind, KernelClass, RunState, Switch
+from storage.verbs import RULE_LENGTH, VERBS, Offered, Takes
 
-_PARSED: Mapping[CommandKind, Callable[[str], object]] = {
-    CommandKind.ASK_FIRST: AskFirst.parse,
-    CommandKind.ANSWER: Answer.parse,
-    CommandKind.SUBMIT: Submission.parse,
-    CommandKind.SET_MODEL: ModelChoice.parse,
-    CommandKind.RETRY: Retry.parse,
-}
-_NEEDED = {
-    CommandKind.ROLL_BACK: "a candidate id",
-    CommandKind.SET_BASE: "a candidate id",
-    CommandKind.PIN: "a candidate id",
-    CommandKind.HINT: "a text",
-    CommandKind.BAN: "a sentence",
-    CommandKind.REQUIRE: "a sentence",
-    CommandKind.LIFT: "a rule: its words, or the id of the command that set it",
-}
+Check = Callable[[CommandKind, str], object]
+HELD = (RunState.PAUSED, RunState.WAITING)
 
 
 class CommandError(ValueError):
@@ -49,7 +34,7 @@ def send(path: Path, kind: CommandKind, argument: str = "", asked_by: str = "") 
         CommandError: the argument does not fit the verb.
     """
     read_only.guard(ReadOnlyError, "steer runs")
-    _check_argument(kind, argument)
+    check(kind, argument)
     command = Command(uuid.uuid4().hex[:12], kind, argument, asked_by or _user(), time.time())
     line = (codec.dumps(command) + "\n").encode()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -87,29 +72,86 @@ def unreadable(path: Path) -> int:
     return len([line for line in lines if line]) - len(read_from(path)[0])
 
 
-def _check_argument(kind: CommandKind, argument: str) -> None:
-    if kind in (CommandKind.COLLECT, CommandKind.EXPOSE) and argument not in set(Switch):
-        raise CommandError(f"{kind} takes auto, on or off, not {argument!r}")
-    if kind is CommandKind.SET_CLASS and argument not in set(KernelClass):
-        raise CommandError(f"{kind} takes one of {', '.join(KernelClass)}, not {argument!r}")
-    if kind is CommandKind.SET_BUDGET:
-        try:
-            budgets.changed(Budget(), argument)
-        except ValueError as error:
-            raise CommandError(str(error)) from error
-    if kind is CommandKind.TAKE_OVER and argument not in set(Hand):
-        raise CommandError(f"{kind} takes next, all or off, not {argument!r}")
-    if kind in (CommandKind.APPROVE, CommandKind.SKIP) and argument and not argument.isdecimal():
-        raise CommandError(f"{kind} takes the number of the step that waits, or nothing")
-    if kind in _PARSED:
-        try:
-            _PARSED[kind](argument)
-        except ValueError as error:
-            raise CommandError(str(error)) from error
-    if kind in _NEEDED and not argument.strip():
-        raise CommandError(f"{kind} needs {_NEEDED[kind]}")
-    if kind in RULES and len(" ".join(argument.split())) > RULE_LENGTH:
-        raise CommandError(f"{kind} takes one sentence of at most {RULE_LENGTH} characters")
+def check(kind: CommandKind, argument: str) -> None:
+    """See that an argument is one that the verb takes; whether it makes sense in a run is not known here.
+
+    Raises:
+        CommandError: it is not; the message says what would do.
+    """
+    try:
+        _CHECKS[VERBS[kind].takes](kind, argument)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+
+
+def is_offered(kind: CommandKind, state: RunState, *, is_replay: bool = False) -> bool:
+    """Whether a verb is offered to people while a run is in this state."""
+    verb = VERBS[kind]
+    if is_replay and not verb.in_replay:
+        return False
+    match verb.offered:
+        case Offered.AT_WORK:
+            return not state.is_over and state not in HELD
+        case Offered.HELD:
+            return state in HELD
+        case Offered.WITH_ENGINE:
+            return not state.is_over
+        case Offered.ALWAYS:
+            return True
+
+
+def _anything(kind: CommandKind, argument: str) -> None:
+    pass
+
+
+def _one_of(allowed: Iterable[str], words: str) -> Check:
+    def look(kind: CommandKind, argument: str) -> None:
+        if argument not in set(allowed):
+            raise ValueError(f"{kind} takes {words}, not {argument!r}")
+
+    return look
+
+
+def _needed(what: str) -> Check:
+    def look(kind: CommandKind, argument: str) -> None:
+        if not argument.strip():
+            raise ValueError(f"{kind} needs {what}")
+
+    return look
+
+
+def _read_by(parse: Callable[[str], object]) -> Check:
+    return lambda kind, argument: parse(argument)
+
+
+def _sentence(kind: CommandKind, argument: str) -> None:
+    _needed("a sentence")(kind, argument)
+    if len(" ".join(argument.split())) > RULE_LENGTH:
+        raise ValueError(f"{kind} takes one sentence of at most {RULE_LENGTH} characters")
+
+
+def _waiting_step(kind: CommandKind, argument: str) -> None:
+    if argument and not argument.isdecimal():
+        raise ValueError(f"{kind} takes the number of the step that waits, or nothing")
+
+
+_CHECKS: Mapping[Takes, Check] = {
+    Takes.NOTHING: _anything,
+    Takes.KERNEL: _needed("a candidate id"),
+    Takes.TEXT: _needed("a text"),
+    Takes.SENTENCE: _sentence,
+    Takes.RULE: _needed("a rule: its words, or the id of the command that set it"),
+    Takes.SWITCH: _one_of(Switch, "auto, on or off"),
+    Takes.KERNEL_CLASS: _one_of(KernelClass, f"one of {', '.join(KernelClass)}"),
+    Takes.LIMITS: _read_by(lambda text: budgets.changed(Budget(), text)),
+    Takes.MODEL: _read_by(ModelChoice.parse),
+    Takes.MODEL_AND_STEP: _read_by(Retry.parse),
+    Takes.CALLS: _one_of(Hand, "next, all or off"),
+    Takes.APPROVAL_RULE: _read_by(AskFirst.parse),
+    Takes.WAITING_STEP: _waiting_step,
+    Takes.SUBMISSION: _read_by(Submission.parse),
+    Takes.ANSWER: _read_by(Answer.parse),
+}
 
 
 def _user() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from storage import commands, events, journal, liveness
 from storage.blobs import HASH, file_hash
-from storage.choices import readable
+from storage.command_arguments import readable
 from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.models import CallFailure
 from storage.records import (
     Budget,
@@ -244,7 +244,7 @@ class QuestionAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveAsked:
+class ApprovalAsked:
     """A step waits for a yes; after `after_s` seconds of silence the fallback holds, unless it is never."""
 
     step: int
@@ -256,7 +256,7 @@ class LeaveAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveSettled:
+class ApprovalSettled:
     """The time for a yes is over and silence has been counted."""
 
     step: int
@@ -433,8 +433,8 @@ Event = (
     | DiagnosisWritten
     | ReviewWritten
     | QuestionAsked
-    | LeaveAsked
-    | LeaveSettled
+    | ApprovalAsked
+    | ApprovalSettled
     | Diverged
     | Imported
     | Compiled

@@ -11,14 +11,16 @@ import math
 import os
 import time
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from storage import codec, events
 
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in typing.get_args(events.Event)}
+# Events whose name in journals is older than that of their record.
+_WRITTEN_AS: Mapping[type, str] = {events.ApprovalAsked: "LeaveAsked", events.ApprovalSettled: "LeaveSettled"}
+_KINDS: dict[str, type] = {_WRITTEN_AS.get(kind, kind.__name__): kind for kind in typing.get_args(events.Event)}
 _DURABLE = (
     events.RunStarted,
     events.CallSent,
@@ -87,9 +89,14 @@ class DamagedJournalError(codec.DecodeError):
         self.faults = faults
 
 
+def kind_of(event: events.Event) -> str:
+    """What a journal calls an event of this kind."""
+    return _WRITTEN_AS.get(type(event), type(event).__name__)
+
+
 def encode(entry: Entry) -> str:
     """One line without its newline."""
-    head = {"seq": entry.seq, "time": entry.time, "kind": type(entry.event).__name__}
+    head = {"seq": entry.seq, "time": entry.time, "kind": kind_of(entry.event)}
     return codec.dumps(head | {"event": codec.to_plain(entry.event)})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage import events, folder, headline
 from storage.codec import DecodeError
-from storage.journal import Entry
+from storage.journal import Entry, kind_of
 from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
@@ -41,7 +41,7 @@ def rows_of_entry(run_id: str, entry: Entry, line: str) -> Rows:
         DecodeError: a number that no column can hold.
     """
     head = {"run_id": run_id, "seq": entry.seq, "time": entry.time}
-    yield "events", storable(head | {"kind": type(entry.event).__name__, "json": line})
+    yield "events", storable(head | {"kind": kind_of(entry.event), "json": line})
     for table, row in project(entry.event):
         yield table, storable(head | row)
 
@@ -163,13 +163,13 @@ def _(event: events.QuestionAsked) -> Rows:
     yield "questions", _fields(event)
 
 
-@project.register(events.LeaveAsked)
-def _(event: events.LeaveAsked) -> Rows:
+@project.register(events.ApprovalAsked)
+def _(event: events.ApprovalAsked) -> Rows:
     yield "leaves", _fields(event)
 
 
-@project.register(events.LeaveSettled)
-def _(event: events.LeaveSettled) -> Rows:
+@project.register(events.ApprovalSettled)
+def _(event: events.ApprovalSettled) -> Rows:
     yield "leaves", _fields(event)
 
 

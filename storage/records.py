@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from storage import relative
-from storage.attendance import AskFirst
+from storage.command_arguments import AskFirst
 from storage.forks import Fork
 from storage.models import Options
 from storage.policy import Policy

@@ -1,9 +1,15 @@
-"""What a person may ask of a run: the verbs, and one command as it travels. Knows words, not what carries them out."""
+"""What a person may ask of a run: the table of verbs, and one command as it travels. Knows words, not what carries them
+out.
+
+All that tells one verb from another stands in its row: command line, pages, engine and index read it there. What a
+verb sets is folded by `steering_state.py`; whether it makes sense now is for the engine to say.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, auto
 
 
 class CommandKind(StrEnum):
@@ -34,8 +40,212 @@ class CommandKind(StrEnum):
     SET_BUDGET = "set_budget"
 
 
+class Takes(StrEnum):
+    """What an argument has to be: `storage.commands` checks it, `storage.command_arguments` reads it."""
+
+    NOTHING = auto()
+    KERNEL = auto()
+    TEXT = auto()
+    SENTENCE = auto()
+    RULE = auto()
+    SWITCH = auto()
+    KERNEL_CLASS = auto()
+    LIMITS = auto()
+    MODEL = auto()
+    MODEL_AND_STEP = auto()
+    CALLS = auto()
+    APPROVAL_RULE = auto()
+    WAITING_STEP = auto()
+    SUBMISSION = auto()
+    ANSWER = auto()
+
+
+class Moment(StrEnum):
+    """When an engine takes a command up: at once, whatever is in flight; between two steps, which may break off a reply
+    that is coming in; or it is in force only once a prompt or a step has carried it."""
+
+    AT_ONCE = auto()
+    BREAKS_REPLY = auto()
+    BETWEEN_STEPS = auto()
+    CARRIED = auto()
+
+
+class Offered(StrEnum):
+    """In which state of a run a verb is offered: at work; held (paused or waiting); either of both; or also while no
+    engine works on it: the one that resumes the run takes it up."""
+
+    AT_WORK = auto()
+    HELD = auto()
+    WITH_ENGINE = auto()
+    ALWAYS = auto()
+
+
+class Result(StrEnum):
+    """Where it can be seen later what a command has led to."""
+
+    NONE = auto()
+    DEPTH = auto()
+    KERNEL = auto()
+    CALL = auto()
+    PROMPTS = auto()
+    PROFILE_IN_PROMPT = auto()
+
+
 RULES = (CommandKind.BAN, CommandKind.REQUIRE)
 RULE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A row. `usage` and `help` speak on the command line; a verb without help shares the line of the one before it.
+
+    `name` is what lists call it; `sent` is told when it is on its way, `{}` is its argument. `label`, `icon` (a name of
+    the Material symbols) and `tip` are those of its button, `preset` is the argument that the button sends; one with a
+    label, no dialog and nothing else to say (`is_plain`) is drawn from here alone.
+
+    `is_confirmed`: a page asks once more, and says what will follow. `in_replay`: a replay takes it too. `ends_wait`: a
+    run that waits for a person goes on. `keeps_step`: the step that waits for a yes stays the next one.
+    """
+
+    kind: CommandKind
+    takes: Takes
+    name: str
+    usage: str
+    help: str
+    sent: str
+    label: str = ""
+    icon: str = ""
+    tip: str | None = None
+    preset: str = ""
+    moment: Moment = Moment.BETWEEN_STEPS
+    offered: Offered = Offered.WITH_ENGINE
+    result: Result = Result.NONE
+    is_plain: bool = False
+    is_confirmed: bool = False
+    in_replay: bool = False
+    ends_wait: bool = True
+    keeps_step: bool = False
+
+
+_TABLE = (
+    Verb(
+        CommandKind.PAUSE, Takes.NOTHING, "pause", "", "takes effect after the current step",
+        "Pausing after this step", "Pause", "pause",
+        moment=Moment.BREAKS_REPLY, offered=Offered.AT_WORK, in_replay=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.RESUME, Takes.NOTHING, "resume", "", "",
+        "Resuming", "Resume", "play_arrow", offered=Offered.HELD, in_replay=True,
+    ),
+    Verb(
+        CommandKind.STOP, Takes.NOTHING, "stop", "", "cancels the current step; it is repeated on resume",
+        "Stopping", "Stop", "stop", moment=Moment.AT_ONCE, is_confirmed=True, in_replay=True,
+    ),
+    Verb(
+        CommandKind.COLLECT, Takes.SWITCH, "collect profiles", "auto|on|off", "collect profiles (for you)",
+        "Collect profiles: {} from the next step", "Collect profiles",
+        tip="profile correct kernels, for you to see", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.EXPOSE, Takes.SWITCH, "show profiles to the model", "auto|on|off", "show profiles to the model",
+        "Show profiles to the model: {} from the next step", "Show profiles to the model",
+        tip="put the profile into optimisation prompts", result=Result.PROFILE_IN_PROMPT,
+    ),
+    Verb(
+        CommandKind.ROLL_BACK, Takes.KERNEL, "roll back", "KERNEL",
+        "abandon the current depth; the next one starts from this kernel",
+        "Going back to {} after this step", "Go back or fork", "undo",
+        "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
+    ),
+    Verb(
+        CommandKind.SET_BASE, Takes.KERNEL, "set base kernel", "KERNEL",
+        "the next depth starts from this kernel; the current depth continues",
+        "The next depth starts from {}", "Base kernel", "keep", "choose which kernel the next depth starts from",
+        result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.PIN, Takes.KERNEL, "pin", "KERNEL", "every later depth starts from this kernel, until unpinned",
+        "Pinning {} from the next depth", result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.UNPIN, Takes.NOTHING, "unpin", "", "",
+        "Unpinning from the next depth", "Unpin", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.HINT, Takes.TEXT, "hint", '"TEXT"', "added to the next prompt",
+        "Hint sent", "Hint", "lightbulb", moment=Moment.CARRIED, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.BAN, Takes.SENTENCE, "must not use", '"TEXT"',
+        "an optimisation that kernels must not use, or must use, until lifted",
+        "Rule sent: must not use {}", result=Result.PROMPTS,
+    ),
+    Verb(
+        CommandKind.REQUIRE, Takes.SENTENCE, "must use", '"TEXT"', "",
+        "Rule sent: must use {}", result=Result.PROMPTS,
+    ),
+    Verb(
+        CommandKind.LIFT, Takes.RULE, "lift rule", "RULE", "lift a rule, given by its text or by the id of its command",
+        "Removing the rule", "Remove",
+    ),
+    Verb(
+        CommandKind.SUBMIT, Takes.SUBMISSION, "kernel by hand", "KERNEL HASH",
+        "a kernel edited by hand (sent by `python -m engine submit`)",
+        "Kernel sent", "Edit a kernel by hand", "edit",
+        moment=Moment.CARRIED, offered=Offered.ALWAYS, result=Result.KERNEL,
+    ),
+    Verb(
+        CommandKind.SET_MODEL, Takes.MODEL, "model", '"NAME [OPTIONS]"',
+        'another model for all further calls, as in "gpt-5 reasoning_effort=high"',
+        "Model from the next call: {}", "Model", "smart_toy", "change the model, or redo a step with another one",
+        result=Result.CALL, is_confirmed=True,
+    ),
+    Verb(
+        CommandKind.RETRY, Takes.MODEL_AND_STEP, "do a step again", '"NAME [OPTIONS] [step=N]"',
+        "redo the last model step (or step N) with this model",
+        "Redoing a step with {}", moment=Moment.BREAKS_REPLY, result=Result.CALL, is_confirmed=True,
+    ),
+    Verb(
+        CommandKind.SET_BUDGET, Takes.LIMITS, "limits", '"calls=80 cost=5"',
+        "change limits; also tokens, minutes, depths, target, stagnation",
+        "New limits sent: {}", offered=Offered.ALWAYS,
+    ),
+    Verb(
+        CommandKind.ANSWER, Takes.ANSWER, "answer", "STEP.CALL HASH",
+        "a person's reply (sent by `python -m engine answer`)",
+        "Reply sent", "Send reply", "send", offered=Offered.ALWAYS,
+    ),
+    Verb(
+        CommandKind.TAKE_OVER, Takes.CALLS, "answer calls by hand", "next|all|off",
+        "write the next reply, or all replies, yourself",
+        "The next prompt will wait for your reply", "Write the next reply yourself", "edit_note",
+        "the next prompt is shown here and waits for your reply instead of going to the model", "next", is_plain=True,
+    ),
+    Verb(
+        CommandKind.ASK_FIRST, Takes.APPROVAL_RULE, "ask before steps", "off|calls|all [yes|no SECONDS]",
+        "wait for approval before each step; approve or reject if nobody\nresponds for SECONDS",
+        "Approval rule sent", "Approve steps before they start", "front_hand", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.APPROVE, Takes.WAITING_STEP, "approve step", "", "approve or reject the waiting step",
+        "Step {} approved", "Approve", "check", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.SKIP, Takes.WAITING_STEP, "skip step", "", "",
+        "Step {} rejected", "Reject", "close", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.SET_CLASS, Takes.KERNEL_CLASS, "kernel class", "CLASS", "one of: {classes}",
+        "Kernel class from the next step: {}", "Class", "category", "the kernel class", is_confirmed=True,
+    ),
+)  # fmt: skip
+# In the order in which the command line tells them.
+VERBS: Mapping[CommandKind, Verb] = {verb.kind: verb for verb in _TABLE}
+
+
+def verbs_with(*results: Result) -> list[CommandKind]:
+    """The verbs whose commands can be seen to have led to one of these."""
+    return [kind for kind, verb in VERBS.items() if verb.result in results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +268,4 @@ class Rule:
     text: str
 
     def __str__(self) -> str:
-        return f"{'must not use' if self.kind is CommandKind.BAN else 'must use'}: {self.text}"
-
-
-# What people call each command.
-COMMAND_NAME = {
-    CommandKind.PAUSE: "pause",
-    CommandKind.RESUME: "resume",
-    CommandKind.STOP: "stop",
-    CommandKind.COLLECT: "collect profiles",
-    CommandKind.EXPOSE: "show profiles to the model",
-    CommandKind.ROLL_BACK: "roll back",
-    CommandKind.SET_BASE: "set base kernel",
-    CommandKind.PIN: "pin",
-    CommandKind.UNPIN: "unpin",
-    CommandKind.HINT: "hint",
-    CommandKind.BAN: "must not use",
-    CommandKind.REQUIRE: "must use",
-    CommandKind.LIFT: "lift rule",
-    CommandKind.SUBMIT: "kernel by hand",
-    CommandKind.RETRY: "do a step again",
-    CommandKind.SET_MODEL: "model",
-    CommandKind.ANSWER: "answer",
-    CommandKind.TAKE_OVER: "answer calls by hand",
-    CommandKind.ASK_FIRST: "ask before steps",
-    CommandKind.APPROVE: "approve step",
-    CommandKind.SKIP: "skip step",
-    CommandKind.SET_CLASS: "kernel class",
-    CommandKind.SET_BUDGET: "limits",
-}
+        return f"{VERBS[self.kind].name}: {self.text}"

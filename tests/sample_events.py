@@ -8,8 +8,8 @@ import random
 from dataclasses import replace
 
 from storage import events as ev
-from storage.attendance import Fallback
 from storage.blobs import text_hash
+from storage.command_arguments import Fallback
 from storage.journal import Entry
 from storage.models import CallFailure
 from storage.records import (
@@ -97,8 +97,8 @@ class Script:
     def attend(self) -> None:
         """A person has taken part: a yes by silence, an answer that was wanted, a replay that went its own way."""
         step = self.step + 1
-        self.emit(ev.LeaveAsked(step, StepKind.OPTIMISE, self.depth, self.base, Fallback.YES, 60.0))
-        self.emit(ev.LeaveSettled(step, True, "nobody said anything for 60 seconds, which means yes"))
+        self.emit(ev.ApprovalAsked(step, StepKind.OPTIMISE, self.depth, self.base, Fallback.YES, 60.0))
+        self.emit(ev.ApprovalSettled(step, True, "nobody said anything for 60 seconds, which means yes"))
         prompt = self.keep('[{"role": "user", "text": "Make it faster."}]')
         self.emit(ev.QuestionAsked(step, 0, Role.OPTIMISE, self.depth, self.base, prompt))
         self.emit(ev.Diverged(step, 0, Role.OPTIMISE, self.base, True, "the recording holds no reply for this kernel"))

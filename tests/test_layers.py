@@ -20,7 +20,7 @@ SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
-    "storage.attendance", "storage.verbs", "storage.choices", "storage.forks",
+    "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure",
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The command line's own parts: arguments, live view, printing. Knows records, not how a kernel is judged.
 
 arguments.py            grammar and help
-verbs.py                verbs that need no toolchain: list, show, command, export, patch, fork, tasks
+subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py, prompts.py   answer, submit, record
 sharing.py              replay, remeasure
 report.py               runs from their folders

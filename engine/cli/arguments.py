@@ -13,6 +13,7 @@ from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass
 from storage.remeasurements import ROUNDS
+from storage.verbs import VERBS
 
 DESCRIPTION = """\
 Optimise the GPU kernels of a PyTorch module with a language model in the loop.
@@ -46,28 +47,18 @@ environment:
 exit codes: 0 success; 1 the run failed, the patch did not apply or the file does not compile; 2 bad input;
             3 the run is already running; 4 something is missing on this machine (see doctor); 130 interrupted"""
 
-STEERING = """\
-verbs:
-  pause | resume                 takes effect after the current step
-  stop                           cancels the current step; it is repeated on resume
-  collect auto|on|off            collect profiles (for you)
-  expose auto|on|off             show profiles to the model
-  roll_back KERNEL               abandon the current depth; the next one starts from this kernel
-  set_base KERNEL                the next depth starts from this kernel; the current depth continues
-  pin KERNEL | unpin             every later depth starts from this kernel, until unpinned
-  hint "TEXT"                    added to the next prompt
-  ban "TEXT" | require "TEXT"    an optimisation that kernels must not use, or must use, until lifted
-  lift RULE                      lift a rule, given by its text or by the id of its command
-  submit KERNEL HASH             a kernel edited by hand (sent by `python -m engine submit`)
-  set_model "NAME [OPTIONS]"     another model for all further calls, as in "gpt-5 reasoning_effort=high"
-  retry "NAME [OPTIONS] [step=N]"   redo the last model step (or step N) with this model
-  set_budget "calls=80 cost=5"   change limits; also tokens, minutes, depths, target, stagnation
-  answer STEP.CALL HASH          a person's reply (sent by `python -m engine answer`)
-  take_over next|all|off         write the next reply, or all replies, yourself
-  ask_first off|calls|all [yes|no SECONDS]   wait for approval before each step; approve or reject if nobody
-                                 responds for SECONDS
-  approve | skip                 approve or reject the waiting step
-  set_class CLASS                one of: """ + ", ".join(KernelClass)
+
+def steering_help() -> str:
+    """Every verb that `command` takes; verbs that one text is about stand on one line."""
+    lines: list[list[str]] = []
+    for kind, verb in VERBS.items():
+        usage = f"{kind} {verb.usage}".strip()
+        if verb.help:
+            lines.append([usage, verb.help])
+        else:
+            lines[-1][0] += f" | {usage}"
+    told = [f"  {usage.ljust(28)}   {text}".replace("\n", "\n" + " " * 33) for usage, text in lines]
+    return "\n".join(["verbs:", *told]).format(classes=", ".join(KernelClass))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -262,7 +253,7 @@ def _command(verbs: argparse._SubParsersAction[_Parser]) -> None:
     command = verbs.add_parser(
         "command",
         help="steer a running engine: pause, hint, roll back and more",
-        epilog=STEERING,
+        epilog=steering_help(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("run_id", metavar="RUN")

@@ -8,14 +8,13 @@ from argparse import Namespace
 from pathlib import Path
 
 from engine.cli import export, prompts, report
-from engine.cli.verbs import FAILED, OK, warn_of_damage
+from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.recording_runs import recording_of
 from storage import commands, journal, liveness
 from storage import events as ev
-from storage.attendance import Answer, as_file_reply
 from storage.blobs import Blobs
-from storage.choices import Submission
+from storage.command_arguments import Answer, Submission, as_file_reply
 from storage.folder import RunFolder, find_run
 from storage.records import CommandKind
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from engine import remeasuring, replaying, supervisor
 from engine.cli.judgement import printable
 from engine.cli.live import LiveView
-from engine.cli.verbs import FAILED, OK
+from engine.cli.subcommands import FAILED, OK
 from engine.errors import EngineError
 from engine.record import Record
 from engine.remeasuring import Measuring

@@ -12,12 +12,11 @@ from engine.human.inbox import Inbox
 from engine.record import Record, named
 from engine.steps.concluding import conclude
 from storage import events as ev
-from storage.attendance import Fallback
-from storage.records import CommandKind, RunState, StepKind
+from storage.command_arguments import Fallback
+from storage.records import RunState, StepKind
+from storage.verbs import VERBS
 
 SKIPPED = "skipped by a person"
-# What may be asked for while a step waits and does not change which step comes next.
-_HARMLESS = (CommandKind.APPROVE, CommandKind.SKIP, CommandKind.HINT)
 
 
 class Approval(Enum):
@@ -32,12 +31,13 @@ def await_approval(
     context: RunContext, inbox: Inbox, step: Step, clock: Callable[[], float] = time.monotonic
 ) -> Approval:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
-    human, number = context.record.human, context.record.steps_finished + 1
+    record, rule = context.record, context.record.approval_rule
+    human, number = record.human, record.steps_finished + 1
     if context.record.in_flight is not None:
         return Approval.REFUSED if human.is_approved is False else Approval.GIVEN
-    if not human.rule.covers(label(step)):
+    if not rule.covers(label(step)):
         return Approval.GIVEN
-    asked = ev.LeaveAsked(number, label(step), step.index, step.about, human.rule.fallback, human.rule.after_s)
+    asked = ev.ApprovalAsked(number, label(step), step.index, step.about, rule.fallback, rule.after_s)
     if human.asked != asked:
         context.emit(asked)
     if human.is_approved is None:
@@ -47,24 +47,24 @@ def await_approval(
     return Approval.GIVEN if human.is_approved else Approval.REFUSED
 
 
-def _wait(context: RunContext, inbox: Inbox, asked: ev.LeaveAsked, clock: Callable[[], float]) -> None:
+def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Callable[[], float]) -> None:
     human, began, word = context.record.human, clock(), "a person has responded"
     context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
     while human.is_approved is None:
         done = inbox.take()
-        if any(command.kind not in _HARMLESS for command in done) or context.record.steering.is_paused:
+        if any(not VERBS[command.kind].keeps_step for command in done) or context.record.steering.is_paused:
             break
         if human.is_approved is None and clock() - began >= asked.after_s and asked.fallback is not Fallback.NEVER:
             is_given = asked.fallback is Fallback.YES
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
-            context.emit(ev.LeaveSettled(asked.step, is_given, word))
+            context.emit(ev.ApprovalSettled(asked.step, is_given, word))
         elif human.is_approved is None:
             inbox.sleep()
     if not context.record.steering.is_stopped:
         context.emit(ev.StateChanged(RunState.RUNNING, word))
 
 
-def _sentence(record: Record, asked: ev.LeaveAsked) -> str:
+def _sentence(record: Record, asked: ev.ApprovalAsked) -> str:
     about = f" {named(record, asked.candidate_id)}" if asked.candidate_id else ""
     done = "approved" if asked.fallback is Fallback.YES else "rejected"
     default = "" if asked.fallback is Fallback.NEVER else f"; {done} after {asked.after_s:g} s without a response"

@@ -1,4 +1,5 @@
-"""A person's commands taking effect between steps. Knows the command file and the run's state, not the screen."""
+"""A person's commands taking effect between steps: which make sense now, what each does and changes. Knows the command
+file and the run's state, not the screen."""
 
 from __future__ import annotations
 
@@ -8,26 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from engine.context import RunContext
-from engine.errors import StopRequested
-from engine.human import replies
-from engine.human.verbs import note, refusal
-from engine.record import named
+from engine.errors import EngineError, StopRequested
+from engine.human import replies, submissions
+from engine.record import Record, named
 from engine.steps.concluding import conclude
+from engine.strategies import refused_verbs
 from storage import budgets, commands
 from storage import events as ev
-from storage.attendance import is_call
-from storage.choices import Retry
-from storage.records import Command, CommandKind, RunState
+from storage.command_arguments import MANUAL, ModelChoice, Retry, is_call
+from storage.records import Command, CommandKind, RunState, Verdict
+from storage.verbs import RULES, VERBS, Moment, Takes
 
 POLL_S = 0.1
-_RETRYING = (
-    CommandKind.RESUME, CommandKind.HINT, CommandKind.ROLL_BACK, CommandKind.EXPOSE, CommandKind.SET_CLASS,
-    CommandKind.SET_BUDGET, CommandKind.ANSWER, CommandKind.TAKE_OVER, CommandKind.SET_MODEL, CommandKind.RETRY,
-    CommandKind.BAN, CommandKind.REQUIRE, CommandKind.LIFT, CommandKind.SUBMIT,
-)  # fmt: skip
-# In effect once something has carried it: a prompt, a step, the model's reply.
-_PENDING = (CommandKind.HINT, CommandKind.SUBMIT)
-_BREAKING = (CommandKind.STOP, CommandKind.PAUSE, CommandKind.RETRY)
 
 
 class Inbox:
@@ -54,7 +47,8 @@ class Inbox:
                 context.emit(ev.CommandAcknowledged(command, self._next_step))
         open_ones = [a.command for a in record.commands.values() if a.command.command_id not in record.settled_commands]
         done = [command for command in open_ones if self._carry_out(command)]
-        return done + [c for c in asked if c.kind in _PENDING and c.command_id not in record.settled_commands]
+        carried = [command for command in asked if VERBS[command.kind].moment is Moment.CARRIED]
+        return done + [command for command in carried if command.command_id not in record.settled_commands]
 
     def gate(self) -> None:
         """Take commands; while paused, wait here for resume or stop."""
@@ -71,7 +65,7 @@ class Inbox:
     def wait(self, reason: str) -> None:
         """Tell a person that the run cannot go on by itself, and wait until a command changes that."""
         self._context.emit(ev.StateChanged(RunState.WAITING, reason))
-        while not any(command.kind in (*_RETRYING, CommandKind.STOP) for command in self.take()):
+        while not any(VERBS[command.kind].ends_wait for command in self.take()):
             self._sleep(POLL_S)
         if not self._context.record.steering.is_stopped:
             self._context.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
@@ -97,7 +91,7 @@ class Inbox:
 
     def interrupt(self) -> None:
         """Raise StopRequested when a reply must not be waited for any longer; cheap enough for every token."""
-        if command := self._newly_asked(_BREAKING):
+        if command := self._newly_asked(Moment.AT_ONCE, Moment.BREAKS_REPLY):
             raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
 
     @contextmanager
@@ -105,7 +99,7 @@ class Inbox:
         """While inside, a stop raises StopRequested, whatever is waited for: a child, a lock or an answer."""
 
         def look(number: int, frame: object) -> None:
-            if self._newly_asked((CommandKind.STOP,)):
+            if self._newly_asked(Moment.AT_ONCE):
                 signal.setitimer(signal.ITIMER_REAL, 0)  # once: what cleans up after it must not be broken off too
                 raise StopRequested("stop was asked for while a kernel was being judged")
 
@@ -117,10 +111,10 @@ class Inbox:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
-    def _newly_asked(self, kinds: tuple[CommandKind, ...]) -> Command | None:
+    def _newly_asked(self, *moments: Moment) -> Command | None:
         asked, self._seen_offset = commands.read_from(self._context.folder.commands_file, self._seen_offset)
         known = self._context.record.commands
-        return next((one for one in asked if one.kind in kinds and one.command_id not in known), None)
+        return next((one for one in asked if VERBS[one.kind].moment in moments and one.command_id not in known), None)
 
     @property
     def _next_step(self) -> int:
@@ -132,10 +126,10 @@ class Inbox:
 
     def _carry_out(self, command: Command) -> bool:
         context = self._context
-        if command.kind is CommandKind.HINT:
-            return False
         if reason := refusal(context, command):
             context.emit(ev.CommandRefused(command.command_id, self._next_step, reason))
+            return False
+        if command.kind is CommandKind.HINT:
             return False
         if command.kind is CommandKind.SUBMIT:
             self._make_room()
@@ -177,3 +171,106 @@ class Inbox:
         self._drop_step()
         if left is not None:
             conclude(self._context, left)
+
+
+def refusal(context: RunContext, command: Command) -> str | None:
+    """Why a command cannot be obeyed. Checked here too: the file may have been written by any program."""
+    try:
+        commands.check(command.kind, command.argument)
+    except commands.CommandError as error:
+        return str(error)
+    return (
+        refused_verbs(context.strategy).get(command.kind)
+        or _refusal(context, command)
+        or context.strategy.refusal(context.record, command)
+    )
+
+
+def _refusal(context: RunContext, command: Command) -> str | None:
+    record, argument = context.record, command.argument
+    match command.kind:
+        case kind if VERBS[kind].takes is Takes.KERNEL:
+            return _refused_kernel(record, command)
+        case CommandKind.UNPIN if record.steering.pinned is None:
+            return "no kernel is pinned"
+        case CommandKind.SET_BUDGET:
+            return _refused_limits(record, argument)
+        case CommandKind.BAN | CommandKind.REQUIRE:
+            text = " ".join(argument.split())
+            return "this rule exists already" if any(rule.text == text for rule in record.steering.rules) else None
+        case CommandKind.LIFT if record.steering.rule(argument) is None:
+            return "no such rule; it may have been removed already"
+        case CommandKind.SUBMIT:
+            return submissions.refusal(context, argument)
+        case CommandKind.SET_MODEL | CommandKind.RETRY:
+            return _refused_model(context, command)
+        case _:
+            return replies.refusal(context, command)
+
+
+def _refused_kernel(record: Record, command: Command) -> str | None:
+    target, verb = record.candidates.get(command.argument), command.kind.replace("_", " ")
+    if target is None:
+        return f"this run has no {named(record, command.argument)}"
+    if target.verdict is not Verdict.PASSED or target.timed is None:
+        return f"{named(record, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
+    if command.argument not in {done.candidate_id for done in record.concluded}:
+        return f"{named(record, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
+    if command.kind is CommandKind.PIN and record.steering.pinned == command.argument:
+        return f"{named(record, command.argument)} is already pinned"
+    return None
+
+
+def _refused_limits(record: Record, argument: str) -> str | None:
+    try:
+        budgets.changed(record.budget, argument)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _refused_model(context: RunContext, command: Command) -> str | None:
+    record, is_retry = context.record, command.kind is CommandKind.RETRY
+    try:
+        retry = Retry.parse(command.argument) if is_retry else None
+        choice = retry.choice if retry else ModelChoice.parse(command.argument)
+        if retry and record.model_step(retry.step) is None:
+            return f"step {retry.step} did not call a model" if retry.step else "no model has been called yet"
+        if retry and choice.model == MANUAL:
+            return "to write the reply yourself use take_over; retry needs a model"
+        if choice != ModelChoice(record.settings.model) and choice.model != MANUAL:
+            return _unaffordable(context, choice)
+    except (ValueError, EngineError) as error:
+        return str(error)
+    return None
+
+
+def _unaffordable(context: RunContext, choice: ModelChoice) -> str | None:
+    """Raises ModelError where that model cannot be asked at all."""
+    terms = context.other_model(choice).terms(context.purpose("optimise", None))
+    if context.record.budget.cost_usd is not None and terms is not None and terms.cost(1, 1) is None:
+        return f"the price of {choice.model} is unknown, so the cost limit cannot be enforced: add it to prices.toml"
+    return None
+
+
+def note(context: RunContext, command: Command) -> str:
+    """What a command that is in force from now on changes, and from where on."""
+    record, argument = context.record, command.argument
+    step = record.steps_finished + 1
+    if said := context.strategy.note(record, command):
+        return said
+    match command.kind:
+        case CommandKind.COLLECT:
+            return f"collect profiles: {argument}, from step {step}"
+        case CommandKind.SET_BUDGET:
+            return f"limits from step {step}: {argument}"
+        case CommandKind.SET_CLASS:
+            return f"kernel class is {argument} from step {step}"
+        case CommandKind.LIFT:
+            return f"removed from step {step} on: {record.steering.rule(argument) or argument}"
+        case CommandKind.SET_MODEL:
+            return f"{ModelChoice.parse(argument).model} gets the calls from step {step} on"
+        case CommandKind.RETRY:
+            return f"{Retry.parse(argument).choice.model} gets the call of step {step}"
+        case _:
+            return f"in every prompt from step {step}" if command.kind in RULES else f"at step {step}"

@@ -12,7 +12,7 @@ from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python
 from storage import codec
 from storage import events as ev
-from storage.attendance import MANUAL, Answer, AskFirst, Hand
+from storage.command_arguments import MANUAL, Answer
 from storage.records import Command, CommandKind
 
 
@@ -65,18 +65,14 @@ def settle_answers(context: RunContext) -> None:
 
 def refusal(context: RunContext, command: Command) -> str | None:
     """Why what a person asks or answers cannot be taken; for an answer the parser's report."""
-    human = context.record.human
     match command.kind:
         case CommandKind.ANSWER:
             return _refused_answer(context, command.argument)
-        case CommandKind.TAKE_OVER if command.argument not in set(Hand):
-            return f"take_over takes next, all or off, not {command.argument!r}"
-        case CommandKind.TAKE_OVER if human.is_manual:
+        case CommandKind.TAKE_OVER if context.record.is_manual:
             return "you already write every reply of this run; choose a model with set_model to change that"
-        case CommandKind.ASK_FIRST:
-            return _refused_rule(command.argument)
         case CommandKind.APPROVE | CommandKind.SKIP:
-            step = human.asked.step if human.asked else None
+            asked = context.record.human.asked
+            step = asked.step if asked else None
             if step is None or command.argument not in ("", str(step)):
                 return (
                     f"step {command.argument} is not waiting for approval"
@@ -85,14 +81,6 @@ def refusal(context: RunContext, command: Command) -> str | None:
                 )
         case _:
             return None
-    return None
-
-
-def _refused_rule(argument: str) -> str | None:
-    try:
-        AskFirst.parse(argument)
-    except ValueError as error:
-        return str(error)
     return None
 
 

@@ -6,7 +6,7 @@ from engine.actions import NewCandidate, TakeSubmission
 from engine.context import RunContext
 from engine.record import Candidate
 from engine.steps.candidates import create_candidate
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.events import CommandEffective
 from storage.records import Command, CommandKind, Origin
 

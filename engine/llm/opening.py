@@ -11,8 +11,7 @@ from engine.llm import LanguageModel, Purpose, environment
 from engine.llm.manual import ManualModel
 from engine.llm.prices import FILE, Price, read_prices
 from engine.llm.roles import PLAYED_BY, ModelsByRole
-from storage.attendance import MANUAL
-from storage.choices import ModelChoice
+from storage.command_arguments import MANUAL, ModelChoice
 from storage.folder import home
 from storage.models import ModelOptions, ModelRole, Options, for_role
 from storage.records import RunSettings

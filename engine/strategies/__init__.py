@@ -10,19 +10,20 @@ catalogue.py            strategies that a person can choose; those of one's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from engine.actions import Action, Conclude, Step
 from engine.record import Record
 from storage import events as ev
-from storage.records import Command
+from storage.records import Command, CommandKind
 
 
 class Strategy(Protocol):
     """A search method. Pure: same record, same answers. The first line of its docstring is what people read of it.
 
-    A class with settings names their record as `options`.
+    A class with settings names their record as `options`. It may have `refuses`, a mapping from each verb that it never
+    honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason.
     """
 
     name: str
@@ -50,6 +51,12 @@ class Strategy(Protocol):
     def note(self, record: Record, command: Command) -> str | None:
         """What a command changes and from where on, where that is for the method to say."""
         ...
+
+
+def refused_verbs(strategy: Strategy | type[Strategy]) -> Mapping[CommandKind, str]:
+    """Verbs that a strategy never honours, each with the reason."""
+    found: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
+    return found
 
 
 class Folded(Protocol):

@@ -15,15 +15,13 @@ class AcceptedLine:
     """A fold, and the part of a method's state that persons steer.
 
     `line` is what the next base is chosen from: kernels accepted since the start or since the last roll-back, the
-    kernel rolled back to first. `fruitless` counts step indexes since the line's best kernel last became faster.
-    `next_base` is a person's choice for one step index, `pinned` for every one.
+    kernel rolled back to first. `fruitless` counts step indexes since the line's best kernel last became faster. What a
+    person has chosen as the next base stands in the record's `steering`.
     """
 
     line: list[str] = field(default_factory=list)
     line_best_id: str | None = None
     fruitless: int = 0
-    next_base: str | None = None
-    pinned: str | None = None
     _timed: dict[str, TimingResult] = field(default_factory=dict)
     _commands: dict[str, Command] = field(default_factory=dict)
 
@@ -62,29 +60,8 @@ class AcceptedLine:
         return new is not None and (old is None or is_improvement(new, old))
 
     def _obey(self, command: Command) -> None:
-        match command.kind:
-            case CommandKind.ROLL_BACK:
-                self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
-                self.next_base = self.pinned = None
-            case CommandKind.SET_BASE:
-                self.next_base = command.argument.strip()
-            case CommandKind.PIN:
-                self.next_base, self.pinned = None, command.argument.strip()
-            case CommandKind.UNPIN:
-                self.next_base = self.pinned = None
-            case _:
-                pass
-
-
-def refusal(state: AcceptedLine, record: Record, command: Command) -> str | None:
-    """Why a kernel cannot be pinned or unpinned now."""
-    match command.kind:
-        case CommandKind.UNPIN if state.pinned is None:
-            return "no kernel is pinned"
-        case CommandKind.PIN if state.pinned == command.argument:
-            return f"{named(record, command.argument)} is already pinned"
-        case _:
-            return None
+        if command.kind is CommandKind.ROLL_BACK:
+            self.line, self.line_best_id, self.fruitless = [command.argument], command.argument, 0
 
 
 def note(record: Record, command: Command, *, word: str, upcoming: int, policy: str) -> str | None:

@@ -13,14 +13,16 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
+from engine.strategies import refused_verbs
 from engine.strategies.loading import TABLE, find_strategy, options_of
 from engine.strategies.options import Option, Value, labelled
 from storage import codec
-from storage.records import RunSettings
+from storage.records import CommandKind, RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VARIABLE = "TILEWRIGHT_STRATEGIES"
@@ -32,13 +34,16 @@ TRY_AGAIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A strategy with what it is and its options. `failure` says why it cannot be used, empty when it can; `is_known`
-    is False while its description is being read. `files` are those that it was read from.
+    """A strategy with what it is, its options, and the verbs that it refuses, each with the reason.
+
+    `failure` says why it cannot be used, empty when it can; `is_known` is False while its description is being read.
+    `files` are those that it was read from.
     """
 
     name: str
     about: str = ""
     options: tuple[Option, ...] = ()
+    refuses: Mapping[CommandKind, str] = field(default_factory=dict)
     failure: str = ""
     is_known: bool = True
     files: tuple[str, ...] = ()
@@ -104,6 +109,12 @@ def defaults(name: str) -> dict[str, Value]:
     return {one.name: one.default for one in _options(name)}
 
 
+def refused_by(name: str) -> Mapping[CommandKind, str]:
+    """Verbs that a strategy never honours, each with the reason; empty where nobody has described it yet."""
+    found = describe(name) if name in TABLE else _read[name].offer if name in _read else None
+    return found.refuses if found else {}
+
+
 def _options(name: str) -> tuple[Option, ...]:
     """As far as they are known here: imports none, and asks no child."""
     if name in TABLE:
@@ -116,7 +127,7 @@ def describe(name: str) -> Offer:
     try:
         found = find_strategy(name)
         about = (found.__doc__ or "").strip().partition("\n")[0]
-        return Offer(name, about, options_of(name), files=() if name in TABLE else _files(name))
+        return Offer(name, about, options_of(name), refused_verbs(found), files=() if name in TABLE else _files(name))
     except EngineError as error:
         return Offer(name, failure=str(error), files=_files(name))
 

@@ -14,7 +14,6 @@ from storage.models import CallFailure
 from storage.proof import WORDS, Group, Standing
 from storage.records import KernelClass, Origin, RunState, Verdict
 from storage.relative import Relative, is_known
-from storage.verbs import COMMAND_NAME as COMMAND_NAME
 
 NONE = "–"
 UNKNOWN = "unknown"

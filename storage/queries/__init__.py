@@ -5,7 +5,7 @@ attempts.py, points.py, kernels.py, families.py, course.py, baselines.py   a run
 evaluations.py, proofs.py, profiles.py, failures.py, patching.py   one kernel's results
 calls.py, costs.py, spending.py     model calls and what they cost
 steps.py, feed.py, feed_news.py, news.py, sentences.py, troubles.py   what happens, as sentences
-steering.py, orders.py, person.py   commands and people
+steering.py, person.py              commands and people
 compare.py                          several runs side by side
 fetch.py                            results as records
 """
@@ -83,19 +83,15 @@ from storage.queries.news import StateRow as StateRow
 from storage.queries.news import events as events
 from storage.queries.news import problems as problems
 from storage.queries.news import states as states
-from storage.queries.orders import OrdersRow as OrdersRow
-from storage.queries.orders import effects as effects
-from storage.queries.orders import engine_began as engine_began
-from storage.queries.orders import orders as orders
 from storage.queries.patching import PatchRateRow as PatchRateRow
 from storage.queries.patching import patch_rates as patch_rates
+from storage.queries.person import ApprovalRow as ApprovalRow
 from storage.queries.person import DivergenceRow as DivergenceRow
 from storage.queries.person import ImportRow as ImportRow
-from storage.queries.person import LeaveRow as LeaveRow
 from storage.queries.person import QuestionRow as QuestionRow
 from storage.queries.person import divergences as divergences
 from storage.queries.person import imported as imported
-from storage.queries.person import open_leave as open_leave
+from storage.queries.person import open_approval as open_approval
 from storage.queries.person import open_question as open_question
 from storage.queries.person import waiting_runs as waiting_runs
 from storage.queries.points import FEW_POINTS as FEW_POINTS
@@ -134,10 +130,13 @@ from storage.queries.spending import allowance as allowance
 from storage.queries.spending import spending as spending
 from storage.queries.steering import CommandRow as CommandRow
 from storage.queries.steering import SteeringMark as SteeringMark
-from storage.queries.steering import SwitchesRow as SwitchesRow
 from storage.queries.steering import commands as commands
+from storage.queries.steering import effects as effects
+from storage.queries.steering import engine_began as engine_began
+from storage.queries.steering import pending_hints as pending_hints
 from storage.queries.steering import steering_marks as steering_marks
-from storage.queries.steering import switches as switches
+from storage.queries.steering import steering_state as steering_state
+from storage.queries.steering import strategy as strategy
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step

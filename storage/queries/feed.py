@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage import choices
+from storage import command_arguments
 from storage.database import Database
 from storage.queries import fetch
 from storage.queries.feed_news import NEWS
 from storage.queries.steps import StepRow, steps
 from storage.records import StepKind, Verdict
-from storage.verbs import COMMAND_NAME
+from storage.verbs import VERBS
 
 
 class FeedKind(StrEnum):
@@ -28,7 +28,7 @@ class FeedKind(StrEnum):
     CLASS = "class"
     BUDGET = "budget"
     QUESTION = "question"
-    LEAVE = "leave"
+    APPROVAL = "leave"
     REPLAY = "replay"
     IMPORT = "import"
     PATCH = "patch"
@@ -67,11 +67,11 @@ LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
 WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
 """
 
-# An argument as people read it, as `choices.readable` does it.
+# An argument as people read it, as `command_arguments.readable` does it.
 READABLE = "s.argument"
-for _pattern, _words in choices.READABLE:
+for _pattern, _words in command_arguments.READABLE:
     READABLE = f"regexp_replace({READABLE}, '{_pattern}', '{_words}')"
-_NAMED = " ".join(f"WHEN '{kind}' THEN '{name}'" for kind, name in COMMAND_NAME.items())
+_NAMED = " ".join(f"WHEN '{kind}' THEN '{verb.name}'" for kind, verb in VERBS.items())
 
 _COMMANDS = f"""
 SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,

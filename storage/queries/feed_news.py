@@ -1,4 +1,4 @@
-"""Sentences for what happens beside the steps: baselines, limits, classes, questions, leave, replays, imports."""
+"""Sentences for what happens beside the steps: baselines, limits, classes, questions, approvals, replays, imports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SELECT seq, time AS at, 'question' AS kind, step, depth, candidate_id, 'asked' A
 FROM questions WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 
-LEAVES = """
+APPROVALS = """
 SELECT seq, time AS at, 'leave' AS kind, step, depth, candidate_id,
     CASE WHEN kind IS NOT NULL THEN 'asked' WHEN is_given THEN 'given' ELSE 'refused' END AS outcome,
     CASE WHEN kind IS NULL
@@ -79,4 +79,4 @@ FROM patches p LEFT JOIN (SELECT candidate_id, number FROM numbered
 WHERE p.run_id = $run AND NOT p.is_applied AND p.seq > $after ORDER BY p.seq DESC LIMIT $limit
 """
 
-NEWS = (BASELINES, LIMITS, CLASSES, BUDGETS, QUESTIONS, LEAVES, DIVERGENCES, IMPORTS, PATCHES)
+NEWS = (BASELINES, LIMITS, CLASSES, BUDGETS, QUESTIONS, APPROVALS, DIVERGENCES, IMPORTS, PATCHES)

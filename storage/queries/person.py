@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.database import Database
 from storage.queries import fetch
 
@@ -23,7 +23,7 @@ class QuestionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveRow:
+class ApprovalRow:
     """A step that waits for a yes, asked for at `at`; silence for `after_s` seconds means the fallback."""
 
     at: float
@@ -72,7 +72,7 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
     return fetch.one(db, QuestionRow, sql, {"run": run_id})
 
 
-def open_leave(db: Database, run_id: str) -> LeaveRow | None:
+def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     """The step that waits for a yes, or None."""
     sql = """SELECT l.time AS at, l.step, l.kind, l.depth, l.candidate_id, a.number, a.summary, l.fallback, l.after_s
     FROM leaves l LEFT JOIN attempts a ON a.run_id = l.run_id AND a.candidate_id = l.candidate_id
@@ -80,7 +80,7 @@ def open_leave(db: Database, run_id: str) -> LeaveRow | None:
         AND NOT EXISTS (SELECT 1 FROM states t WHERE t.run_id = $run AND t.seq > l.seq AND t.state <> 'waiting')
         AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > l.seq AND s.phase <> 'resumed')
     ORDER BY l.seq DESC LIMIT 1"""
-    return fetch.one(db, LeaveRow, sql, {"run": run_id})
+    return fetch.one(db, ApprovalRow, sql, {"run": run_id})
 
 
 def divergences(db: Database, run_id: str) -> list[DivergenceRow]:

@@ -1,12 +1,16 @@
-"""Commands from people and what they changed."""
+"""Commands from people: what they have set that still holds, and what each has led to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from storage.command_arguments import MANUAL, NO_CALLS
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import CommandKind, Switch
+from storage.records import Command, CommandKind, Switch, Verdict
+from storage.steering_state import SteeringState
+from storage.verbs import VERBS, Result, verbs_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +30,6 @@ class CommandRow:
     refused_at: float | None
     effective_step: int | None
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchesRow:
-    """The switches as they are in force, and the hints that no prompt has carried yet (oldest first)."""
-
-    collect: Switch
-    expose: Switch
-    pending_hints: tuple[str, ...]
-
-    @property
-    def pending_hint(self) -> str:
-        """All waiting hints in one text, empty when there are none."""
-        return "\n".join(self.pending_hints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +53,41 @@ def commands(db: Database, run_id: str) -> list[CommandRow]:
     return fetch.rows(db, CommandRow, sql, [run_id])
 
 
-def switches(db: Database, run_id: str) -> SwitchesRow:
-    """What is in force now; `auto` and nothing for a run that is not in the index."""
-    sql = """SELECT kind, arg_max(argument, effective_seq) FROM steering
-        WHERE run_id = ? AND effective_seq IS NOT NULL AND kind IN ('collect', 'expose') GROUP BY kind"""
-    steered = dict(fetch.tuples(db, sql, [run_id]))
+def steering_state(db: Database, run_id: str) -> SteeringState:
+    """What is in force now, as the engine has it; nothing for a run that is not in the index."""
+    sql = """
+    WITH held AS (SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL AND kind IS NOT NULL)
+    SELECT effective_seq AS seq, 'command' AS what, command_id AS name, kind, argument, 0 AS depth FROM held
+    UNION ALL SELECT seq, phase, candidate_id, kind, '', depth FROM steps WHERE run_id = $run AND (phase = 'resumed'
+        OR (phase = 'started' AND candidate_id IN (SELECT trim(argument) FROM held WHERE kind = 'set_base')))
+    UNION ALL SELECT seq, 'answered', model, '', '', depth FROM model_calls WHERE run_id = $run AND model = $manual
+    ORDER BY seq"""
     start = fetch.tuples(db, "SELECT collect FROM runs WHERE run_id = ?", [run_id])
-    hints = """SELECT argument FROM steering WHERE run_id = ? AND kind = 'hint' AND effective_at IS NULL
+    state = SteeringState(collect=Switch(start[0][0]) if start else Switch.AUTO)
+    for _, what, name, kind, argument, depth in fetch.tuples(db, sql, {"run": run_id, "manual": MANUAL}):
+        match what:
+            case "command":
+                state = state.after(Command(name, CommandKind(kind), argument, "", 0.0))
+            case "started":
+                state = state.after_step(kind, depth, name)
+            case "resumed":
+                state = state.after_engine()
+            case "answered":
+                state = state.after_reply(name)
+    return state
+
+
+def strategy(db: Database, run_id: str) -> str:
+    """The name of a run's search method; empty for a run that is not in the index."""
+    found = fetch.tuples(db, "SELECT strategy FROM runs WHERE run_id = ?", [run_id])
+    return str(found[0][0]) if found else ""
+
+
+def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
+    """Hints that no prompt has carried yet, oldest first, those the engine has not read included."""
+    sql = """SELECT argument FROM steering WHERE run_id = ? AND kind = 'hint' AND effective_at IS NULL
         AND refused_at IS NULL ORDER BY asked_at, command_id"""
-    return SwitchesRow(
-        Switch(steered.get("collect") or (start[0][0] if start else Switch.AUTO)),
-        Switch(steered.get("expose", Switch.AUTO)),
-        tuple(text for (text,) in fetch.tuples(db, hints, [run_id])),
-    )
+    return tuple(text for (text,) in fetch.tuples(db, sql, [run_id]))
 
 
 def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
@@ -89,3 +101,92 @@ def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
         a.kind, a.argument, a.asked_by, a.note
     FROM asked a ORDER BY a.effective_seq"""
     return fetch.rows(db, SteeringMark, sql, {"run": run_id})
+
+
+def effects(db: Database, run_id: str) -> dict[str, str]:
+    """What each command led to, by command id, as far as that can be seen from what the engine did afterwards."""
+    return {**_started_depths(db, run_id), **_kernels(db, run_id), **_calls(db, run_id), **_prompts(db, run_id)}
+
+
+def engine_began(db: Database, run_id: str) -> float | None:
+    """When the last engine took the run up, in seconds since the epoch."""
+    sql = "SELECT max(time) FROM steps WHERE run_id = ? AND phase = 'resumed'"
+    found: float | None = fetch.tuples(db, sql, [run_id])[0][0]
+    return found
+
+
+def _is(*results: Result) -> str:
+    """True of a command `s` that is to be seen in one of these."""
+    return f"s.kind IN ({_listed(verbs_with(*results))})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+_IN_FORCE = "SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL"
+
+
+def _started_depths(db: Database, run_id: str) -> dict[str, str]:
+    """The first depth whose calls are about the kernel of a command, a depth left out that had begun with it before."""
+    begun = f"phase = 'started' AND kind NOT IN ({_listed(NO_CALLS)})"
+    sql = f"""SELECT s.command_id, arg_min(m.depth, m.seq), arg_min(m.step, m.seq),
+        (SELECT min(c.number) FROM numbered c WHERE c.run_id = $run AND c.candidate_id = s.argument)
+        FROM ({_IN_FORCE}) s JOIN (SELECT * FROM steps WHERE run_id = $run AND {begun}) m
+            ON m.candidate_id = s.argument AND m.seq > s.effective_seq
+        WHERE {_is(Result.DEPTH)} AND NOT EXISTS (SELECT 1 FROM steps p WHERE p.run_id = $run AND {begun}
+            AND p.candidate_id = s.argument AND p.depth = m.depth AND p.seq < s.effective_seq)
+        GROUP BY s.command_id, s.argument"""
+    return {
+        name: f"depth {depth} started from kernel {number} at step {step}"
+        for name, depth, step, number in fetch.tuples(db, sql, {"run": run_id})
+    }
+
+
+_BECAME = {
+    Verdict.PASSED: "correct",
+    Verdict.COMPILE_ERROR: "does not compile",
+    Verdict.INCORRECT: "gives wrong results",
+    Verdict.RUNTIME_ERROR: "crashed",
+    Verdict.TIMEOUT: "took too long",
+    Verdict.OUT_OF_MEMORY: "ran out of memory",
+    Verdict.REFUSED: "was refused",
+}
+
+
+def _kernels(db: Database, run_id: str) -> dict[str, str]:
+    sql = f"""SELECT s.command_id, a.number, a.verdict, a.speedup FROM ({_IN_FORCE}) s
+        JOIN (SELECT * FROM attempts WHERE run_id = $run) a ON a.step = s.effective_step WHERE {_is(Result.KERNEL)}"""
+    return {
+        name: f"it is kernel {number}: {_BECAME[Verdict(verdict)] if verdict else 'not judged yet'}"
+        + (f", {speedup:.2f}× over eager" if speedup else "")
+        for name, number, verdict, speedup in fetch.tuples(db, sql, {"run": run_id})
+    }
+
+
+def _calls(db: Database, run_id: str) -> dict[str, str]:
+    sql = f"""SELECT s.command_id, arg_min(m.step, m.seq), arg_min(m.model, m.seq) FROM ({_IN_FORCE}) s
+        JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
+        WHERE {_is(Result.CALL)} GROUP BY s.command_id"""
+    return {
+        name: f"step {step} was answered by {model}"
+        for name, step, model in fetch.tuples(db, sql, {"run": run_id})
+    }  # fmt: skip
+
+
+def _prompts(db: Database, run_id: str) -> dict[str, str]:
+    """How many prompts carried a rule, and whether the first one after a switch that can show a profile did."""
+    sql = f"""SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(DISTINCT m.step),
+            arg_min(m.is_profile_exposed, m.seq) FROM ({_IN_FORCE}) s
+        JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
+            AND (m.role IN ('optimise', 'judge')
+                OR ({_is(Result.PROMPTS)} AND m.role IN ('repair', 'synthesise', 'rewrite')))
+        LEFT JOIN steering l ON l.run_id = $run AND l.kind = 'lift' AND l.argument = s.command_id
+        WHERE {_is(Result.PROMPTS, Result.PROFILE_IN_PROMPT)} AND m.seq < coalesce(l.effective_seq, 9e15)
+        GROUP BY s.command_id, s.kind"""
+    return {
+        name: f"the prompt of step {step} showed {'a' if seen else 'no'} profile"
+        if VERBS[kind].result is Result.PROFILE_IN_PROMPT
+        else f"in the prompts of {steps} {'step' if steps == 1 else 'steps'}, first of step {step}"
+        for name, kind, step, steps, seen in fetch.tuples(db, sql, {"run": run_id})
+    }  # fmt: skip

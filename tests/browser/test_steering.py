@@ -17,9 +17,8 @@ from playwright.sync_api import Locator, Page, expect
 from engine import supervisor
 from storage import commands
 from storage import events as ev
-from storage.attendance import Fallback
 from storage.blobs import Blobs
-from storage.choices import Submission
+from storage.command_arguments import Fallback, Submission
 from storage.folder import RunFolder
 from storage.forks import Fork
 from storage.records import Command, CommandKind, RunState, StepKind, Switch
@@ -241,7 +240,7 @@ def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
     at_rest(page.get_by_role("button", name="Apply", exact=True)).click()
     assert follow(page, engine, CommandKind.ASK_FIRST, "off")
     for step, name, kind in ((90, "Approve", CommandKind.APPROVE), (91, "Reject", CommandKind.SKIP)):
-        engine.emit(ev.LeaveAsked(step, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
+        engine.emit(ev.ApprovalAsked(step, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
         engine.emit(ev.StateChanged(RunState.WAITING, "approve the next step"))
         expect(page.get_by_text(f"step {step}, compile")).to_be_visible()
         page.get_by_role("button", name=name, exact=True).click()

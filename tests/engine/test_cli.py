@@ -15,7 +15,7 @@ from engine import supervisor
 from engine.cli import arguments, report
 from engine.llm.recording import read_recording
 from storage import liveness
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.commands import read_from
 from storage.folder import RunFolder
 from tests.engine.contexts import write_recording

@@ -14,7 +14,7 @@ from engine.human.inbox import Inbox
 from engine.loop import attempt_step
 from storage import commands
 from storage import events as ev
-from storage.attendance import Answer, Ask, AskFirst, Fallback, as_file_reply
+from storage.command_arguments import Answer, Ask, AskFirst, Fallback, as_file_reply
 from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
@@ -176,8 +176,8 @@ def test_silence_means_what_the_rule_says_after_its_time(
 ) -> None:
     context = waiting_context(tmp_path, AskFirst(Ask.ALL, fallback, 60))
     assert approval_after(context, clock=60.0) is expected
-    (settled,) = events_of(context, ev.LeaveSettled)
-    assert isinstance(settled, ev.LeaveSettled)
+    (settled,) = events_of(context, ev.ApprovalSettled)
+    assert isinstance(settled, ev.ApprovalSettled)
     assert "60 seconds" in settled.reason
 
 

@@ -129,7 +129,7 @@ def test_a_stopped_replay_goes_on_where_it_was_and_tells_nothing_twice(home: Pat
 def test_whatever_became_of_the_run_its_replay_waits_for_nobody_and_finishes(home: Path, ending: str) -> None:
     _, folder = prepared(home, ending)
     assert play(folder, Clock()).state is RunState.FINISHED
-    assert not told(folder, (ev.StateChanged, ev.QuestionAsked, ev.LeaveAsked))
+    assert not told(folder, (ev.StateChanged, ev.QuestionAsked, ev.ApprovalAsked))
 
 
 def test_without_a_speed_it_lasts_as_long_as_asked_and_nonsense_is_refused(home: Path) -> None:

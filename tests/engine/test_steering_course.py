@@ -15,7 +15,7 @@ from engine.loop import attempt_step
 from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.blobs import text_hash
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import (
     CheckResult,
     CommandKind,
@@ -30,6 +30,7 @@ from storage.records import (
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, brief, resolved, state_of, take
+from tests.engine.strategies.random_restarts import RandomRestarts
 from tests.engine.swish_story import FIRST, SECOND, THIRD
 from tests.engine.test_human_replies import refusals
 from tests.engine.test_steering import Meanwhile, ask, events_of
@@ -92,7 +93,7 @@ def test_a_base_that_was_set_holds_for_one_depth_even_after_a_kill(tmp_path: Pat
     context = context_at(tmp_path)  # the engine was killed between the asking and the effect
     assert next_step(context) == Step(StepKind.OPTIMISE, 3, "c001")
     start_depth(context, "c001")
-    assert state_of(context.record).next_base is None
+    assert context.record.steering.next_base is None
     pass_current(context)
     assert next_step(context).candidate_id == "c004"
 
@@ -135,7 +136,14 @@ def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path,
     start_depth(context, "c003")
     assert "no kernel c999" in steer(context, verb, "c999")
     assert "not correct and timed" in steer(context, verb, "c004")
-    assert state_of(context.record).pinned is state_of(context.record).next_base is None
+    assert context.record.steering.pinned is context.record.steering.next_base is None
+
+
+def test_a_verb_that_the_search_method_never_honours_is_refused_with_its_reason(tmp_path: Path) -> None:
+    context = three_depths(tmp_path)
+    context.strategy = RandomRestarts()
+    assert steer(context, CommandKind.PIN, "c001") == "random restarts have no base kernel"
+    assert context.record.steering.pinned is None
 
 
 def test_rules_stand_in_every_prompt_until_they_are_lifted(tmp_path: Path) -> None:

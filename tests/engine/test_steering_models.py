@@ -8,7 +8,7 @@ from engine.context import RunContext
 from engine.errors import ModelError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
 from storage import events as ev
-from storage.choices import ModelChoice
+from storage.command_arguments import ModelChoice
 from storage.records import (
     Budget,
     CommandKind,

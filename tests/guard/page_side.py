@@ -14,9 +14,19 @@ from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.queries import KernelFilter
 from storage.records import StepKind
+from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
+
+
+def _set(steering: SteeringState) -> list[Any]:
+    return [steering.next_base, steering.pinned, steering.rules, steering.model and steering.model.model]
+
+
+def _switches(steering: SteeringState, hints: tuple[str, ...]) -> list[Any]:
+    return [steering.collect, steering.expose, hints]
+
 
 OF_A_RUN: Mapping[str, Ask] = {
     "allowance": queries.allowance,
@@ -44,9 +54,9 @@ OF_A_RUN: Mapping[str, Ask] = {
     "limit_speedup": queries.limit_speedup,
     "lineage": queries.lineage,
     "model_calls": queries.model_calls,
-    "open_leave": queries.open_leave,
+    "open_leave": queries.open_approval,
     "open_question": queries.open_question,
-    "orders": queries.orders,
+    "orders": lambda db, run: _set(queries.steering_state(db, run)),
     "points": queries.points,
     "problems": queries.problems,
     "rises": queries.rises,
@@ -57,7 +67,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "states": queries.states,
     "steering_marks": queries.steering_marks,
     "steps": queries.steps,
-    "switches": queries.switches,
+    "switches": lambda db, run: _switches(queries.steering_state(db, run), queries.pending_hints(db, run)),
     "typical_seconds": lambda db, run: [queries.typical_seconds(db, run, kind) for kind in StepKind],
     "unapplied": queries.unapplied,
     "conditions": lambda db, run: queries.conditions(db, [run]),

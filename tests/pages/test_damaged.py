@@ -15,8 +15,7 @@ from pages.parts.steering import command_list
 from pages.report import report_of
 from storage import events as ev
 from storage import liveness, queries
-from storage.attendance import Answer
-from storage.choices import Submission
+from storage.command_arguments import Answer, Submission
 from storage.folder import RunFolder
 from storage.journal import Journal
 from storage.records import Command, CommandKind

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from storage import codec, commands, liveness
 from storage import events as ev
-from storage.attendance import Answer, Fallback
 from storage.blobs import Blobs
+from storage.command_arguments import Answer, Fallback
 from storage.folder import RunFolder
 from storage.journal import Journal
 from storage.records import Command, CommandKind, Role, RunState, StepKind
@@ -66,12 +66,12 @@ def test_a_refused_answer_comes_back_with_the_report_even_to_a_new_visitor(home:
 
 
 def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_page: Open) -> None:
-    folder = begin(home, ev.LeaveAsked(90, StepKind.COMPILE, 3, "c001", Fallback.NO, 60.0))
+    folder = begin(home, ev.ApprovalAsked(90, StepKind.COMPILE, 3, "c001", Fallback.NO, 60.0))
     app = open_page("run", run="r1")
     assert not app.exception
     assert "Approve this step?" in words(app)
     assert "rejected at about" in words(app)
-    app.text_area(key="leave_hint").set_value("mind the tail")
+    app.text_area(key="approval_hint").set_value("mind the tail")
     next(b for b in app.button if b.label == "Approve").click().run()
     sent = commands.read_from(folder.commands_file)[0][-2:]
     assert [(c.kind, c.argument) for c in sent] == [(CommandKind.HINT, "mind the tail"), (CommandKind.APPROVE, "90")]

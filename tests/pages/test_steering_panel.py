@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,16 @@ def test_no_widget_with_a_value_sends_a_command() -> None:
         changed = {word.value.id for word in given if word.arg == "on_change" and isinstance(word.value, ast.Name)}
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in changed]
         assert not [one.name for one in functions if "steer." in ast.unparse(one)], file
+
+
+def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
+    method = "tests.engine.strategies.random_restarts:RandomRestarts"
+    settings = replace(folder.read_settings(), strategy=method, strategy_options={})
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    liveness.hold(folder)
+    buttons = {one.label: one for one in open_page("run", run="r1").button}
+    assert buttons["Base kernel"].disabled
+    assert "no base kernel" in buttons["Base kernel"].help
+    assert not buttons["Model"].disabled

@@ -8,11 +8,11 @@ from storage import queries
 from storage.database import Database
 
 OF_A_RUN = (
-    "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "switches",
+    "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "steering_state", "pending_hints",
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "problems",
     "events", "version", "standing_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
     "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
-    "open_question", "open_leave", "divergences",
+    "open_question", "open_approval", "divergences",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from storage import codec, journal
-from storage.events import BudgetWarned, RunStarted
+from storage import codec, events, journal
+from storage.command_arguments import Fallback
+from storage.events import ApprovalAsked, ApprovalSettled, BudgetWarned, RunStarted
 from storage.journal import Entry, Journal
 from tests.storage.children import child, line_from
 
@@ -124,3 +126,16 @@ def test_a_writer_killed_at_any_time_loses_no_line_it_has_spoken_of(path: Path) 
         entries = list(journal.read(path))
         assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
         assert len(entries) >= spoken
+
+
+def test_an_approval_is_written_and_read_under_the_name_that_old_journals_use(path: Path) -> None:
+    told: list[events.Event] = [
+        ApprovalAsked(1, "compile", 0, None, Fallback.NO, 60.0),
+        ApprovalSettled(1, False, "nobody"),
+    ]
+    book = Journal(path)
+    for event in told:
+        book.append(event)
+    book.close()
+    assert [json.loads(line)["kind"] for line in path.read_text().splitlines()] == ["LeaveAsked", "LeaveSettled"]
+    assert [entry.event for entry in journal.read(path)] == told

@@ -28,7 +28,7 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.ReviewWritten: FeedKind.STEP,
     ev.CallSent: "the call that it begins is told when it ends", ev.CallFailed: FeedKind.CALL,
     ev.PatchTried: FeedKind.PATCH, ev.ClassProposed: FeedKind.CLASS, ev.QuestionAsked: FeedKind.QUESTION,
-    ev.LeaveAsked: FeedKind.LEAVE, ev.LeaveSettled: FeedKind.LEAVE, ev.Diverged: FeedKind.REPLAY,
+    ev.ApprovalAsked: FeedKind.APPROVAL, ev.ApprovalSettled: FeedKind.APPROVAL, ev.Diverged: FeedKind.REPLAY,
     ev.Imported: FeedKind.IMPORT, ev.DepthFinished: FeedKind.DEPTH, ev.CommandAcknowledged: FeedKind.COMMAND,
     ev.CommandEffective: FeedKind.COMMAND, ev.CommandRefused: FeedKind.COMMAND, ev.BudgetWarned: FeedKind.WARNING,
     ev.BudgetChanged: FeedKind.BUDGET,

@@ -12,7 +12,8 @@ from storage.events import StateChanged, StepFinished, StepStarted
 from storage.ingest import Ingest
 from storage.journal import Journal
 from storage.memory import Memory
-from storage.records import KernelClass, RunState, StepKind, Switch
+from storage.records import KernelClass, RunState, StepKind
+from storage.steering_state import SteeringState
 from tests.samples import write_run
 from tests.storage.growth import grow
 from tests.storage.questions import ask_everything
@@ -23,7 +24,7 @@ def test_an_empty_index_answers_everything(db: Database) -> None:
     assert queries.count_runs(db) == 0
     assert queries.overview_version(db) == 0
     answers = ask_everything(db, "nothing")
-    assert answers.pop("switches") == queries.SwitchesRow(Switch.AUTO, Switch.AUTO, ())
+    assert answers.pop("steering_state") == SteeringState()
     assert not any(answers.values())
 
 

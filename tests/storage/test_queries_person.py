@@ -6,7 +6,7 @@ from pathlib import Path
 
 from storage import events as ev
 from storage import queries
-from storage.attendance import Fallback
+from storage.command_arguments import Fallback
 from storage.database import Database
 from storage.folder import RunFolder
 from storage.ingest import Ingest
@@ -58,16 +58,16 @@ def test_a_step_that_was_left_takes_its_question_along(db: Database, root: Path)
 
 
 def test_a_step_waits_for_a_yes_until_the_run_goes_on(db: Database, root: Path) -> None:
-    asked = ev.LeaveAsked(2, StepKind.COMPILE, 0, "c001", Fallback.NO, 60.0)
+    asked = ev.ApprovalAsked(2, StepKind.COMPILE, 0, "c001", Fallback.NO, 60.0)
     made = ev.CandidateCreated(1, "c001", None, None, 0, 0, 0, Origin.SYNTHESIS, "s", None, 1, 0, "first")
     tell(db, root, made, asked, WAITING)
-    found = queries.open_leave(db, "r1")
+    found = queries.open_approval(db, "r1")
     assert found is not None
     assert (found.step, found.kind, found.number, found.summary, found.fallback) == (
         2, StepKind.COMPILE, 1, "first", Fallback.NO,
     )  # fmt: skip
     tell(db, root, ev.StateChanged(RunState.RUNNING, ""), ev.StepStarted(2, StepKind.COMPILE, 0, "c001"))
-    assert queries.open_leave(db, "r1") is None
+    assert queries.open_approval(db, "r1") is None
 
 
 def test_a_patch_counts_once_under_the_rung_that_applied(db: Database, root: Path) -> None:

@@ -28,14 +28,14 @@ def test_a_command_is_followed_from_the_asking_to_the_effect(db: Database, root:
     assert queries.commands(db, "sample") == [
         queries.CommandRow("a1", CommandKind.EXPOSE, "on", "ada", 5.0, None, None, None, None, "")
     ]
-    assert queries.switches(db, "sample").expose is Switch.AUTO
+    assert queries.steering_state(db, "sample").expose is Switch.AUTO
     grow(db, root, ev.CommandAcknowledged(command, 1), ev.StepStarted(1, StepKind.SYNTHESISE, 3, None))
     assert queries.commands(db, "sample")[0].acknowledged_at == 2e9
     assert queries.steering_marks(db, "sample") == []
     grow(db, root, ev.CommandEffective("a1", 1, "from depth 3"))
     row = queries.commands(db, "sample")[0]
     assert (row.effective_at, row.effective_step, row.note) == (2e9, 1, "from depth 3")
-    assert queries.switches(db, "sample").expose is Switch.ON
+    assert queries.steering_state(db, "sample").expose is Switch.ON
     assert [(mark.depth, mark.kind) for mark in queries.steering_marks(db, "sample")] == [(3, CommandKind.EXPOSE)]
 
 
@@ -50,6 +50,6 @@ def test_a_refused_command_says_why_and_changes_nothing(db: Database, root: Path
 def test_a_hint_waits_until_a_prompt_has_carried_it(db: Database, root: Path) -> None:
     hint = Command("h", CommandKind.HINT, "use swizzles", "ada", 5.0)
     grow(db, root, ev.CommandAcknowledged(hint, 1))
-    assert queries.switches(db, "sample").pending_hint == "use swizzles"
+    assert queries.pending_hints(db, "sample") == ("use swizzles",)
     grow(db, root, ev.CommandEffective("h", 2, "in the prompt of step 2"))
-    assert queries.switches(db, "sample").pending_hints == ()
+    assert queries.pending_hints(db, "sample") == ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.choices import Retry
+from storage.command_arguments import Retry
 from storage.records import CommandKind, DepthOutcome, Verdict
 
 SYNTHESISE, JUDGE, REWRITE = "synthesise", "judge", "rewrite"
@@ -78,8 +78,6 @@ class CoderJudgeState(AcceptedLine):
         self._calls[event.step] = event
         if event.kind == JUDGE:
             self.subject_id = event.candidate_id
-            if self.next_base == event.candidate_id:
-                self.next_base = None
 
     def _finish_round(self, event: ev.DepthFinished) -> None:
         tried, name = self.subject_id is not None and self.subject_id == self.failed_id, event.candidate_id

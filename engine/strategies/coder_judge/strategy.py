@@ -19,7 +19,7 @@ from engine.strategies import Fold, accepted_line
 from engine.strategies.coder_judge import prompts
 from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
 from engine.strategies.options import option, read
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import (
     EVALUATIONS,
     Command,
@@ -80,7 +80,7 @@ class CoderJudge:
         if current is not None:
             return _evaluate(record, current)
         if state.spent:
-            return Conclude(record.step_index, DepthOutcome.GIVEN_UP, None, _base(state), state.spent)
+            return Conclude(record.step_index, DepthOutcome.GIVEN_UP, None, _base(record, state), state.spent)
         if not state.has_begun and (reason := limits.reason_to_stop(record, state.fruitless, "round")):
             return _finish(record, state, reason)
         return self._work_on(record, state)
@@ -127,11 +127,11 @@ class CoderJudge:
         state = self._fold.of(record)
         if not state.has_begun and record.in_flight is None:
             return None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, _base(state), reason)
+        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, _base(record, state), reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        """Why a kernel cannot be pinned or unpinned now."""
-        return accepted_line.refusal(self._fold.of(record), record, command)
+        """Coder–judge honours every verb."""
+        return None
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which round on a choice of the base kernel, or of what the judge is shown, holds."""
@@ -140,20 +140,21 @@ class CoderJudge:
 
     def _take(self, record: Record, parent_id: str | None) -> TakeSubmission:
         """A submission starts from its parent where that is correct and timed, else from where any kernel would."""
-        parent, base = record.candidates.get(parent_id or ""), _base(self._fold.of(record))
+        parent, base = record.candidates.get(parent_id or ""), _base(record, self._fold.of(record))
         if parent is not None and parent.timed is not None:
             base = parent.candidate_id
         return TakeSubmission(record.step_index, parent_id, base, 0)
 
 
-def _base(state: CoderJudgeState) -> str | None:
+def _base(record: Record, state: CoderJudgeState) -> str | None:
     """The correct kernel that a round starts from: a person's choice, else the best; None when none is correct."""
-    return state.next_base or state.pinned or state.fastest or (state.line[-1] if state.line else None)
+    chosen = record.steering.next_base or record.steering.pinned
+    return chosen or state.fastest or (state.line[-1] if state.line else None)
 
 
 def _subject(record: Record, state: CoderJudgeState) -> str | None:
     """The kernel that a new round is about: one that failed, while it is worth mending, else the base."""
-    base = _base(state)
+    base = _base(record, state)
     is_worth_it = base is None or state.mends < settings_of(record.settings).max_mends
     return state.failed_id if state.failed_id is not None and is_worth_it else base
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from engine.record import Record
+from engine.strategies.cutegen.settings import settings_of
 from engine.strategies.cutegen.state import CuteGenState
 
 
-def choose_base(policy: str, state: CuteGenState) -> str:
+def choose_base(record: Record, state: CuteGenState) -> str:
     """Candidate id of the next base kernel. The line must hold at least one kernel.
 
     A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
     """
     if state.base_id is not None:
         return state.base_id
-    if chosen := state.next_base or state.pinned:
+    if chosen := record.steering.next_base or record.steering.pinned:
         return chosen
-    return _by_policy(policy, state)
+    return _by_policy(settings_of(record.settings).base_policy, state)
 
 
 def _by_policy(policy: str, state: CuteGenState) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.choices import Retry
+from storage.command_arguments import Retry
 from storage.records import CommandKind, Origin
 
 SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE = "synthesise", "diagnose", "repair", "optimise"
@@ -79,8 +79,6 @@ class CuteGenState(AcceptedLine):
             self._calls[event.step] = event
         if event.kind == OPTIMISE and self.base_id is None:
             self.base_id = event.candidate_id
-            if self.next_base == event.candidate_id:
-                self.next_base = None
 
     def _finish_step(self, event: ev.StepFinished) -> None:
         started, self._started = self._started, None

@@ -17,7 +17,7 @@ from engine.strategies.cutegen.base_policy import choose_base
 from engine.strategies.cutegen.schedule import is_collected, is_exposed
 from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
-from storage.choices import Submission
+from storage.command_arguments import Submission
 from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
 
@@ -84,8 +84,8 @@ class CuteGen:
         return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, base, reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        """Why a kernel cannot be pinned or unpinned now."""
-        return accepted_line.refusal(self.state(record), record, command)
+        """CuTeGen honours every verb."""
+        return None
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which depth on a choice of the base kernel, or of what the model is shown, holds."""
@@ -103,7 +103,7 @@ def _write(record: Record, state: CuteGenState) -> Action:
         return Finish(RunState.FINISHED, reason)
     if record.step_index == 0 or not state.line:
         return _synthesise(record, state)
-    base = record.candidates[choose_base(settings_of(record.settings).base_policy, state)]
+    base = record.candidates[choose_base(record, state)]
     wants_profile = is_exposed(record) and record.steering.collect is not Switch.OFF
     if wants_profile and not base.is_profile_tried:
         return Evaluate(StepKind.PROFILE, record.step_index, base.candidate_id)
@@ -116,7 +116,7 @@ def _give_up(record: Record, state: CuteGenState) -> Action:
         return Finish(RunState.FAILED, f"no correct kernel after {tries} generations with all their repairs")
     reason = f"no correct kernel after {tries} attempt{'s' if tries > 1 else ''} with their repairs"
     ids = [made.candidate_id for made in record.candidates.values() if made.created.depth == depth]
-    base = choose_base(settings_of(record.settings).base_policy, state)
+    base = choose_base(record, state)
     return Conclude(depth, DepthOutcome.GIVEN_UP, ids[-1] if ids else None, base, reason)
 
 
@@ -166,5 +166,5 @@ def _take(record: Record, state: CuteGenState, parent_id: str | None) -> TakeSub
     if state.base_id is None and parent is not None and parent.timed is not None:
         base = parent.candidate_id
     elif state.line:
-        base = choose_base(settings_of(record.settings).base_policy, state)
+        base = choose_base(record, state)
     return TakeSubmission(record.step_index, parent_id, base, state.generations_used)

@@ -230,7 +230,7 @@ def _without(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) ->
         return
     if failed:
         st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
-    switch = queries.switches(db, run_id).collect
+    switch = queries.steering_state(db, run_id).collect
     first = exposure.first_depth(run.kernel_class, run.depths, queries.asked_exposure(db, run_id))
     st.markdown(wording.plain(why_none(candidate, switch, first, bool(failed))))
     if candidate.verdict in (None, Verdict.PASSED):

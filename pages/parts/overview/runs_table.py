@@ -11,10 +11,11 @@ from pages.parts import access, wording
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.steering import dialogs, steer
-from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
+from storage import commands
 from storage.queries import RunRow, StateCount
 from storage.records import CommandKind, RunState
+from storage.verbs import VERBS
 
 COLUMNS = [
     table.Column("run", "Task"),
@@ -29,7 +30,8 @@ COLUMNS = [
 ]
 HEADLINE_STATES = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 SIGN = "do:"
-HELD = (RunState.PAUSED, RunState.WAITING)
+# What a row offers, with the icon of each.
+ICONS = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}
 
 
 def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], found: Mapping[str, Sequence[Alert]]) -> str | None:
@@ -122,18 +124,14 @@ def _why(run: RunRow, state: RunState) -> str:
 
 def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
     """Buttons for a run that an engine works on, where people may steer."""
-    if state.is_over or not access.may_steer():
+    if not access.may_steer():
         return []
-    hold = CommandKind.RESUME if state in HELD else CommandKind.PAUSE
-    return [
-        _button("Resume" if hold is CommandKind.RESUME else "Pause", hold, run),
-        _button("Stop", CommandKind.STOP, run),
-    ]
+    return [_button(command, run) for command in ICONS if commands.is_offered(command, state)]
 
 
-def _button(label: str, command: CommandKind, run: RunRow) -> table.Cell:
-    icon = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}[command]
-    return table.button(label, icon, f"{SIGN}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
+def _button(command: CommandKind, run: RunRow) -> table.Cell:
+    label = VERBS[command].label
+    return table.button(label, ICONS[command], f"{SIGN}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
 
 
 def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
@@ -142,10 +140,11 @@ def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
         return False
     command, _, run_id = opened.removeprefix(SIGN).partition(":")
     run = next((one for one in shown if one.run_id == run_id), None)
-    if run and command == CommandKind.STOP:
-        dialogs.ask(Dialog.STOP, run.run_id)
+    verb = VERBS[CommandKind(command)] if command in ICONS else None
+    if run and verb and verb.is_confirmed:
+        dialogs.ask(dialogs.OF_VERB[verb.kind], run.run_id)
         st.rerun()
-    elif run and command in (CommandKind.PAUSE, CommandKind.RESUME):
-        steer.send(run.run_id, CommandKind(command))
+    elif run and verb:
+        steer.send(run.run_id, verb.kind)
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True

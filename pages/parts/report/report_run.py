@@ -12,10 +12,11 @@ from pages.parts.report.report_figure import Level, Series, Spot
 from pages.parts.report.report_html import Html, document, element, facts, folded, join, section, table
 from pages.parts.status import damaged, settings_list
 from storage import codec, damage, folder, queries
-from storage.choices import readable
+from storage.command_arguments import readable
 from storage.database import Database
 from storage.queries import AttemptRow, CommandRow, DepthRow, RunRow
 from storage.relative import is_known
+from storage.verbs import VERBS
 
 HOW_TO_READ = (
     "A speed-up is the median, over pairs of calls taken in turn, of the baseline's latency over the kernel's; the "
@@ -133,7 +134,7 @@ def _steering(commands: list[CommandRow]) -> Html:
     if not commands:
         return section("Steering", element("p", "No commands were given to this run.", class_="quiet"))
     rows = [
-        (wording.moment(c.asked_at), c.asked_by, f"{wording.COMMAND_NAME[c.kind]} {readable(c.argument)}".strip(),
+        (wording.moment(c.asked_at), c.asked_by, f"{VERBS[c.kind].name} {readable(c.argument)}".strip(),
          command_state(c), c.note)
         for c in commands
     ]  # fmt: skip

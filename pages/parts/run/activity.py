@@ -8,7 +8,7 @@ import streamlit as st
 from pages.parts import client, index, wording
 from pages.parts.widgets import table
 from storage import queries
-from storage.attendance import is_call
+from storage.command_arguments import is_call
 from storage.queries import FeedRow, RunRow, StepRow
 from storage.records import RunState
 

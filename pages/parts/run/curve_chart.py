@@ -36,7 +36,7 @@ def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
     """Everything the curve shows of one run."""
     db = index.current()
     settings = _settings(run.run_id)
-    seen, switch = queries.exposures(db, run.run_id), queries.switches(db, run.run_id).expose
+    seen, switch = queries.exposures(db, run.run_id), queries.steering_state(db, run.run_id).expose
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return curve.CurveRows(
         points=queries.points(db, run.run_id, selected_id),

@@ -14,6 +14,7 @@ from pages.parts import wording
 from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
 from storage.records import CommandKind, Switch
 from storage.relative import is_known
+from storage.verbs import VERBS
 
 Shape = dict[str, Any]
 LANE_TOP, RIBBON = 0.12, 0.94  # the parts of the chart's height: failures below the one, phases above the other
@@ -126,7 +127,7 @@ def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Sha
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
-        verbs = ", ".join(dict.fromkeys(wording.COMMAND_NAME[mark.kind] for mark in marks))
+        verbs = ", ".join(dict.fromkeys(VERBS[mark.kind].name for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip

@@ -1,5 +1,4 @@
-"""Approving steps before they begin: the form while a step waits, and the rule that says which steps are asked about.
-Writing the next reply in the place of the model begins here too."""
+"""Approving steps before they begin: the form while a step waits, the rule that says which steps are asked about."""
 
 from __future__ import annotations
 
@@ -10,9 +9,11 @@ import streamlit as st
 from pages.parts import access, index, wording
 from pages.parts.steering import steer
 from storage import queries
-from storage.attendance import MANUAL, Ask, AskFirst, Fallback
-from storage.queries import LeaveRow, RunRow
+from storage.command_arguments import Ask, AskFirst, Fallback
+from storage.queries import ApprovalRow, RunRow
 from storage.records import CommandKind, RunState, StepKind
+from storage.steering_state import SteeringState
+from storage.verbs import VERBS
 
 ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",
@@ -33,36 +34,32 @@ SILENCE_NAME = {Fallback.NEVER: "wait", Fallback.YES: "approve", Fallback.NO: "r
 
 def draw(run: RunRow, state: RunState) -> None:
     """The form while a step waits for approval; nothing at all otherwise."""
-    asked = queries.open_leave(index.current(), run.run_id)
+    asked = queries.open_approval(index.current(), run.run_id)
     if asked is None or state is not RunState.WAITING or not access.may_steer():
         return
-    with st.container(border=True, key="leave_desk"):
+    with st.container(border=True, key="approval_box"):
         st.markdown(f"## Approve this step? :gray[step {asked.step}, {asked.kind}, depth {asked.depth}]")
         st.markdown(wording.plain(_sentence(asked)))
         st.caption(_silence(asked))
-        with st.form(f"leave_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
+        with st.form(f"approval_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
             st.text_area(
-                "Hint for the next prompt", key="leave_hint", height=68, max_chars=2000, placeholder="optional"
+                "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
             )
             yes, no = st.columns(2)
-            with yes:
-                st.form_submit_button(
-                    "Approve", type="primary", icon=":material/check:", width="stretch", on_click=_approve,
-                    args=(run.run_id, asked.step),
-                )  # fmt: skip
-            with no:
-                st.form_submit_button(
-                    "Reject", icon=":material/close:", width="stretch", on_click=_skip,
-                    args=(run.run_id, asked.step),
+            for place, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
+                verb = VERBS[kind]
+                place.form_submit_button(
+                    verb.label, type="primary" if place is yes else "secondary", icon=f":material/{verb.icon}:",
+                    width="stretch", on_click=_answer, args=(run.run_id, kind, asked.step),
                 )  # fmt: skip
 
 
-def _sentence(asked: LeaveRow) -> str:
+def _sentence(asked: ApprovalRow) -> str:
     about = f" kernel {asked.number} ({asked.summary})" if asked.number else ""
     return f"{ABOUT.get(asked.kind, f'Ask the model: {asked.kind}')}{about}."
 
 
-def _silence(asked: LeaveRow) -> str:
+def _silence(asked: ApprovalRow) -> str:
     skipped = "skips only this profile" if asked.kind == StepKind.PROFILE else "abandons the depth"
     if asked.fallback is Fallback.NEVER:
         return f"Rejecting {skipped}. The run waits until you decide."
@@ -71,37 +68,19 @@ def _silence(asked: LeaveRow) -> str:
     return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
 
 
-def _rule_in_force(run_id: str) -> AskFirst | None:
-    """The rule last put in force by a command, None when there was none."""
-    found = [c for c in queries.commands(index.current(), run_id) if c.kind is CommandKind.ASK_FIRST and c.effective_at]
-    return AskFirst.parse(found[-1].argument) if found else None
-
-
-def _approve(run_id: str, step: int) -> None:
-    if hint := str(st.session_state.get("leave_hint", "")).strip():
+def _answer(run_id: str, kind: CommandKind, step: int) -> None:
+    hint = str(st.session_state.get("approval_hint", "")).strip()
+    if kind is CommandKind.APPROVE and hint:
         steer.send(run_id, CommandKind.HINT, hint)
-    steer.send(run_id, CommandKind.APPROVE, str(step))
+    steer.send(run_id, kind, str(step))
 
 
-def _skip(run_id: str, step: int) -> None:
-    steer.send(run_id, CommandKind.SKIP, str(step))
-
-
-def draw_settings(run: RunRow) -> None:
-    """The controls, folded away: most runs need neither."""
-    if run.model != MANUAL:
-        steer.button(
-            "Write the next reply yourself",
-            run.run_id,
-            CommandKind.TAKE_OVER,
-            "next",
-            icon=":material/edit_note:",
-            width="stretch",
-            help="the next prompt is shown here and waits for your reply instead of going to the model",
-        )
-    with st.expander("Approve steps before they start", icon=":material/front_hand:"):
-        if in_force := _rule_in_force(run.run_id):
-            st.caption(f"Now: {rule_words(in_force)}")
+def draw_settings(run: RunRow, steering: SteeringState) -> None:
+    """The rule that says which steps are asked about, folded away: most runs need none."""
+    verb = VERBS[CommandKind.ASK_FIRST]
+    with st.expander(verb.label, icon=f":material/{verb.icon}:"):
+        if steering.ask_first:
+            st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):
             rule_form("steer")
             st.form_submit_button("Apply", on_click=_send_rule, args=(run.run_id,))

@@ -3,7 +3,7 @@ saves a recording. Each shows what will follow before it is confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,10 +14,10 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
-from storage.attendance import MANUAL, is_call
-from storage.choices import Retry
-from storage.queries import AttemptRow, OrdersRow, RunRow, StepRow
+from storage.command_arguments import MANUAL, Retry, is_call
+from storage.queries import AttemptRow, RunRow, StepRow
 from storage.records import CommandKind, KernelClass, RunState
+from storage.steering_state import SteeringState
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60
@@ -25,13 +25,12 @@ ONCE, ALWAYS = "next depth only", "every depth until unpinned"
 
 
 @st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
-def choose_model(run: RunRow, orders: OrdersRow) -> None:
+def choose_model(run: RunRow, steering: SteeringState) -> None:
     """Choose the model, see what follows, confirm."""
-    now = orders.model or run.model
+    now = steering.model.model if steering.model else run.model
     st.caption(f"Current model: {wording.plain(now)}")
-    how = st.segmented_control(
-        "Use another model for", [NEXT_CALLS, ONE_STEP], default=NEXT_CALLS, key="model_how", required=True
-    )
+    ways = _honoured(run, {CommandKind.SET_MODEL: NEXT_CALLS, CommandKind.RETRY: ONE_STEP})
+    how = st.segmented_control("Use another model for", ways, default=ways[0], key="model_how", required=True)
     known = [name for name in supervisor.available_models() if how == NEXT_CALLS or name != MANUAL]
     model = model_box(st.container(), "Model", "model_name", known, now)
     options = st.text_input(
@@ -96,12 +95,18 @@ def choose_base(run: RunRow, candidate_id: str = "") -> None:
         )
         return
     chosen = kernel_choice.draw("Kernel to start from", found, "base_from", candidate_id)
-    how = st.segmented_control("Applies to", [ONCE, ALWAYS], default=ONCE, key="base_how", required=True)
+    ways = _honoured(run, {CommandKind.SET_BASE: ONCE, CommandKind.PIN: ALWAYS})
+    how = st.segmented_control("Applies to", ways, default=ways[0], key="base_how", required=True)
     st.info(_base_preview(chosen, how == ALWAYS), icon=":material/visibility:")
     verb, command = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
     if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
         steer.send(run.run_id, command, chosen.candidate_id)
         dialogs.leave()
+
+
+def _honoured(run: RunRow, ways: Mapping[CommandKind, str]) -> list[str]:
+    """The ways whose verb the run's search method honours; a dialog is offered while there is one."""
+    return [way for command, way in ways.items() if steer.refusal(run, command) is None] or list(ways.values())
 
 
 def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
@@ -114,16 +119,16 @@ def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
     )
 
 
-def base_in_force(run: RunRow, orders: OrdersRow) -> None:
+def base_in_force(run: RunRow, steering: SteeringState) -> None:
     """What a person has set about base kernels, and the way to lift it; nothing without."""
-    if orders.next_base:
-        name = kernel_choice.number(run, orders.next_base)
+    if steering.next_base:
+        name = kernel_choice.number(run, steering.next_base)
         st.caption(f":material/schedule: The next depth starts from {name}")
-    if orders.pinned:
-        name = kernel_choice.number(run, orders.pinned)
+    if steering.pinned:
+        name = kernel_choice.number(run, steering.pinned)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f":material/keep: Pinned: every depth starts from {name}", width="stretch")
-            steer.button("Unpin", run.run_id, CommandKind.UNPIN)
+            steer.verb_button(run, CommandKind.UNPIN)
 
 
 @st.dialog("Kernel class", icon=":material/category:", on_dismiss=dialogs.close)

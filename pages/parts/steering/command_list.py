@@ -10,9 +10,9 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import kernel_choice
 from pages.parts.widgets import table
 from storage import queries
-from storage.choices import Submission, readable
+from storage.command_arguments import Submission, readable
 from storage.queries import CommandRow, RunRow
-from storage.records import CommandKind
+from storage.verbs import VERBS, Result, Takes
 
 LIMIT = 8
 COLUMNS = [
@@ -21,7 +21,7 @@ COLUMNS = [
 ]
 ASKED, UNREAD, READ, HOLDS, REFUSED = "sent", "not read", "received", "in effect", "rejected"
 STATES = (ASKED, UNREAD, READ, HOLDS, REFUSED)
-_ABOUT_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
+_SHOWN_LATER = (Result.DEPTH, Result.CALL, Result.PROMPTS, Result.PROFILE_IN_PROMPT)
 
 
 def draw(run: RunRow) -> None:
@@ -77,28 +77,23 @@ def _not_yet(command: CommandRow, has_engine: bool) -> str:
         case "rejected":
             return "no change"
         case "in effect":
-            return "no result yet" if command.kind in _SHOWN_LATER else "done"
+            return "no result yet" if VERBS[command.kind].result in _SHOWN_LATER else "done"
         case _:
             return "pending"
 
 
-_SHOWN_LATER = (
-    *_ABOUT_KERNELS, CommandKind.BAN, CommandKind.REQUIRE, CommandKind.SET_MODEL, CommandKind.RETRY, CommandKind.EXPOSE,
-)  # fmt: skip
-
-
 def words(run: RunRow, command: CommandRow) -> str:
     """What was asked, with kernels by their number."""
-    argument = command.argument
-    if command.kind in _ABOUT_KERNELS:
-        argument = kernel_choice.number(run, argument)
-    if command.kind is CommandKind.SUBMIT:
-        argument = _submission(run, argument)
-    if command.kind is CommandKind.LIFT:
-        asked = queries.commands(index.current(), run.run_id)
-        argument = next((c.argument for c in asked if c.command_id == argument), argument)
-    argument = readable(argument)
-    return f"{wording.COMMAND_NAME[command.kind]} {argument}".strip()
+    verb, argument = VERBS[command.kind], command.argument
+    match verb.takes:
+        case Takes.KERNEL:
+            argument = kernel_choice.number(run, argument)
+        case Takes.SUBMISSION:
+            argument = _submission(run, argument)
+        case Takes.RULE:
+            asked = queries.commands(index.current(), run.run_id)
+            argument = next((c.argument for c in asked if c.command_id == argument), argument)
+    return f"{verb.name} {readable(argument)}".strip()
 
 
 def _submission(run: RunRow, argument: str) -> str:

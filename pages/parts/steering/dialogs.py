@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from storage.records import CommandKind
+
 _KEY, _NEWS = "open_dialog", "dialog_news"
 T = TypeVar("T")
 
@@ -32,7 +34,18 @@ class Dialog(StrEnum):
     RECORDING = "recording"
 
 
-NEEDS_ENGINE = (Dialog.STOP, Dialog.BASE, Dialog.MODEL, Dialog.CLASS, Dialog.HINT)
+# Where a person is asked once more, by verb. To go back is of use without an engine too: as a new run.
+OF_VERB = {
+    CommandKind.STOP: Dialog.STOP,
+    CommandKind.ROLL_BACK: Dialog.TRY_AGAIN,
+    CommandKind.SET_BASE: Dialog.BASE,
+    CommandKind.PIN: Dialog.BASE,
+    CommandKind.SET_MODEL: Dialog.MODEL,
+    CommandKind.RETRY: Dialog.MODEL,
+    CommandKind.SET_CLASS: Dialog.CLASS,
+    CommandKind.HINT: Dialog.HINT,
+}
+NEEDS_ENGINE = {*OF_VERB.values()} - {Dialog.TRY_AGAIN}
 
 
 @dataclass(slots=True)

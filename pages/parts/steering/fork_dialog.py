@@ -54,7 +54,8 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
             "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
         )
         return
-    ways = [AS_NEW_RUN] if over else [IN_THIS_RUN, AS_NEW_RUN]
+    is_new = over or steer.refusal(run, CommandKind.ROLL_BACK) is not None
+    ways = [AS_NEW_RUN] if is_new else [IN_THIS_RUN, AS_NEW_RUN]
     chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", candidate_id)
     if candidate_id and candidate_id not in {one.candidate_id for one in found}:
         st.caption(f"A depth cannot start from {kernel_choice.number(run, candidate_id)}: it is not correct and timed.")

@@ -48,7 +48,7 @@ def draw() -> None:
         case Dialog.BASE:
             command_dialogs.choose_base(run, asked.candidate_id)
         case Dialog.MODEL:
-            command_dialogs.choose_model(run, queries.orders(index.current(), run.run_id))
+            command_dialogs.choose_model(run, queries.steering_state(index.current(), run.run_id))
         case Dialog.CLASS:
             command_dialogs.choose_class(run)
         case Dialog.HINT:

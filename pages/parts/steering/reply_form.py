@@ -10,10 +10,11 @@ import streamlit as st
 from pages.parts import access, index, texts
 from pages.parts.steering import steer
 from storage import folder, queries
-from storage.attendance import Answer, as_file_reply
 from storage.blobs import Blobs
+from storage.command_arguments import Answer, as_file_reply
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import CommandKind, Role, RunState
+from storage.verbs import VERBS
 
 OTHER_REPLY = "Answer in the form that the prompt asks for."
 _EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
@@ -37,7 +38,7 @@ def draw(run: RunRow, state: RunState) -> None:
     question = queries.open_question(index.current(), run.run_id)
     if question is None or state.is_finished or not access.may_steer():
         return
-    with st.container(border=True, key="answer_desk"):
+    with st.container(border=True, key="answer_box"):
         title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
         st.markdown(f"## {title} :gray[depth {question.depth}]")
         st.caption(f"{form} Your reply is checked like a model's.")
@@ -71,16 +72,17 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     key = f"{'file' if is_file else 'reply'}:{name}"
     if key not in st.session_state:
         st.session_state[key] = source if is_file else _refused_text(run_id, refused)
-    st.html("<style>.st-key-answer_desk textarea { font-family: var(--st-code-font, monospace) }</style>")
+    st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
+    verb = VERBS[CommandKind.ANSWER]
     with st.form(f"answer:{key}", border=False):
         st.text_area(
             "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
             placeholder="" if is_file else "Paste or write the reply here",
         )  # fmt: skip
         st.form_submit_button(
-            "Send reply",
+            verb.label,
             type="primary",
-            icon=":material/send:",
+            icon=f":material/{verb.icon}:",
             on_click=_send,
             args=(run_id, question, key, is_file),
         )

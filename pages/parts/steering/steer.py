@@ -13,7 +13,9 @@ from engine.errors import EngineError
 from pages.parts import access, client, index
 from storage import commands, folder, queries
 from storage.commands import CommandError
+from storage.queries import RunRow
 from storage.records import CommandKind
+from storage.verbs import VERBS
 
 NEWS_S = 20.0
 
@@ -36,6 +38,20 @@ def button(label: str, run_id: str, command: CommandKind, argument: str = "", **
     st.button(label, key=key, on_click=send, args=(run_id, command, argument), **look)
 
 
+def verb_button(run: RunRow, command: CommandKind, argument: str = "", **look: Any) -> None:
+    """The button of a verb as its table has it; out of reach, with the reason, where the search method refuses it."""
+    verb, why = VERBS[command], refusal(run, command)
+    icon = f":material/{verb.icon}:" if verb.icon else None
+    known = {"icon": icon, "help": why or verb.tip, "disabled": why is not None}
+    button(verb.label, run.run_id, command, argument or verb.preset, **(known | look))
+
+
+def refusal(run: RunRow, *commands: CommandKind) -> str | None:
+    """Why the search method of a run honours none of these verbs; None where it honours one."""
+    refused = supervisor.refused_by(queries.strategy(index.current(), run.run_id))
+    return refused[commands[0]] if all(command in refused for command in commands) else None
+
+
 def send(run_id: str, command: CommandKind, argument: str = "") -> None:
     """Write one command; what becomes of it is shown in the command list."""
     ask(run_id, command, argument)
@@ -48,7 +64,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    say(SENT[command].format(_readable(run_id, argument)[:60]))
+    say(VERBS[command].sent.format(_readable(run_id, argument)[:60]))
     return True
 
 
@@ -58,34 +74,6 @@ def hint(run_id: str, key: str) -> None:
         send(run_id, CommandKind.HINT, text)
     else:
         say("Hint not sent: it is empty.", is_error=True)
-
-
-# What a person is told when the command is on its way: what happens next, and when.
-SENT = {
-    CommandKind.PAUSE: "Pausing after this step",
-    CommandKind.RESUME: "Resuming",
-    CommandKind.STOP: "Stopping",
-    CommandKind.COLLECT: "Collect profiles: {} from the next step",
-    CommandKind.EXPOSE: "Show profiles to the model: {} from the next step",
-    CommandKind.ROLL_BACK: "Going back to {} after this step",
-    CommandKind.SET_BASE: "The next depth starts from {}",
-    CommandKind.PIN: "Pinning {} from the next depth",
-    CommandKind.UNPIN: "Unpinning from the next depth",
-    CommandKind.HINT: "Hint sent",
-    CommandKind.BAN: "Rule sent: must not use {}",
-    CommandKind.REQUIRE: "Rule sent: must use {}",
-    CommandKind.LIFT: "Removing the rule",
-    CommandKind.SUBMIT: "Kernel sent",
-    CommandKind.RETRY: "Redoing a step with {}",
-    CommandKind.SET_MODEL: "Model from the next call: {}",
-    CommandKind.ANSWER: "Reply sent",
-    CommandKind.TAKE_OVER: "The next prompt will wait for your reply",
-    CommandKind.ASK_FIRST: "Approval rule sent",
-    CommandKind.APPROVE: "Step {} approved",
-    CommandKind.SKIP: "Step {} rejected",
-    CommandKind.SET_CLASS: "Kernel class from the next step: {}",
-    CommandKind.SET_BUDGET: "New limits sent: {}",
-}
 
 
 def _readable(run_id: str, argument: str) -> str:

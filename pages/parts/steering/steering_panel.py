@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 import streamlit as st
 
 from pages.parts import access, client, index, wording
 from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
-from pages.parts.steering.dialogs import Dialog
-from storage import exposure, queries
-from storage.queries import OrdersRow, RunRow, SwitchesRow
+from storage import commands, exposure, queries
+from storage.command_arguments import MANUAL
+from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
-from storage.verbs import RULE_LENGTH, Rule
-
-HELD = (RunState.PAUSED, RunState.WAITING)
+from storage.steering_state import SteeringState
+from storage.verbs import RULE_LENGTH, RULES, VERBS, Rule
 
 # While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
 ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
-RULE_WORDS = {CommandKind.BAN: "must not use", CommandKind.REQUIRE: "must use"}
 
 _switch = st.components.v2.component(
     "tilewright_switch",
@@ -44,7 +41,7 @@ def draw(run: RunRow, state: RunState) -> None:
             if not run.replay_of:
                 _go_on(run)
             return
-        orders = queries.orders(index.current(), run.run_id)
+        steering = queries.steering_state(index.current(), run.run_id)
         _buttons(run, state)
         with st.container():  # always there: what comes and goes in it must not move what follows
             command_dialogs.draw_stop(run, state)
@@ -54,85 +51,89 @@ def draw(run: RunRow, state: RunState) -> None:
         _go_on(run)
         _others(run)
         with st.container():
-            command_dialogs.base_in_force(run, orders)
-            if orders.model:
-                st.caption(
-                    f":material/smart_toy: Model: {wording.plain(orders.model)} (at first {wording.plain(run.model)})"
-                )
-        _switches(run)
+            command_dialogs.base_in_force(run, steering)
+            if steering.model:
+                now = wording.plain(steering.model.model)
+                st.caption(f":material/smart_toy: Model: {now} (at first {wording.plain(run.model)})")
+        _switches(run, steering)
         _hint(run)
-        _rules(run, orders)
-        approval.draw_settings(run)
+        _rules(run, steering)
+        _plain(run)
+        approval.draw_settings(run, steering)
 
 
 def _buttons(run: RunRow, state: RunState) -> None:
     st.html(ONE_BUTTON)
     left, right = st.columns(2)
     with left, st.container(key="pause_or_resume"):
-        if state in HELD:
-            _button(run, "Resume", CommandKind.RESUME, ":material/play_arrow:", "primary")
-        else:
-            _button(run, "Pause", CommandKind.PAUSE, ":material/pause:", "secondary")
+        is_held = commands.is_offered(CommandKind.RESUME, state)
+        hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
+        steer.verb_button(run, hold, type="primary" if is_held else "secondary", width="stretch", shortcut="p")
     with right:
-        _opens(run, Dialog.STOP, "Stop", ":material/stop:")
+        _opens(run, CommandKind.STOP)
 
 
-def _button(run: RunRow, label: str, command: CommandKind, icon: str, look: Literal["primary", "secondary"]) -> None:
-    steer.button(label, run.run_id, command, icon=icon, type=look, width="stretch", shortcut="p")
+def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
+    """A button for the dialog of a verb; `key` is the key of the keyboard that presses it.
 
-
-def _opens(run: RunRow, dialog: Dialog, label: str, icon: str, hint: str | None = None, key: str | None = None) -> None:
-    """A button for a dialog; `key` is the key of the keyboard that presses it."""
+    Out of reach where the run's search method refuses every verb of the dialog, unless it is of use without an engine.
+    """
+    verb, dialog = VERBS[command], dialogs.OF_VERB[command]
+    told_there = [kind for kind, other in dialogs.OF_VERB.items() if other is dialog]
+    why = steer.refusal(run, *told_there) if dialog in dialogs.NEEDS_ENGINE else None
     st.button(
-        label, icon=icon, key=f"opens_{dialog}:{run.run_id}", width="stretch", help=hint, shortcut=key,
-        on_click=dialogs.ask, args=(dialog, run.run_id),
+        verb.label, icon=f":material/{verb.icon}:", key=f"opens_{dialog}:{run.run_id}", width="stretch",
+        help=why or verb.tip, disabled=why is not None, shortcut=key, on_click=dialogs.ask, args=(dialog, run.run_id),
     )  # fmt: skip
 
 
 def _go_on(run: RunRow) -> None:
     """What can be done with the kernels of a run whether or not an engine works on it."""
-    help_text = "continue from an earlier kernel, in this run or in a new one"
-    _opens(run, Dialog.TRY_AGAIN, "Go back or fork", ":material/undo:", help_text)
-    if st.button("Edit a kernel by hand", icon=":material/edit:", key=f"edit_by_hand:{run.run_id}", width="stretch"):
+    _opens(run, CommandKind.ROLL_BACK)
+    submit, why = VERBS[CommandKind.SUBMIT], steer.refusal(run, CommandKind.SUBMIT)
+    if st.button(
+        submit.label, icon=f":material/{submit.icon}:", key=f"edit_by_hand:{run.run_id}", width="stretch", help=why,
+        disabled=why is not None,
+    ):  # fmt: skip
         st.switch_page("edit.py", query_params={"run": run.run_id})
 
 
 def _others(run: RunRow) -> None:
     left, right = st.columns(2)
     with left:
-        _opens(run, Dialog.BASE, "Base kernel", ":material/keep:", "choose which kernel the next depth starts from")
-        _opens(run, Dialog.CLASS, "Class", ":material/category:", "the kernel class")
+        _opens(run, CommandKind.SET_BASE)
+        _opens(run, CommandKind.SET_CLASS)
     with right:
-        _opens(run, Dialog.MODEL, "Model", ":material/smart_toy:", "change the model, or redo a step with another one")
-        _opens(run, Dialog.HINT, "Hint", ":material/lightbulb:", key="h")
+        _opens(run, CommandKind.SET_MODEL)
+        _opens(run, CommandKind.HINT, key="h")
 
 
-def _switches(run: RunRow) -> None:
-    found = queries.switches(index.current(), run.run_id)
-    rows = (
-        (CommandKind.COLLECT, "Collect profiles", found.collect, "profile correct kernels, for you to see"),
-        (CommandKind.EXPOSE, "Show profiles to the model", found.expose, "put the profile into optimisation prompts"),
-    )
-    for command, label, value, help_text in rows:
-        key = f"{command}:{run.run_id}"
+def _switches(run: RunRow, steering: SteeringState) -> None:
+    values = {CommandKind.COLLECT: steering.collect, CommandKind.EXPOSE: steering.expose}
+    for command, value in values.items():
+        verb, key = VERBS[command], f"{command}:{run.run_id}"
+        if _is_refused(run, command):
+            continue
         _switch(
-            data={"label": label, "options": list(Switch), "value": value, "help": help_text}, key=key,
+            data={"label": verb.label, "options": list(Switch), "value": value, "help": verb.tip}, key=key,
             on_clicked_change=partial(_send_switch, run.run_id, command, key),
         )  # fmt: skip
-    if sentence := _auto(run, found):
+    if sentence := _auto(run, steering):
         st.caption(sentence)
 
 
-def _auto(run: RunRow, found: SwitchesRow) -> str:
+def _auto(run: RunRow, steering: SteeringState) -> str:
     scale = queries.asked_depths(index.current(), run.run_id)
     if scale is None:
         return ""
     asked = queries.asked_exposure(index.current(), run.run_id)
     first = exposure.first_depth(run.kernel_class, scale, asked)
-    return auto_words(first, run.depths, found.collect, found.expose)
+    return auto_words(first, run.depths, steering.collect, steering.expose)
 
 
 def _hint(run: RunRow) -> None:
+    if _is_refused(run, CommandKind.HINT):
+        return
     key = f"hint:{run.run_id}"
     with st.form(f"hint_form:{run.run_id}", border=False, clear_on_submit=True):
         st.text_area(
@@ -140,9 +141,25 @@ def _hint(run: RunRow) -> None:
             placeholder="e.g. keep the tile of B in registers",
         )  # fmt: skip
         st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=steer.hint, args=(run.run_id, key))
-    waiting = queries.switches(index.current(), run.run_id).pending_hints
+    waiting = queries.pending_hints(index.current(), run.run_id)
     if waiting:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
+
+
+def _is_refused(run: RunRow, *commands: CommandKind) -> bool:
+    """Whether the run's search method honours none of these verbs; says why in the place of their control."""
+    why = steer.refusal(run, *commands)
+    if why is not None:
+        names = ", ".join(VERBS[command].name for command in commands)
+        st.caption(wording.plain(f"Not possible here: {names}. {why}"))
+    return why is not None
+
+
+def _plain(run: RunRow) -> None:
+    """Verbs that need no more than a button."""
+    for kind, verb in VERBS.items():
+        if verb.is_plain and not (kind is CommandKind.TAKE_OVER and run.model == MANUAL):
+            steer.verb_button(run, kind, width="stretch")
 
 
 def _send_switch(run_id: str, command: CommandKind, key: str) -> None:
@@ -170,16 +187,18 @@ def _shown(first: int, depths: int) -> str:
     return "never shown in this run" if first > depths else f"shown from depth {max(1, first)}"
 
 
-def _rules(run: RunRow, orders: OrdersRow) -> None:
+def _rules(run: RunRow, steering: SteeringState) -> None:
     """The rules in force, each with a button that lifts it, and a form for one more."""
-    label = f"Rules for the model ({len(orders.rules)})" if orders.rules else "Rules for the model"
-    with st.expander(label, icon=":material/rule:", expanded=bool(orders.rules), key="rules"):
+    label = f"Rules for the model ({len(steering.rules)})" if steering.rules else "Rules for the model"
+    with st.expander(label, icon=":material/rule:", expanded=bool(steering.rules), key="rules"):
         with st.container():  # always there, so that the form stays where it is
-            for rule in orders.rules:
+            for rule in steering.rules:
                 _rule(run, rule)
+        if _is_refused(run, *RULES):
+            return
         with st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
             st.segmented_control(
-                "Every kernel", list(RULE_WORDS), format_func=RULE_WORDS.__getitem__, default=CommandKind.BAN,
+                "Every kernel", list(RULES), format_func=lambda kind: VERBS[kind].name, default=CommandKind.BAN,
                 key="rule_kind", required=True,
             )  # fmt: skip
             st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
@@ -189,8 +208,8 @@ def _rules(run: RunRow, orders: OrdersRow) -> None:
 
 def _rule(run: RunRow, rule: Rule) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{RULE_WORDS[rule.kind]}** {wording.plain(rule.text)}", width="stretch")
-        steer.button("Remove", run.run_id, CommandKind.LIFT, rule.command_id, help=f"remove: {rule}")
+        st.markdown(f"**{VERBS[rule.kind].name}** {wording.plain(rule.text)}", width="stretch")
+        steer.verb_button(run, CommandKind.LIFT, rule.command_id, help=f"remove: {rule}")
 
 
 def _send_rule(run_id: str) -> None:

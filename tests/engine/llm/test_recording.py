@@ -12,8 +12,8 @@ from engine.llm.recorded import RecordedModel
 from engine.llm.recording import Line, read_recording, write_recording
 from engine.recording_runs import recording_of, without_secrets
 from storage import events as ev
-from storage.attendance import as_file_reply
 from storage.blobs import text_hash
+from storage.command_arguments import as_file_reply
 from storage.records import Role, StepKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at

@@ -1,6 +1,7 @@
 """A strategy that is not ours: a new kernel from nothing at every step index, whatever became of the last one."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step
@@ -8,7 +9,7 @@ from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
 from engine.strategies.options import option, read
-from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
+from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class RandomRestarts:
     """Random restarts: writes a kernel, evaluates it, and begins anew until a limit is reached."""
 
     name, options = "random_restarts", Settings
+    refuses = MappingProxyType(dict.fromkeys((CommandKind.SET_BASE, CommandKind.PIN), "no base kernel here"))
 
     def next(self, record: Record) -> Action:
         index, made = record.step_index, self._made(record)
@@ -45,15 +47,12 @@ class RandomRestarts:
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
         made = self._made(record)
-        name = made.candidate_id if made else None
-        is_begun = made is not None or record.in_flight is not None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, name, None, reason) if is_begun else None
+        left = Conclude(record.step_index, DepthOutcome.GIVEN_UP, made.candidate_id if made else None, None, reason)
+        return left if made is not None or record.in_flight is not None else None
 
-    def refusal(self, record: Record, command: Command) -> str | None:
-        return f"random restarts have no base kernel to {command.kind}" if "base" in command.kind else None
+    def refusal(self, record: Record, command: Command) -> str | None: ...
 
-    def note(self, record: Record, command: Command) -> str | None:
-        return None
+    def note(self, record: Record, command: Command) -> str | None: ...
 
     def _made(self, record: Record) -> Candidate | None:
         return next((c for c in record.candidates.values() if c.created.depth == record.step_index), None)

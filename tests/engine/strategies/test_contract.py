@@ -10,7 +10,7 @@ import pytest
 
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, Step, TakeSubmission, label
 from engine.record import Record
-from engine.strategies import Strategy
+from engine.strategies import Strategy, refused_verbs
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
 from storage import events as ev
@@ -177,4 +177,5 @@ def test_every_verb_is_honoured_or_refused_with_a_reason(name: str, kind: Comman
     play, strategy = Play(name, 1), open_strategy(name)
     command = Command("k1", kind, "c001", "someone", 0.0)
     assert strategy.refusal(play.record, command) != ""
+    assert refused_verbs(strategy).get(kind) != ""
     assert strategy.note(play.record, command) != ""

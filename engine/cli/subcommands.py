@@ -1,4 +1,4 @@
-"""The verbs that need no toolchain and no model. Knows run folders and text, not how a kernel is judged."""
+"""The subcommands that need no toolchain and no model. Knows run folders and text, not how a kernel is judged."""
 
 from __future__ import annotations
 
@@ -21,16 +21,13 @@ from engine.strategies import catalogue
 from engine.strategies.loading import options_of
 from engine.strategies.options import parse
 from storage import budgets, codec, commands, damage, exposure, liveness
-from storage.attendance import AskFirst
+from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
 from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
+from storage.verbs import VERBS, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
-
-
-# Commands whose argument is a kernel; a person may give its number.
-NAMING_KERNELS = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
 
 
 def list_runs(options: Namespace) -> int:
@@ -56,7 +53,7 @@ def send_command(options: Namespace) -> int:
     """Steer a run."""
     folder = find_run(options.run_id)
     kind, argument = CommandKind(options.kind), options.argument
-    if kind in NAMING_KERNELS and argument.isdecimal():
+    if VERBS[kind].takes is Takes.KERNEL and argument.isdecimal():  # a person may give its number
         argument = report.kernel_of(folder, report.load(folder), argument).candidate_id
     command = commands.send(folder.commands_file, kind, argument)
     state = "" if liveness.is_held(folder) else " The run is not running; the command takes effect when it is resumed."

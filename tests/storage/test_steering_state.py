@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from engine.record import Record
 from storage import events as ev
-from storage import queries
-from storage.database import Database
+from storage import journal, queries
+from storage.command_arguments import ModelChoice
+from storage.database import Database, index_file, open_database
+from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.records import Command, CommandKind, Origin, Role, StepKind, TimingResult
+from storage.steering_state import SteeringState
+from tests.guard.saved import unpack
 from tests.samples import write_run
 from tests.storage.growth import grow
 
@@ -36,19 +42,19 @@ class Steered:
             self.tell(ev.CommandEffective(name, self.step, ""))
         return name
 
-    def optimise(self, base: str, model: str = "m", exposed: bool = False) -> None:
+    def optimise(self, base: str, model: str = "m", exposed: bool = False, depth: int = 7) -> None:
         self.step += 1
         self.tell(
-            ev.StepStarted(self.step, StepKind.OPTIMISE, 7, base),
+            ev.StepStarted(self.step, StepKind.OPTIMISE, depth, base),
             ev.ModelCalled(
-                self.step, 0, Role.OPTIMISE, 7, base, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop", exposed
+                self.step, 0, Role.OPTIMISE, depth, base, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop", exposed
             ),
             ev.StepFinished(self.step, StepKind.OPTIMISE, 1.0, "patch_failed"),
         )
 
     @property
-    def orders(self) -> queries.OrdersRow:
-        return queries.orders(self.db, "sample")
+    def state(self) -> SteeringState:
+        return queries.steering_state(self.db, "sample")
 
     @property
     def effects(self) -> dict[str, str]:
@@ -68,22 +74,31 @@ def run(db: Database, root: Path) -> Steered:
 
 def test_a_base_holds_until_a_depth_starts_from_it_and_the_depth_is_named(run: Steered) -> None:
     name = run.command(CommandKind.SET_BASE, "c002")
-    assert run.orders.next_base == "c002"
+    assert run.state.next_base == "c002"
     assert name not in run.effects
     run.optimise("c002")
-    assert run.orders.next_base is None
+    assert run.state.next_base is None
     assert run.effects[name] == "depth 7 started from kernel 2 at step 101"
+
+
+def test_a_base_set_while_a_depth_tries_again_from_that_kernel_is_meant_for_the_next_depth(run: Steered) -> None:
+    run.optimise("c002")
+    run.command(CommandKind.SET_BASE, "c002")
+    run.optimise("c002")
+    assert run.state.next_base == "c002"
+    run.tell(ev.StepStarted(200, StepKind.OPTIMISE, 8, "c002"))
+    assert run.state.next_base is None
 
 
 def test_a_pin_holds_until_it_is_lifted_or_rolled_back_over(run: Steered) -> None:
     run.command(CommandKind.PIN, "c001")
     run.optimise("c001")
-    assert run.orders.pinned == "c001"
+    assert run.state.pinned == "c001"
     run.command(CommandKind.UNPIN)
-    assert run.orders.pinned is None
+    assert run.state.pinned is None
     run.command(CommandKind.PIN, "c001")
     run.command(CommandKind.ROLL_BACK, "c002")
-    assert run.orders == queries.OrdersRow()
+    assert run.state == SteeringState()
 
 
 def test_rules_are_counted_in_the_prompts_that_carried_them(run: Steered) -> None:
@@ -91,17 +106,17 @@ def test_rules_are_counted_in_the_prompts_that_carried_them(run: Steered) -> Non
     run.command(CommandKind.REQUIRE, "not yet read", is_settled=False)
     run.optimise("c001")
     run.optimise("c001")
-    assert [str(rule) for rule in run.orders.rules] == ["must not use: atomics"]
+    assert [str(rule) for rule in run.state.rules] == ["must not use: atomics"]
     run.command(CommandKind.LIFT, ban)
     run.optimise("c001")
-    assert run.orders.rules == ()
+    assert run.state.rules == ()
     assert run.effects[ban] == "in the prompts of 2 steps, first of step 101"
 
 
 def test_a_model_and_a_profile_switch_are_told_by_the_call_that_followed(run: Steered) -> None:
     model, expose = run.command(CommandKind.SET_MODEL, "other temperature=0"), run.command(CommandKind.EXPOSE, "on")
     run.optimise("c001", "other", exposed=True)
-    assert run.orders.model == "other"
+    assert run.state.model == ModelChoice.parse("other temperature=0")
     assert run.effects[model] == "step 101 was answered by other"
     assert run.effects[expose] == "the prompt of step 101 showed a profile"
 
@@ -112,3 +127,41 @@ def test_a_kernel_by_hand_is_told_by_its_number_and_what_became_of_it(run: Steer
     run.tell(created)
     name = run.command(CommandKind.SUBMIT, f"c001 {'0' * 64}")
     assert run.effects[name] == "it is kernel 3: not judged yet"
+
+
+ARGUMENTS = {
+    CommandKind.COLLECT: ("auto", "on", "off"), CommandKind.EXPOSE: ("auto", "on", "off"),
+    CommandKind.ROLL_BACK: ("c001", "c002"), CommandKind.SET_BASE: ("c001", "c002"), CommandKind.PIN: ("c001", "c002"),
+    CommandKind.BAN: ("atomics", "shared  memory"), CommandKind.REQUIRE: ("128-bit loads",),
+    CommandKind.LIFT: ("atomics", "128-bit loads", "nothing"),
+    CommandKind.SET_MODEL: ("other", "manual", "m temperature=1"),
+    CommandKind.TAKE_OVER: ("next", "all", "off"), CommandKind.ASK_FIRST: ("all no 60", "off"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_pages_show_what_the_engine_acts_on_after_every_event(run: Steered, seed: int) -> None:
+    draw = random.Random(seed)
+    folder = RunFolder(run.root / "sample")
+    for number in range(30):
+        what = draw.choice(["command", "command", "call", "engine", "pause"])
+        if what == "command":
+            kind = draw.choice(list(ARGUMENTS))
+            run.command(kind, draw.choice(ARGUMENTS[kind]))
+        elif what == "pause":
+            run.command(draw.choice([CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP, CommandKind.UNPIN]))
+        elif what == "call":
+            run.optimise(draw.choice(["c001", "c002"]), draw.choice(["m", "manual"]), depth=7 + number // 10)
+        else:
+            run.tell(ev.EngineStarted(1, True))
+        record = Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+        assert run.state == record.steering
+
+
+@pytest.mark.parametrize("name", ["rolled_back", "by_hand"])
+def test_of_saved_runs_too(name: str, home: Path) -> None:
+    folder = RunFolder(unpack(name, home / "runs"))
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        entries = list(journal.read(folder.journal_file))
+        assert queries.steering_state(db, folder.run_id) == Record.of(folder.read_settings(), entries).steering

@@ -1,0 +1,63 @@
+"""The table of verbs: each has a row, and all that reads the table finds there what it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.cli.arguments import parse, steering_help
+from pages.parts.steering import dialogs
+from storage import commands
+from storage.commands import CommandError
+from storage.records import CommandKind, RunState
+from storage.verbs import VERBS, Offered, Takes, Verb
+
+# For each kind of argument one that is taken, and one that is not (None where everything is).
+ARGUMENTS: dict[Takes, tuple[str, str | None]] = {
+    Takes.NOTHING: ("", None),
+    Takes.KERNEL: ("c001", " "),
+    Takes.TEXT: ("use swizzles", ""),
+    Takes.SENTENCE: ("atomics", "x" * 301),
+    Takes.RULE: ("atomics", ""),
+    Takes.SWITCH: ("auto", "maybe"),
+    Takes.KERNEL_CLASS: ("matmul", "sorting"),
+    Takes.LIMITS: ("calls=80", "calls"),
+    Takes.MODEL: ("gpt reasoning_effort=high", "reasoning_effort=high"),
+    Takes.MODEL_AND_STEP: ("gpt step=3", "gpt step=x"),
+    Takes.CALLS: ("next", "some"),
+    Takes.APPROVAL_RULE: ("all no 60", "sometimes"),
+    Takes.WAITING_STEP: ("3", "third"),
+    Takes.SUBMISSION: (f"c001 {'0' * 64}", "c001"),
+    Takes.ANSWER: (f"3.0 {'0' * 64}", "3.0"),
+}
+
+
+def test_every_verb_has_one_row() -> None:
+    assert sorted(VERBS) == sorted(CommandKind)
+    assert all(kind is verb.kind for kind, verb in VERBS.items())
+    assert set(ARGUMENTS) == set(Takes)
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=str)
+def test_a_row_says_what_every_reader_of_it_needs(verb: Verb) -> None:
+    taken, not_taken = ARGUMENTS[verb.takes]
+    commands.check(verb.kind, taken)
+    if not_taken is not None:
+        with pytest.raises(CommandError, match=r"\w{3}"):
+            commands.check(verb.kind, not_taken)
+    assert verb.name
+    assert verb.sent.format("kernel 3")
+    assert parse(["command", "RUN", verb.kind, taken]).kind == verb.kind
+    assert f"{verb.kind} {verb.usage}".strip() in steering_help()
+    assert not verb.is_confirmed or verb.kind in dialogs.OF_VERB, "nothing asks once more"
+    assert not verb.is_plain or (verb.label and not verb.is_confirmed)
+
+
+def test_what_is_offered_follows_the_state_of_the_run() -> None:
+    at_work = {kind for kind in VERBS if commands.is_offered(kind, RunState.RUNNING)}
+    held = {kind for kind in VERBS if commands.is_offered(kind, RunState.PAUSED)}
+    over = {kind for kind in VERBS if commands.is_offered(kind, RunState.LOST)}
+    assert at_work - held == {CommandKind.PAUSE}
+    assert held - at_work == {CommandKind.RESUME, CommandKind.APPROVE, CommandKind.SKIP}
+    assert over == {kind for kind, verb in VERBS.items() if verb.offered is Offered.ALWAYS}
+    replay = {kind for kind in VERBS if commands.is_offered(kind, RunState.RUNNING, is_replay=True)}
+    assert replay == {CommandKind.PAUSE, CommandKind.STOP}
