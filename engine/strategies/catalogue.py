@@ -110,9 +110,8 @@ def defaults(name: str) -> dict[str, Value]:
 
 
 def refused_by(name: str) -> Mapping[CommandKind, str]:
-    """Verbs that a strategy never honours, each with the reason; empty where nobody has described it yet."""
-    found = describe(name) if name in TABLE else _read[name].offer if name in _read else None
-    return found.refuses if found else {}
+    """Verbs that a strategy never honours, each with the reason; empty as long as nothing has described it."""
+    return _known(name).refuses if name in names() else {}
 
 
 def _options(name: str) -> tuple[Option, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.strategies import catalogue
 from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder
@@ -163,9 +164,13 @@ def test_no_widget_with_a_value_sends_a_command() -> None:
         assert not [one.name for one in functions if "steer." in ast.unparse(one)], file
 
 
-def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(home: Path, open_page: Open) -> None:
+def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     method = "tests.engine.strategies.random_restarts:RandomRestarts"
+    monkeypatch.setenv(catalogue.VARIABLE, method)
+    assert catalogue.offer(method).is_usable
     settings = replace(folder.read_settings(), strategy=method, strategy_options={})
     folder.settings_file.unlink()
     folder.write_settings(settings)
