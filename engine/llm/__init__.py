@@ -1,9 +1,9 @@
 """The seam to language models: messages in, one completed reply out. Knows no toolchain and no run folder.
 
-endpoint.py, chat.py, responses.py, draft.py, watching.py   any OpenAI-compatible endpoint and its two protocols
+endpoint.py, protocols.py, draft.py, watching.py   any OpenAI-compatible endpoint and its two protocols
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, roles.py, environment.py    which model answers which role
-prices.py, failures.py, scrubbing.py, edit_schema.py  prices, what went wrong, secrets out of texts, edit schema
+prices.py                               what a model costs
 """
 
 from __future__ import annotations
