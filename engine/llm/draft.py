@@ -66,6 +66,7 @@ class Draft:
         self._pieces: list[str] = []
         self._length = 0
         self._tool: int | None = None
+        self._half = ""
 
     @property
     def is_empty(self) -> bool:
@@ -94,14 +95,19 @@ class Draft:
         return opening + text
 
     def close(self) -> str:
-        """The whole reply without secrets. Halves of characters that came in two pieces are joined."""
+        """The whole reply without secrets: what was passed on, joined."""
         if self._tool is not None:
-            self._pass_on("\n```\n")
+            self._pass_on(self._scrubber.feed("\n```\n"))
             self._tool = None
-        self._pass_on(self._scrubber.rest())
-        return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        self._pass_on(self._scrubber.rest(), is_last=True)
+        return "".join(self._pieces)
 
-    def _pass_on(self, text: str) -> None:
+    def _pass_on(self, text: str, *, is_last: bool = False) -> None:
+        """The first half of a character waits for the second one; a half alone becomes U+FFFD."""
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff" and not is_last:
+            text, self._half = text[:-1], text[-1]
         if text:
-            self._pieces.append(text)
-            self._on_text(text)
+            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            self._pieces.append(whole)
+            self._on_text(whole)

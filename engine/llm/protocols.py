@@ -194,10 +194,10 @@ def _failed(error: Mapping[str, Any], draft: Draft) -> CallError:
 def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
     read, written = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
     return TokenUsage(
-        input=usage.get("input_tokens"),
-        output=usage.get("output_tokens"),
-        cached=read.get("cached_tokens"),
-        reasoning=written.get("reasoning_tokens"),
+        input=_count(usage.get("input_tokens")),
+        output=_count(usage.get("output_tokens")),
+        cached=_count(read.get("cached_tokens")),
+        reasoning=_count(written.get("reasoning_tokens")),
     )
 
 
