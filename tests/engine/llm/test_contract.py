@@ -17,6 +17,7 @@ from engine.llm.recording import Line, read_recording, write_recording
 from engine.llm.roles import ModelsByRole
 from storage.models import CallFailure, ModelOptions, ModelRole, WireProtocol
 from storage.records import Role
+from tests import documented
 from tests.chat_server import ChatServer, fails, hangs, says, serving
 
 PIECES = ("The first piece, ", "ünïcode 😀\r\n", "and the last one.\n")
@@ -26,7 +27,7 @@ UNKNOWN = Purpose(Role.REPAIR, "b" * 64, 0, depth=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
 PROTOCOLS = {"chat": WireProtocol.CHAT, "responses": WireProtocol.RESPONSES}
 ENDPOINTS = (*PROTOCOLS, "by role")
-KINDS = (*ENDPOINTS, "recorded", "manual")
+KINDS = (*ENDPOINTS, "recorded", "manual", "program")
 
 
 class Stage:
@@ -46,10 +47,23 @@ class Stage:
                 return RecordedModel(read_recording(self._file), reply_seconds, self.naps.append)
             case "manual":
                 return ManualModel({PURPOSE: TEXT}.get)
+            case "program":
+                self._file.write_bytes(TEXT.encode())
+                return self.program("cat", str(self._file))
             case "by role":
                 return ModelsByRole(dict.fromkeys(ModelRole, self._endpoint(WireProtocol.AUTO)))
             case _:
                 return self._endpoint(PROTOCOLS[self.kind])
+
+    def program(self, *command: str) -> LanguageModel:
+        """The example of docs/extending.md."""
+        model: LanguageModel = documented.module("program.py").ProgramModel(list(command))
+        return model
+
+    def break_down(self) -> None:
+        """From now on nothing can be answered."""
+        self.server.acts = [fails(500)]
+        self._file.unlink(missing_ok=True)
 
     def _endpoint(self, protocol: WireProtocol) -> EndpointModel:
         self.server.acts = [says(*PIECES, finish=self.finish)]
@@ -146,10 +160,17 @@ def test_a_slow_replay_can_be_broken_off_between_its_pieces(stage: Stage) -> Non
         answer(stage.open(reply_seconds=60.0), raising(told, lambda piece: not piece))
 
 
+@every("program")
+def test_a_silent_program_can_be_broken_off(stage: Stage) -> None:
+    told = StopRequested("stop")
+    with pytest.raises(StopRequested):
+        answer(stage.program("sleep", "60"), raising(told, lambda piece: True))
+
+
 @every(*KINDS)
 def test_what_cannot_be_answered_is_a_model_error(stage: Stage) -> None:
     model = stage.open()
-    stage.server.acts = [fails(500)]
+    stage.break_down()
     heard: list[str] = []
     with pytest.raises(ModelError) as caught:
         answer(model, heard.append, UNKNOWN)
@@ -174,7 +195,7 @@ def test_terms_stay_the_same_and_only_what_is_free_has_none(stage: Stage) -> Non
         assert 0 < terms.reply_room < terms.window
 
 
-@every("recorded", "manual")
+@every("recorded", "manual", "program")
 def test_the_same_purpose_gets_the_same_reply_in_a_later_process_too(stage: Stage) -> None:
     first, later = stage.open(), stage.open()
     assert answer(first).text == answer(first).text == answer(later).text == TEXT
