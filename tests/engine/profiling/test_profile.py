@@ -17,7 +17,7 @@ from engine.profiling.cpu_profile import Bound, Observation, Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
-from storage.records import ProfileResult
+from storage.records import HardwareLimit, ProfileResult
 from tests.engine.toolchains import kernels
 
 
@@ -46,8 +46,8 @@ def test_a_vector_kernel_shows_packed_instructions(cpu: CpuToolchain) -> None:
     assert metrics["libm calls instructions"] == 0
 
 
-def test_a_limit_that_a_kernel_has_beaten_is_raised_to_that_kernel(cpu: CpuToolchain, small_swish: Task) -> None:
-    limit = cpu.limit(small_swish)
+def test_a_limit_that_a_kernel_has_beaten_is_raised_to_that_kernel() -> None:
+    limit = HardwareLimit("d", bandwidth_gb_s=20.0, peak_gflop_s=100.0, min_bytes=2 * 4 * 16 * 4096, min_flop=0)
     raised = limit.raised_to(limit.limit_ms / 2).raised_to(limit.limit_ms / 4)
     assert raised.limit_ms == pytest.approx(limit.limit_ms / 4)
     assert raised.device.count("raised to what a kernel reached") == 1
