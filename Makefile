@@ -17,7 +17,7 @@ check: .venv/ready-dev
 	$(BIN)/mypy app.py serve.py pages engine storage tests benchmarks
 
 test-gpu:
-	$(PYTHON) -m pytest -m gpu tests/gpu
+	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/toolchains
 
 setup: .venv/ready-dev
 

@@ -1,13 +1,13 @@
 """Run folders, journals and the DuckDB index over them. Knows nothing of engines, models or screens.
 
 records.py, events.py, proof.py, models.py, policy.py   the vocabulary; what happens in a run
-codec.py, journal.py, commands.py, blobs.py, folder.py, tail.py, liveness.py   a run folder's files
+codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
 damage.py                   what of those files is damaged or gone
 verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
 exposure.py, forks.py       when profiles are shown; what a run was forked from
-database.py, projection.py, chunks.py, ingest.py, watch.py, snapshot.py, memory.py  the index and its upkeep
+database.py, projection.py, chunks.py, ingest.py, memory.py   the index and its upkeep
 queries/                    everything a screen asks of it
-counters.py, kernel_names.py, headline.py, relative.py   profiler counters, kernel names, one-line failures, ratios
+counters.py, kernel_names.py, relative.py   profiler counters, kernel names, ratios
 remeasurements.py           two kernels timed again
 read_only.py                the one guard in front of everything a dashboard can write
 """

@@ -228,3 +228,30 @@ def _set_aside(path: Path) -> Path | None:
             old.replace(new)
             moved = moved or new
     return moved
+
+
+class Snapshot(Database):
+    """Reads like the database it was taken of; what is written later is not in it.
+
+    It is a transaction that stays open and keeps the database from tidying up, so close it, or let go of it.
+    """
+
+    def __init__(self, live: Database) -> None:
+        self._cursor = live.open_cursor()
+        self._turn = threading.RLock()
+        self._cursor.execute("BEGIN")
+        self._cursor.execute("SELECT count(*) FROM runs").fetchall()  # Trap: the moment is that of the first query
+        self.path, self.set_aside = live.path, live.set_aside
+        self._versions, self._version = dict(live.versions), live.version
+        self.memory = Memory(SCHEMA)
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The one cursor that sees that moment, for one thread at a time."""
+        with self._turn:
+            yield self._cursor
+
+    def close(self) -> None:
+        """Let go of the moment."""
+        with self._turn:
+            self._cursor.close()

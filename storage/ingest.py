@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from watchdog.events import (
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
 
-from storage import chunks, folder, tail, watch
-from storage.chunks import COMMANDS, FILES, JOURNAL, SETTINGS, Chunk
+from storage import chunks, folder
+from storage.chunks import COMMANDS, FILES, JOURNAL, SETTINGS, Chunk, Position
 from storage.database import Database
 from storage.folder import RunFolder
-from storage.tail import Position
 
 POLL_S = 1.0
 LONGEST_PAUSE_S = 4.0
@@ -53,13 +63,13 @@ class Ingest:
         self._news = threading.Condition()
         self._is_stopping = False
         self._thread: threading.Thread | None = None
-        self._watch: watch.Watch | None = None
+        self._watch: Watch | None = None
 
     def start(self) -> None:
         """Begin to follow the run folders. What is there already is read by the thread, first."""
         self._is_stopping = False
-        if watch.is_wanted():
-            self._watch = watch.Watch(self._root, frozenset(FILES), self._note)
+        if is_watching_wanted():
+            self._watch = Watch(self._root, frozenset(FILES), self._note)
             self._watch.start()
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._thread.start()
@@ -201,7 +211,7 @@ class Ingest:
 
     def _news_of(self, run: RunFolder) -> Iterator[Chunk]:
         """New stretches of a run's files. A run whose files were replaced or cut is read again from the start."""
-        ends = {file: tail.end_of(run.path / file) for file in FILES}
+        ends = {file: chunks.end_of(run.path / file) for file in FILES}
         read = self._read.get(run.run_id, {})
         if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
             self._forget(run.run_id)
@@ -241,3 +251,46 @@ def _is_outdated(file: str, read: Position, now: Position | None) -> bool:
     if now is None or now.inode != read.inode:
         return True
     return now.offset != read.offset if file == SETTINGS else now.offset < read.offset
+
+
+# Without this list the reader's own opens and closes would wake it for ever.
+_KINDS = [FileModifiedEvent, FileCreatedEvent, FileMovedEvent, DirCreatedEvent, DirMovedEvent]
+
+
+def is_watching_wanted() -> bool:
+    """False where people asked for polling, as they must on network file systems, which report no events."""
+    return os.environ.get("TILEWRIGHT_WATCH", "") != "poll"
+
+
+class Watch(FileSystemEventHandler):
+    """Calls `wake(run_id)` from its own thread when one of the named files of a run changes."""
+
+    def __init__(self, root: Path, files: frozenset[str], wake: Callable[[str], None]) -> None:
+        self._root = os.fspath(root)
+        self._files = files
+        self._wake = wake
+        self._observer = Observer()
+
+    def start(self) -> bool:
+        """False when the system refuses to watch (its limits are used up): polling has to do then."""
+        Path(self._root).mkdir(parents=True, exist_ok=True)
+        self._observer.schedule(self, self._root, recursive=True, event_filter=_KINDS)
+        try:
+            self._observer.start()
+        except OSError as error:
+            _log.warning("cannot watch %s (%s): looking once a second instead", self._root, error)
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._observer.is_alive():
+            self._observer.stop()
+            self._observer.join()
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Only note the run's name: opening a file here would cause the next event."""
+        path = os.fsdecode(event.dest_path or event.src_path)
+        run_id, _, file = path.removeprefix(self._root).strip(os.sep).partition(os.sep)
+        if run_id and (file in self._files or not file):
+            self._wake(run_id)

@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events, folder, headline
+from storage import events, folder
 from storage.codec import DecodeError
 from storage.journal import Entry, kind_of
-from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict
+from storage.proof import Standing
+from storage.records import Budget, CheckResult, Command, CompileResult, RunSettings, RunState, TimingResult, Verdict
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed
@@ -197,7 +198,7 @@ def _(event: events.ReviewWritten) -> Rows:
 def _(event: events.Compiled) -> Rows:
     result = event.result
     row = _fields(result) | {"log_blob": event.log_blob, "detail": result.diagnostics}
-    row |= {"message": headline.of_build(result)}
+    row |= {"message": _build_headline(result)}
     yield "evaluations", _stage(event, "compile") | row
     yield from _proofs(event, "compile")
 
@@ -205,7 +206,7 @@ def _(event: events.Compiled) -> Rows:
 @project.register(events.Checked)
 def _(event: events.Checked) -> Rows:
     result = event.result
-    row = _fields(result) | {"detail": result.message, "message": headline.of_check(result)}
+    row = _fields(result) | {"detail": result.message, "message": _check_headline(result)}
     yield "evaluations", _stage(event, "check") | row
     if result.verdict is not Verdict.PASSED:
         yield "correctness_errors", _mismatch(event)
@@ -319,3 +320,32 @@ def _mismatch(event: events.Checked) -> dict[str, Any]:
     if wrong is None:
         return row | {"trial": "", "first_index": [], "shape": [], "heat": []}
     return row | _fields(wrong) | {"first_index": wrong.index}
+
+
+HEADLINE_LENGTH = 240
+
+
+def _build_headline(result: CompileResult) -> str:
+    """Why a source was refused, or the first error among warnings and notes."""
+    errors = [line for line in result.diagnostics.splitlines() if "error" in line.lower()]
+    return _refusal(result) or _first(errors[0] if errors else result.diagnostics)
+
+
+def _check_headline(result: CheckResult) -> str:
+    """Why a candidate was refused, or the first line of the message."""
+    return _refusal(result) or _first(result.message)
+
+
+def _refusal(result: CompileResult | CheckResult) -> str:
+    """The check that a refused candidate broke, and how: the message is written for the model and opens more generally.
+
+    Empty unless refused.
+    """
+    broken = [p for p in result.proofs if p.standing is Standing.BROKEN and result.verdict is Verdict.REFUSED]
+    return _first(f"{broken[0].check}: {broken[0].detail}") if broken else ""
+
+
+def _first(text: str) -> str:
+    """The first line that says something, cut to fit."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"

@@ -1,6 +1,7 @@
 """A real HTTP server that speaks the chat protocol and the Responses protocol, with faults played in the order given.
 
-One act answers one request; the last act is played again when none is left. Every request is kept.
+One act answers one request, in the protocol it came by; the last act is played again when none is left. Every request
+is kept.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -69,14 +70,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
         self.server.began.set()
 
+    @property
+    def is_responses(self) -> bool:
+        return self.path.endswith("/responses")
+
     def piece(self, **delta: Any) -> None:
-        self.event({"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        if self.is_responses:
+            self._responses_piece(**delta)
+        else:
+            self.event({"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+
+    def _responses_piece(
+        self, content: str | None = None, refusal: str | None = None, tool_calls: Sequence[Any] = ()
+    ) -> None:
+        for kind, text in (("output_text", content), ("refusal", refusal)):
+            if text is not None:
+                self.event({"type": f"response.{kind}.delta", "delta": text})
+        for tool in tool_calls:
+            arguments = {"output_index": tool["index"], "delta": tool["function"]["arguments"]}
+            self.event({"type": "response.function_call_arguments.delta", **arguments})
 
     def end(self, finish: str = "stop", usage: dict[str, Any] | None = USAGE) -> None:
+        if self.is_responses:
+            self._responses_end({"length": "max_output_tokens"}.get(finish, finish), usage)
+            return
         self.event({"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         if usage:
             self.event({"id": "1", "choices": [], "usage": usage})
         self.event("[DONE]")
+
+    def _responses_end(self, finish: str, usage: dict[str, Any] | None) -> None:
+        words = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+        words |= {f"{old}_details": f"{new}_details" for old, new in words.items()}
+        counted = {words.get(name, name): value for name, value in (usage or {}).items()}
+        kind = "completed" if finish in ("stop", "tool_calls") else "incomplete"
+        reason = {"incomplete_details": {"reason": finish}} if kind == "incomplete" else {}
+        self.event({"type": f"response.{kind}", "response": {"status": kind, "usage": counted, **reason}})
 
     def log_message(self, *_: object) -> None:
         pass
@@ -149,11 +178,11 @@ def refuses(text: str) -> Act:
     return act
 
 
-def sends(body: str, kind: str = "text/event-stream", status: int = 200) -> Act:
+def sends(body: str, kind: str = "text/event-stream", status: int = 200, **headers: str) -> Act:
     """A body as it is."""
 
     def act(handler: Handler) -> None:
-        handler.begin(status, kind)
+        handler.begin(status, kind, **headers)
         handler.wfile.write(body.encode())
 
     return act

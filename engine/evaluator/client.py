@@ -18,6 +18,7 @@ from engine.evaluator.channel import LineBroken
 
 START_S = 120.0
 GRACE_S = 30.0
+REQUEST_FOLDER = "judge."  # how the name of a request's own folder begins
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -22,6 +22,7 @@ from engine.evaluation.findings import OTHER_SHAPES
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
 from engine.evaluator import observing, staged
 from engine.evaluator.checking import Check
+from engine.evaluator.client import REQUEST_FOLDER
 from engine.evaluator.gate import Gate
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.staged import Staged
@@ -41,7 +42,7 @@ ONE_SHAPE = "one shape tested: the task names no other sizes"
 def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
     """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
     processes.adopt_orphans()
-    folder = Path(tempfile.mkdtemp(prefix="judge.", dir=request["scratch"]))
+    folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
         return {"result": codec.to_plain(ACTS[request["act"]](_request(request, isolation), folder))}
     except UnusableTask as error:

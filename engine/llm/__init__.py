@@ -1,9 +1,9 @@
 """The seam to language models: messages in, one completed reply out. Knows no toolchain and no run folder.
 
-endpoint.py, chat.py, responses.py, draft.py, watching.py   any OpenAI-compatible endpoint and its two protocols
+endpoint.py, protocols.py, draft.py, watching.py   any OpenAI-compatible endpoint and its two protocols
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, roles.py, environment.py    which model answers which role
-prices.py, failures.py, scrubbing.py, edit_schema.py  prices, what went wrong, secrets out of texts, edit schema
+prices.py                               what a model costs
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished reply. `finish_reason` is stop, length, or what the endpoint said.
+    """A finished reply. `finish_reason` is stop, length (cut off at the output limit), or what the endpoint said.
 
     None means unknown, for tokens and for `cost_usd`.
     """
@@ -85,18 +85,23 @@ OnText = Callable[[str], None]
 
 
 class LanguageModel(Protocol):
-    """Anything that answers. `on_text` gets each piece of the reply as it arrives and may raise to break off.
-
-    While nothing arrives it gets an empty piece several times a second. Raises ModelError when no usable reply can be
-    had; one call is one request, and nothing is tried again behind the caller's back.
-    """
+    """Anything that answers: an endpoint, a recording, a person. A call brings the whole conversation; none is kept."""
 
     name: str
 
     def terms(self, purpose: Purpose) -> Terms | None:
-        """The terms of a call; None when it costs nothing and has no limits."""
+        """The terms of a call, the same whenever asked; None only where every call costs nothing and has no limits."""
         ...
 
     def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
-        """Answer the conversation."""
+        """Answer the conversation. One call is one request; nothing is tried again behind the caller's back.
+
+        `on_text` gets the pieces of the reply in order: joined they are the completion's text, or what had arrived of
+        a reply that failed. While more is awaited it gets the empty text several times a second (not while a connection
+        is being made). What it raises breaks the call off and reaches the caller as it is; the model can then be asked
+        again. A recording and a person give the same reply to the same purpose, in a later process too.
+
+        Raises:
+            ModelError: no usable reply can be had, for whatever reason.
+        """
         ...

@@ -1,11 +1,52 @@
-"""A reply being put together from pieces. Knows its own length, not the protocol it comes by."""
+"""A reply being put together from pieces, without secrets. Knows its own length, not the protocol it comes by."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from urllib.parse import quote
+
 from engine.errors import CallError
 from engine.llm import OnText
-from engine.llm.scrubbing import Scrubber
 from storage.models import CallFailure, TokenUsage
+
+MARK = "[key removed]"
+SHORTEST = 6
+
+
+class Scrubber:
+    """Replaces every secret in a text by a mark. Shorter secrets than six characters are left: they hide nothing."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        given = [secret for secret in secrets if len(secret) >= SHORTEST]
+        self._secrets = sorted({form for secret in given for form in (secret, quote(secret, safe=""))}, key=len)[::-1]
+        self._held = ""
+
+    def whole(self, text: str) -> str:
+        """A whole text without secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, MARK)
+        return text
+
+    def feed(self, piece: str) -> str:
+        """What of the text so far is certain to hold no secret and was not given out before."""
+        text = self.whole(self._held + piece)
+        kept = max((_overlap(text, secret) for secret in self._secrets), default=0)
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept]
+
+    def rest(self) -> str:
+        """What was held back: it turned out to be no secret."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _overlap(text: str, secret: str) -> int:
+    """Length of the longest end of the text with which the secret begins, the whole secret excluded."""
+    for length in range(min(len(secret) - 1, len(text)), 0, -1):
+        if text.endswith(secret[:length]):
+            return length
+    return 0
+
 
 LONGEST = 2_000_000
 
@@ -25,6 +66,7 @@ class Draft:
         self._pieces: list[str] = []
         self._length = 0
         self._tool: int | None = None
+        self._half = ""
 
     @property
     def is_empty(self) -> bool:
@@ -53,14 +95,19 @@ class Draft:
         return opening + text
 
     def close(self) -> str:
-        """The whole reply without secrets. Halves of characters that came in two pieces are joined."""
+        """The whole reply without secrets: what was passed on, joined."""
         if self._tool is not None:
-            self._pass_on("\n```\n")
+            self._pass_on(self._scrubber.feed("\n```\n"))
             self._tool = None
-        self._pass_on(self._scrubber.rest())
-        return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        self._pass_on(self._scrubber.rest(), is_last=True)
+        return "".join(self._pieces)
 
-    def _pass_on(self, text: str) -> None:
+    def _pass_on(self, text: str, *, is_last: bool = False) -> None:
+        """The first half of a character waits for the second one; a half alone becomes U+FFFD."""
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff" and not is_last:
+            text, self._half = text[:-1], text[-1]
         if text:
-            self._pieces.append(text)
-            self._on_text(text)
+            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            self._pieces.append(whole)
+            self._on_text(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from engine.llm import Completion, Message, OnText, Purpose, Terms
 from engine.llm.recording import Line, Recording
 
 PIECES = 40
+NAP_S = 0.2
 OnDivergence = Callable[[Purpose, bool, str], None]
 
 
@@ -43,9 +45,15 @@ class RecordedModel:
         size = max(1, -(-len(line.reply) // PIECES))
         for start in range(0, len(line.reply), size):
             on_text(line.reply[start : start + size])
-            if self._reply_seconds:
-                self._sleep(self._reply_seconds / PIECES)
+            self._pause(on_text)
         return Completion(line.reply, self.name, line.finish, time.monotonic() - started, cost_usd=0.0)
+
+    def _pause(self, on_text: OnText) -> None:
+        """The time between two pieces, in naps after which the caller may break off."""
+        naps = math.ceil(self._reply_seconds / PIECES / NAP_S)
+        for _ in range(naps):
+            self._sleep(self._reply_seconds / PIECES / naps)
+            on_text("")
 
     def _choose(self, purpose: Purpose) -> Line:
         known = self._recording.lines_for(purpose.role, purpose.source_hash)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 import time
 from collections.abc import Callable, Iterable
@@ -92,9 +93,15 @@ def watched_client(watch: Watch, timeout: httpx2.Timeout) -> httpx2.Client:
 
     Trap: a client that is handed a transport ignores the environment's proxies, so the backend is put in afterwards.
     """
-    client = httpx2.Client(timeout=timeout, follow_redirects=False)
+    client = httpx2.Client(timeout=timeout, follow_redirects=False, verify=_certificates())
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
         if pool is not None:
             pool._network_backend = WatchedBackend(pool._network_backend, watch)
     return client
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust; read once, since that takes longer than everything else about a client."""
+    return httpx2.create_ssl_context()

@@ -17,26 +17,34 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 class Toolchain(Protocol):
     """One way to turn candidate sources into verdicts. Every method may start child processes that die with the caller.
 
-    A bad kernel is a result. Methods raise ToolchainError only for what the machine or we ourselves got wrong.
-    `source` is the whole candidate file: a Python module in the KernelBench convention that defines ModelNew.
+    `source` is the whole candidate file: a Python module in the KernelBench convention that defines ModelNew. A bad
+    one is a result whatever it does, text that is no Python included. Methods raise TaskError where the task's
+    reference fails, and ToolchainError for what the machine or we ourselves got wrong; a machine that lacks something
+    says so at the first request, not when the toolchain is made. One thread asks, one request at a time.
     """
 
     name: str
 
     def limit(self, task: Task) -> HardwareLimit:
-        """Measure (once per machine, then kept) what the hardware can do, and what this task needs at least."""
+        """Measure what the hardware can do, and say what this task needs at least. Asked again, it is never lower."""
         ...
 
     def compile(self, task: Task, source: str) -> CompileResult:
-        """Build the candidate's extensions and import the module."""
+        """Screen the text, build the candidate's extensions and import the module; the same text again is not built.
+
+        It comes first: the other methods build what is not built, but screen nothing. Hand them only what compiled.
+        """
         ...
 
     def check(self, task: Task, source: str) -> CheckResult:
-        """Compare the candidate with the float64 reference over several seeds and value distributions."""
+        """Compare the candidate with the float64 reference over several seeds and value distributions.
+
+        One that does not build has the verdict of its build.
+        """
         ...
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """Time candidate and eager reference in alternation; a candidate that fails here yields a CheckResult."""
+        """Time candidate and eager reference in alternation; one that turns out wrong or dies yields a CheckResult."""
         ...
 
     def compiled_baseline(self, task: Task) -> TimingResult:
@@ -51,10 +59,13 @@ class Toolchain(Protocol):
         """Profile a candidate that passed. Its timing says how long a call takes that nothing disturbs.
 
         Raises:
-            ProfileUnavailable: no profile can be had; the run goes on without it.
+            ProfileUnavailable: none can be had of this kernel or on this machine; the run goes on without it.
         """
         ...
 
     def close(self) -> None:
-        """End every child process."""
+        """End every child process and remove what they left; twice does no harm, and the next request begins anew.
+
+        From another thread it ends the request in flight, which raises ToolchainError.
+        """
         ...

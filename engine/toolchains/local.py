@@ -18,7 +18,7 @@ from typing import Any, Self
 from engine.errors import BaselineUnavailable
 from engine.evaluation import suspicion
 from engine.evaluation.suspicion import Bounds
-from engine.evaluator.client import EvaluatorClient
+from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
 from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
@@ -170,8 +170,9 @@ class LocalToolchain(ABC):
         self._evaluator.interrupt()
         with self._turn:
             self._evaluator.close()
-            if self._own_scratch:
-                shutil.rmtree(self._scratch, ignore_errors=True)
+            # An evaluator that was killed in the middle of a request could not tidy up after itself.
+            for folder in (self._scratch,) if self._own_scratch else self._scratch.glob(f"{REQUEST_FOLDER}*"):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""

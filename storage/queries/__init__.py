@@ -1,36 +1,54 @@
 """Everything a screen asks of the index: functions of a Database that return frozen rows. Knows no files.
 
-runs.py, listing.py, totals.py      runs as the overview and monitoring show them
-attempts.py, points.py, kernels.py, families.py, course.py, baselines.py   a run's curve, kernels and lineage
-evaluations.py, proofs.py, profiles.py, failures.py, patching.py   one kernel's results
-calls.py, costs.py, spending.py     model calls and what they cost
-steps.py, feed.py, feed_news.py, news.py, sentences.py, troubles.py   what happens, as sentences
-steering.py, person.py              commands and people
-compare.py                          several runs side by side
-fetch.py                            results as records
+runs.py, listing.py         runs as the overview and monitoring show them
+attempts.py, points.py      a run's kernels: one by one, lineage, depths, a filtered list; the points of its curve
+evaluations.py, profiles.py one kernel's results, with the checks behind them and the further baseline
+calls.py                    model calls, what came of their edits, and what they cost
+steps.py, feed.py           what happens, as sentences
+troubles.py                 failures by kind, and what may need a person
+steering.py                 commands and people
+compare.py                  several runs side by side
+fetch.py                    results as records
 """
 
+from storage.queries.attempts import NEWEST as NEWEST
 from storage.queries.attempts import AttemptRow as AttemptRow
 from storage.queries.attempts import CandidateRow as CandidateRow
 from storage.queries.attempts import DepthRow as DepthRow
+from storage.queries.attempts import FamilyRow as FamilyRow
+from storage.queries.attempts import KernelFilter as KernelFilter
+from storage.queries.attempts import KernelRow as KernelRow
 from storage.queries.attempts import LineageRow as LineageRow
+from storage.queries.attempts import NeighbourRow as NeighbourRow
+from storage.queries.attempts import RollBackRow as RollBackRow
 from storage.queries.attempts import attempts as attempts
 from storage.queries.attempts import candidate as candidate
+from storage.queries.attempts import count_kernels as count_kernels
 from storage.queries.attempts import depths as depths
+from storage.queries.attempts import family as family
+from storage.queries.attempts import kernels as kernels
 from storage.queries.attempts import lineage as lineage
-from storage.queries.baselines import BaselineRow as BaselineRow
-from storage.queries.baselines import baseline as baseline
+from storage.queries.attempts import neighbours as neighbours
+from storage.queries.attempts import roll_backs as roll_backs
+from storage.queries.calls import AllowanceRow as AllowanceRow
+from storage.queries.calls import CostRow as CostRow
 from storage.queries.calls import DiagnosisRow as DiagnosisRow
 from storage.queries.calls import FailedTryRow as FailedTryRow
 from storage.queries.calls import ModelCallRow as ModelCallRow
+from storage.queries.calls import PatchRateRow as PatchRateRow
 from storage.queries.calls import PatchRow as PatchRow
 from storage.queries.calls import ReviewRow as ReviewRow
+from storage.queries.calls import SpendingRow as SpendingRow
+from storage.queries.calls import allowance as allowance
 from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
 from storage.queries.calls import failed_tries as failed_tries
+from storage.queries.calls import kernel_cost as kernel_cost
 from storage.queries.calls import model_calls as model_calls
+from storage.queries.calls import patch_rates as patch_rates
 from storage.queries.calls import patches as patches
 from storage.queries.calls import reviews as reviews
+from storage.queries.calls import spending as spending
 from storage.queries.compare import ConditionsRow as ConditionsRow
 from storage.queries.compare import ReachedRow as ReachedRow
 from storage.queries.compare import RunChoice as RunChoice
@@ -39,37 +57,26 @@ from storage.queries.compare import comparable_runs as comparable_runs
 from storage.queries.compare import conditions as conditions
 from storage.queries.compare import reached as reached
 from storage.queries.compare import timed_kernels as timed_kernels
-from storage.queries.costs import CostRow as CostRow
-from storage.queries.costs import kernel_cost as kernel_cost
-from storage.queries.course import BeamRow as BeamRow
-from storage.queries.course import ExposureRow as ExposureRow
-from storage.queries.course import RiseRow as RiseRow
-from storage.queries.course import beam as beam
-from storage.queries.course import exposures as exposures
-from storage.queries.course import rises as rises
+from storage.queries.evaluations import BaselineRow as BaselineRow
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
+from storage.queries.evaluations import StandingCount as StandingCount
 from storage.queries.evaluations import TimingSamples as TimingSamples
+from storage.queries.evaluations import baseline as baseline
 from storage.queries.evaluations import correctness_errors as correctness_errors
 from storage.queries.evaluations import evaluation as evaluation
+from storage.queries.evaluations import proofs as proofs
+from storage.queries.evaluations import standing_counts as standing_counts
 from storage.queries.evaluations import timing_samples as timing_samples
-from storage.queries.failures import ErrorGroupRow as ErrorGroupRow
-from storage.queries.failures import count_error_groups as count_error_groups
-from storage.queries.failures import error_groups as error_groups
-from storage.queries.families import NEWEST as NEWEST
-from storage.queries.families import FamilyRow as FamilyRow
-from storage.queries.families import RollBackRow as RollBackRow
-from storage.queries.families import family as family
-from storage.queries.families import roll_backs as roll_backs
+from storage.queries.feed import EventRow as EventRow
 from storage.queries.feed import FeedKind as FeedKind
 from storage.queries.feed import FeedRow as FeedRow
+from storage.queries.feed import ProblemRow as ProblemRow
+from storage.queries.feed import StateRow as StateRow
+from storage.queries.feed import events as events
 from storage.queries.feed import feed as feed
-from storage.queries.kernels import KernelFilter as KernelFilter
-from storage.queries.kernels import KernelRow as KernelRow
-from storage.queries.kernels import NeighbourRow as NeighbourRow
-from storage.queries.kernels import count_kernels as count_kernels
-from storage.queries.kernels import kernels as kernels
-from storage.queries.kernels import neighbours as neighbours
+from storage.queries.feed import problems as problems
+from storage.queries.feed import states as states
 from storage.queries.listing import Choices as Choices
 from storage.queries.listing import Listing as Listing
 from storage.queries.listing import RunFilter as RunFilter
@@ -77,29 +84,18 @@ from storage.queries.listing import RunSort as RunSort
 from storage.queries.listing import choices as choices
 from storage.queries.listing import listing as listing
 from storage.queries.listing import unfinished_runs as unfinished_runs
-from storage.queries.news import EventRow as EventRow
-from storage.queries.news import ProblemRow as ProblemRow
-from storage.queries.news import StateRow as StateRow
-from storage.queries.news import events as events
-from storage.queries.news import problems as problems
-from storage.queries.news import states as states
-from storage.queries.patching import PatchRateRow as PatchRateRow
-from storage.queries.patching import patch_rates as patch_rates
-from storage.queries.person import ApprovalRow as ApprovalRow
-from storage.queries.person import DivergenceRow as DivergenceRow
-from storage.queries.person import ImportRow as ImportRow
-from storage.queries.person import QuestionRow as QuestionRow
-from storage.queries.person import divergences as divergences
-from storage.queries.person import imported as imported
-from storage.queries.person import open_approval as open_approval
-from storage.queries.person import open_question as open_question
-from storage.queries.person import waiting_runs as waiting_runs
 from storage.queries.points import FEW_POINTS as FEW_POINTS
+from storage.queries.points import BeamRow as BeamRow
+from storage.queries.points import ExposureRow as ExposureRow
 from storage.queries.points import FailureRow as FailureRow
 from storage.queries.points import PointRow as PointRow
+from storage.queries.points import RiseRow as RiseRow
 from storage.queries.points import UnappliedRow as UnappliedRow
+from storage.queries.points import beam as beam
+from storage.queries.points import exposures as exposures
 from storage.queries.points import failures as failures
 from storage.queries.points import points as points
+from storage.queries.points import rises as rises
 from storage.queries.points import unapplied as unapplied
 from storage.queries.profiles import AdviceRow as AdviceRow
 from storage.queries.profiles import MetricChangeRow as MetricChangeRow
@@ -112,10 +108,11 @@ from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import profile as profile
 from storage.queries.profiles import profiled_ancestor as profiled_ancestor
-from storage.queries.proofs import StandingCount as StandingCount
-from storage.queries.proofs import proofs as proofs
-from storage.queries.proofs import standing_counts as standing_counts
 from storage.queries.runs import RunRow as RunRow
+from storage.queries.runs import RunSpeedup as RunSpeedup
+from storage.queries.runs import StateCount as StateCount
+from storage.queries.runs import Totals as Totals
+from storage.queries.runs import best_speedups as best_speedups
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import limit as limit
 from storage.queries.runs import limit_speedup as limit_speedup
@@ -123,31 +120,35 @@ from storage.queries.runs import of_ids as of_ids
 from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version
 from storage.queries.runs import run as run
+from storage.queries.runs import state_counts as state_counts
+from storage.queries.runs import totals as totals
 from storage.queries.runs import version as version
-from storage.queries.spending import AllowanceRow as AllowanceRow
-from storage.queries.spending import SpendingRow as SpendingRow
-from storage.queries.spending import allowance as allowance
-from storage.queries.spending import spending as spending
+from storage.queries.steering import ApprovalRow as ApprovalRow
 from storage.queries.steering import CommandRow as CommandRow
+from storage.queries.steering import DivergenceRow as DivergenceRow
+from storage.queries.steering import ImportRow as ImportRow
+from storage.queries.steering import QuestionRow as QuestionRow
 from storage.queries.steering import SteeringMark as SteeringMark
 from storage.queries.steering import commands as commands
+from storage.queries.steering import divergences as divergences
 from storage.queries.steering import effects as effects
 from storage.queries.steering import engine_began as engine_began
+from storage.queries.steering import imported as imported
+from storage.queries.steering import open_approval as open_approval
+from storage.queries.steering import open_question as open_question
 from storage.queries.steering import pending_hints as pending_hints
 from storage.queries.steering import steering_marks as steering_marks
 from storage.queries.steering import steering_state as steering_state
 from storage.queries.steering import strategy as strategy
+from storage.queries.steering import waiting_runs as waiting_runs
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
 from storage.queries.steps import typical_seconds as typical_seconds
-from storage.queries.totals import RunSpeedup as RunSpeedup
-from storage.queries.totals import StateCount as StateCount
-from storage.queries.totals import Totals as Totals
-from storage.queries.totals import best_speedups as best_speedups
-from storage.queries.totals import state_counts as state_counts
-from storage.queries.totals import totals as totals
+from storage.queries.troubles import ErrorGroupRow as ErrorGroupRow
 from storage.queries.troubles import TroubleRow as TroubleRow
+from storage.queries.troubles import count_error_groups as count_error_groups
+from storage.queries.troubles import error_groups as error_groups
 from storage.queries.troubles import troubles as troubles

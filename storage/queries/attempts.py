@@ -1,4 +1,4 @@
-"""Candidates of a run as points of the curve, as lineage and one by one."""
+"""Candidates of a run: one by one, as lineage, as depths, and as a filtered list."""
 
 from __future__ import annotations
 
@@ -153,3 +153,101 @@ def depths(db: Database, run_id: str) -> list[DepthRow]:
     LEFT JOIN records r ON r.run_id = $run AND r.candidate_id = t.candidate_id
     ORDER BY depth"""
     return fetch.rows(db, DepthRow, sql, {"run": run_id})
+
+
+NEWEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRow(LineageRow):
+    """One node; `summary` says what changed."""
+
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollBackRow:
+    """A person sent the run back: kernels from number `from_number` on were made after it."""
+
+    from_number: int
+    candidate_id: str
+
+
+def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
+    """The newest kernels and, where it is older, the best one before them; parents before children."""
+    sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
+        is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
+        QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
+    return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
+
+
+def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
+    """Roll-backs in force, by the first kernel made after each; those that no kernel has followed yet are left out."""
+    sql = """
+    WITH n AS (SELECT seq, number FROM numbered WHERE run_id = $run)
+    SELECT (SELECT min(number) FROM n WHERE n.seq > s.effective_seq) AS from_number, s.argument AS candidate_id
+    FROM steering s WHERE s.run_id = $run AND s.kind = 'roll_back' AND s.effective_seq IS NOT NULL
+        AND from_number IS NOT NULL ORDER BY s.effective_seq"""
+    return fetch.rows(db, RollBackRow, sql, {"run": run_id})
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow(AttemptRow):
+    """One kernel with the number of its parent, None for one written from nothing."""
+
+    parent_number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFilter:
+    """Which kernels: of one verdict (None: any), and with these words in summary, message or id (any case).
+
+    A text that is a number finds the kernel of that number alone.
+    """
+
+    verdict: Verdict | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRow:
+    """A kernel's place among all of its run, and those made before and after it."""
+
+    number: int
+    previous_id: str | None
+    next_id: str | None
+
+
+_CHOSEN = """
+WITH chosen AS (SELECT * FROM attempts WHERE run_id = $run AND ($verdict::VARCHAR IS NULL OR verdict = $verdict)
+    AND ($text = '' OR number = TRY_CAST($text AS BIGINT) OR TRY_CAST($text AS BIGINT) IS NULL AND contains(
+        lower(concat_ws(' ', summary, message, candidate_id, replace(origin, '_', ' '))), lower($text))))
+"""
+
+
+def kernels(db: Database, run_id: str, wanted: KernelFilter, limit: int, offset: int = 0) -> list[KernelRow]:
+    """One page, newest first."""
+    sql = f"""{_CHOSEN}
+    SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
+    LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) p
+        ON p.candidate_id = c.parent_id
+    ORDER BY c.seq DESC"""
+    return fetch.rows(db, KernelRow, sql, _parameters(run_id, wanted) | {"limit": limit, "offset": offset})
+
+
+def count_kernels(db: Database, run_id: str, wanted: KernelFilter) -> int:
+    """How many the filter lets through."""
+    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, wanted))[0][0])
+
+
+def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
+    """None when there is no kernel of that id."""
+    sql = """SELECT number, previous_id, next_id FROM (SELECT candidate_id, number,
+        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM numbered
+        WHERE run_id = ? WINDOW inorder AS (ORDER BY seq)) WHERE candidate_id = ? ORDER BY number DESC LIMIT 1"""
+    return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
+
+
+def _parameters(run_id: str, wanted: KernelFilter) -> dict[str, object]:
+    verdict = str(wanted.verdict) if wanted.verdict else None
+    return {"run": run_id, "verdict": verdict, "text": " ".join(wanted.text.split())}

@@ -1,4 +1,4 @@
-"""What was said to the model and what it said: calls, diagnoses, reviews, edits."""
+"""What was said to the model and what it said: calls, diagnoses, reviews, edits; what applied of them, and the cost."""
 
 from __future__ import annotations
 
@@ -164,3 +164,147 @@ def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTry
             SELECT step FROM candidates WHERE run_id = $run AND candidate_id = $candidate
             UNION SELECT step FROM steps WHERE run_id = $run AND candidate_id = $candidate) ORDER BY seq"""
     return fetch.rows(db, FailedTryRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+@dataclass(frozen=True, slots=True)
+class PatchRateRow:
+    """One model over all runs. `calls` are all its replies; the rest is about those that were to hold a patch.
+
+    `replies` were to hold one, `parsed` of them did. A step that wants a patch counts once: under the rung of the
+    ladder whose reply applied (edits at once, after a report, as SEARCH/REPLACE, as a whole file), or as `failed`.
+    """
+
+    model: str
+    calls: int
+    replies: int
+    parsed: int
+    steps: int
+    first: int
+    after_report: int
+    search_replace: int
+    rewrite: int
+    failed: int
+
+
+_RATES = """
+WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
+        WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL) GROUP BY run_id, step, call),
+    tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
+    climbed AS (SELECT run_id, step, arg_min(model, call) AS model,
+        arg_max(rung, call) FILTER (WHERE is_applied) AS rung
+        FROM tried GROUP BY run_id, step),
+    ended AS (SELECT model, count(*) AS steps, count(*) FILTER (WHERE rung = 'edits') AS first,
+        count(*) FILTER (WHERE rung = 'reask') AS after_report,
+        count(*) FILTER (WHERE rung = 'search_replace') AS search_replace,
+        count(*) FILTER (WHERE rung = 'rewrite') AS rewrite, count(*) FILTER (WHERE rung IS NULL) AS failed
+        FROM climbed x WHERE rung IS NOT NULL OR EXISTS (SELECT 1 FROM steps s WHERE s.run_id = x.run_id
+            AND s.step = x.step AND s.phase = 'finished') GROUP BY model),
+    read AS (SELECT model, count(*) AS replies, count(*) FILTER (WHERE form <> '' OR is_applied) AS parsed
+        FROM tried GROUP BY model)
+SELECT model, sum(calls)::BIGINT AS calls, coalesce(any_value(r.replies), 0) AS replies,
+    coalesce(any_value(r.parsed), 0) AS parsed, coalesce(any_value(e.steps), 0) AS steps,
+    coalesce(any_value(e.first), 0) AS first, coalesce(any_value(e.after_report), 0) AS after_report,
+    coalesce(any_value(e.search_replace), 0) AS search_replace, coalesce(any_value(e.rewrite), 0) AS rewrite,
+    coalesce(any_value(e.failed), 0) AS failed
+FROM called LEFT JOIN read r USING (model) LEFT JOIN ended e USING (model) GROUP BY model ORDER BY calls DESC, model
+"""
+
+
+def patch_rates(db: Database) -> list[PatchRateRow]:
+    """Every model that has replied, the busiest first. What a replay tells once more is not counted twice."""
+    return fetch.rows(db, PatchRateRow, _RATES)
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """`calls` led to the kernel: those of the step that made it and of the diagnosis or review before it; None is
+    unknown.
+
+    Seconds are the engine's: in the steps that wrote the kernel, and in those that built, checked, timed and profiled
+    it.
+    """
+
+    calls: int
+    tokens: int | None
+    cost_usd: float | None
+    writing_s: float
+    judging_s: float
+
+
+def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
+    """What a kernel has cost so far."""
+    sql = """
+    WITH own AS (SELECT step, parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
+     begun AS (SELECT DISTINCT step, kind, candidate_id FROM steps WHERE run_id = $run AND phase = 'started'),
+     wrote AS (SELECT step FROM own UNION SELECT d.step FROM diagnoses d JOIN own ON d.candidate_id = own.parent_id
+        WHERE d.run_id = $run AND d.step < own.step
+        UNION SELECT step FROM reviewed WHERE run_id = $run AND made_id = $candidate),
+     judged AS (SELECT step FROM begun WHERE candidate_id = $candidate
+        AND kind IN ('compile', 'check', 'time', 'profile')),
+     lasted AS (SELECT step, sum(seconds) AS seconds FROM steps WHERE run_id = $run AND phase = 'finished'
+        GROUP BY step),
+     paid AS (SELECT * FROM model_calls WHERE run_id = $run AND step IN (SELECT step FROM wrote))
+    SELECT (SELECT count(*) FROM paid) AS calls,
+        (SELECT CASE WHEN count(*) = 0 THEN 0 WHEN count(*) = count(input_tokens)
+            THEN sum(input_tokens + coalesce(output_tokens, 0))::BIGINT END
+            FROM paid) AS tokens,
+        (SELECT CASE WHEN count(*) = 0 THEN 0.0 WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END FROM paid)
+            AS cost_usd,
+        coalesce((SELECT sum(seconds) FROM lasted WHERE step IN (SELECT step FROM wrote)), 0.0) AS writing_s,
+        coalesce((SELECT sum(seconds) FROM lasted WHERE step IN (SELECT step FROM judged)), 0.0) AS judging_s"""
+    found = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id})
+    assert found is not None  # a query without FROM always gives one row
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingRow:
+    """Calls of one role to one model. `cost_usd` None means that the cost of any of them is unknown.
+
+    `uncounted` calls have no figures of tokens; `estimated` ones have figures counted from characters.
+    """
+
+    role: str
+    model: str
+    calls: int
+    uncounted: int
+    estimated: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowanceRow:
+    """The limits in force; None is no limit. `spent_s` is the engine time, as the view `worked` counts it."""
+
+    depths: int
+    max_model_calls: int | None
+    max_tokens: int | None
+    max_cost_usd: float | None
+    max_wall_s: float | None
+    target_speedup: float | None
+    spent_s: float
+
+
+def spending(db: Database, run_id: str) -> list[SpendingRow]:
+    """One row per role and model, the dearest first."""
+    sql = """SELECT role, model, count(*) AS calls, count(*) FILTER (WHERE input_tokens IS NULL) AS uncounted,
+        count(*) FILTER (WHERE is_estimated) AS estimated,
+        coalesce(sum(input_tokens), 0)::BIGINT AS input_tokens,
+        coalesce(sum(cached_tokens), 0)::BIGINT AS cached_tokens,
+        coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens,
+        coalesce(sum(reasoning_tokens), 0)::BIGINT AS reasoning_tokens,
+        CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd
+        FROM model_calls WHERE run_id = ? GROUP BY role, model ORDER BY cost_usd DESC NULLS FIRST, calls DESC, role"""
+    return fetch.rows(db, SpendingRow, sql, [run_id])
+
+
+def allowance(db: Database, run_id: str) -> AllowanceRow | None:
+    """The limits of a run, or None when it is not in the index."""
+    sql = """SELECT depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup,
+        coalesce((SELECT sum(seconds) FROM worked WHERE run_id = $run), 0.0) AS spent_s
+        FROM allowances WHERE run_id = $run"""
+    return fetch.one(db, AllowanceRow, sql, {"run": run_id})

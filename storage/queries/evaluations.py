@@ -1,13 +1,17 @@
-"""What building, checking and timing a candidate gave."""
+"""What building, checking and timing a candidate gave, the checks behind it, and the further baseline of its run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
+from storage import relative
 from storage.database import Database
+from storage.proof import Group, StagedProof, Standing, standing
 from storage.queries import fetch
 from storage.records import Verdict
+from storage.relative import Relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +128,87 @@ def correctness_errors(db: Database, run_id: str, candidate_id: str | None = Non
     SELECT e.* EXCLUDE (run_id, time), e.time AS at, n.number FROM correctness_errors e LEFT JOIN n USING (candidate_id)
     WHERE e.run_id = $run AND ($candidate::VARCHAR IS NULL OR e.candidate_id = $candidate) ORDER BY e.seq DESC"""
     return fetch.rows(db, CorrectnessErrorRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+@dataclass(frozen=True, slots=True)
+class StandingCount:
+    """How many checks of one candidate a person should look at, and how many led to a refusal."""
+
+    candidate_id: str
+    flagged: int
+    broken: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    candidate_id: str
+    stage: str
+    group: Group
+    check: str
+    standing: Standing
+    detail: str
+    value: float | None
+    limit: float | None
+
+    def proof(self) -> StagedProof:
+        return StagedProof(
+            self.group, self.check, self.standing, self.detail, self.value, self.limit, stages=(self.stage,)
+        )
+
+
+_ROWS = """
+SELECT candidate_id, stage, check_group AS "group", check_name AS "check", standing, detail, value, allowed AS "limit"
+FROM standings WHERE run_id = ? AND {which} ORDER BY candidate_id, seq, number, detail
+"""
+
+
+def proofs(db: Database, run_id: str, candidate_id: str) -> list[StagedProof]:
+    """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
+    found = fetch.rows(db, _Row, _ROWS.format(which="candidate_id = ?"), [run_id, candidate_id])
+    return standing(row.proof() for row in found)
+
+
+def standing_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, StandingCount]:
+    """By candidate, of all or of those named; those with nothing to look at are left out."""
+    which, parameters = "standing IN ('flagged', 'broken')", [run_id]
+    if candidate_ids is not None:
+        which += f" AND candidate_id IN ({', '.join('?' * len(candidate_ids)) or 'NULL'})"
+        parameters += candidate_ids
+    found = fetch.rows(db, _Row, _ROWS.format(which=which), parameters)
+    return {name: _counted(name, rows) for name, rows in groupby(found, key=lambda row: row.candidate_id)}
+
+
+def _counted(candidate_id: str, rows: Iterable[_Row]) -> StandingCount:
+    found = [proof.standing for proof in standing(row.proof() for row in rows)]
+    return StandingCount(candidate_id, found.count(Standing.FLAGGED), found.count(Standing.BROKEN))
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRow:
+    """A further baseline against eager: `speedup` is eager latency over its own, with its 95 % interval low..high.
+
+    `noise` is half the interval over the speed-up. Latencies are medians of one session, in milliseconds. All are None
+    when it could not be had; `failure` says why and is empty otherwise.
+    """
+
+    name: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    noise: float | None
+    latency_ms: float | None
+    baseline_latency_ms: float | None
+    failure: str
+
+    def under(self, speedup: float | None, noise: float | None) -> Relative | None:
+        """What a kernel with this speed-up over eager is over this baseline; None where either is not known."""
+        if speedup is None or noise is None or self.speedup is None or self.noise is None:
+            return None
+        return relative.over(speedup, noise, self.speedup, self.noise)
+
+
+def baseline(db: Database, run_id: str) -> BaselineRow | None:
+    """The further baseline as last measured; None before the first kernel was timed and for runs of older engines."""
+    sql = """SELECT name, speedup, speedup_low AS low, speedup_high AS high, noise, latency_ms, baseline_latency_ms,
+        coalesce(failure, '') AS failure FROM baselines WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
+    return fetch.one(db, BaselineRow, sql, [run_id])

@@ -10,7 +10,7 @@ import pytest
 from engine import tasks
 from engine.errors import ProfileUnavailable
 from storage.records import TimingResult, Verdict
-from tests.gpu.conftest import TIMES
+from tests.engine.toolchains.fixtures import GPU_TIMES
 from tests.gpu.faults import FAULTS, Fault, kernel
 
 pytestmark = pytest.mark.gpu
@@ -23,7 +23,7 @@ def test_a_fault_is_a_verdict_and_the_device_works_on(gpu: Any, fault: Fault) ->
     assert gpu.compile(TASK, fault.source).is_ok
     started = time.monotonic()
     result = gpu.check(TASK, fault.source)
-    assert time.monotonic() - started < TIMES.call_s + WORK_S
+    assert time.monotonic() - started < GPU_TIMES.call_s + WORK_S
     assert (str(result.verdict), fault.word in result.message) == (fault.verdict, True), result.message
     assert gpu.check(TASK, kernel("right")).verdict is Verdict.PASSED
 
@@ -47,9 +47,3 @@ def test_a_right_kernel_is_timed_and_profiled(gpu: Any) -> None:
         pytest.fail(str(error))
     assert "kernel" in profile.summary
     assert not [metric for metric in profile.metrics if metric.name in profile.missing]
-
-
-def test_the_limit_is_what_the_device_and_the_task_give(gpu: Any) -> None:
-    limit = gpu.limit(TASK)
-    assert limit.min_bytes == 2 * 4 * 1024 * 16384
-    assert limit.bandwidth_gb_s > 100

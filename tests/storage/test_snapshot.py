@@ -6,10 +6,9 @@ from pathlib import Path
 
 from storage import events as ev
 from storage import queries
-from storage.database import Database
+from storage.database import Database, Snapshot
 from storage.ingest import Ingest
 from storage.records import RunState
-from storage.snapshot import Snapshot
 from tests.samples import write_run
 from tests.storage.growth import grow
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.parts import index
 from storage import queries
-from storage.snapshot import Snapshot
+from storage.database import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

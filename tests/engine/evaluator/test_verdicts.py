@@ -46,7 +46,6 @@ WRONG_AT_777 = "  for (int i = 0; i < size(X); ++i) Y(i) = i % 4096 == 777 ? 0.f
         (swish(loop='  throw std::runtime_error("tile does not divide");\n'), Verdict.RUNTIME_ERROR, "tile does not"),
         (forward("import os; os._exit(0)"), Verdict.RUNTIME_ERROR, "exited with status 0"),
         (forward("import sys; sys.exit(0)"), Verdict.RUNTIME_ERROR, "sys.exit"),
-        (forward("raise KeyError('lost')"), Verdict.RUNTIME_ERROR, "lost"),
         (forward("return torch.empty(1 << 42)"), Verdict.OUT_OF_MEMORY, "out of memory"),
     ],
 )
@@ -151,7 +150,7 @@ def test_a_patched_clock_shows_in_the_evidence(cpu: CpuToolchain, small_swish: T
 
 def test_evaluate_answers_the_same_keys_for_good_and_bad_candidates(cpu: CpuToolchain, small_swish: Task) -> None:
     good = evaluate(cpu, small_swish, kernels.SWISH)
-    bad = evaluate(cpu, small_swish, swish(loop="  nonsense;\n"))
+    bad = evaluate(cpu, small_swish, "nonsense(")
     assert good.keys() == bad.keys()
     assert good["verdict"] == "passed"
     assert good["speedup"] > 0

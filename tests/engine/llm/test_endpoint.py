@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from engine.errors import CallError, ModelError, StopRequested
+from engine.errors import CallError, ModelError
 from engine.llm import Completion, Message, Purpose, environment
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
@@ -50,21 +51,24 @@ def failure(server: ChatServer, *acts: Act, options: ModelOptions = QUICK) -> Ca
     return caught.value
 
 
-def test_a_reply_streams_in_and_its_usage_is_counted_and_priced(server: ChatServer) -> None:
-    heard: list[str] = []
-    done = ask(server, says("Hel", "lo ", "ünïcode"), on_text=heard.append)
-    assert [piece for piece in heard if piece] == ["Hel", "lo ", "ünïcode"]
-    assert (done.text, done.finish_reason) == ("Hello ünïcode", "stop")
+@pytest.mark.parametrize(
+    ("protocol", "path", "said"),
+    [(WireProtocol.CHAT, "chat/completions", "messages"), (WireProtocol.RESPONSES, "responses", "input")],
+)
+def test_what_was_used_is_counted_and_priced(server: ChatServer, protocol: WireProtocol, path: str, said: str) -> None:
+    done = ask(server, says("Hello"), options=replace(QUICK, protocol=protocol))
     assert (done.input_tokens, done.output_tokens, done.cached_tokens, done.reasoning_tokens) == (11, 7, 4, 2)
     assert done.cost_usd == pytest.approx((7 * 1.0 + 4 * 0.5 + 7 * 10.0) / 1e6)
     (request,) = server.requests
-    assert (request["model"], server.keys, server.paths) == ("tester", [KEY], ["/v1/chat/completions"])
-    assert request["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    assert (request["model"], server.keys, server.paths) == ("tester", [KEY], [f"/v1/{path}"])
+    assert request[said] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
 
 def test_usage_that_the_endpoint_does_not_tell_is_unknown_and_so_is_the_cost(server: ChatServer) -> None:
-    done = ask(server, says("text", usage=None))
-    assert (done.input_tokens, done.output_tokens, done.cost_usd) == (None, None, None)
+    for usage in (None, {"prompt_tokens": "many", "completion_tokens": True}):
+        for protocol in (WireProtocol.CHAT, WireProtocol.RESPONSES):
+            done = ask(server, says("text", usage=usage), options=replace(QUICK, protocol=protocol))
+            assert (done.input_tokens, done.output_tokens, done.cost_usd) == (None, None, None)
 
 
 def test_options_of_a_role_are_sent_and_those_not_set_are_left_to_the_endpoint(server: ChatServer) -> None:
@@ -73,39 +77,60 @@ def test_options_of_a_role_are_sent_and_those_not_set_are_left_to_the_endpoint(s
     ask(server, options=ModelOptions(model="m", temperature=0.2, reasoning_effort="high", max_output=99))
     sent = server.requests[1]
     assert (sent["temperature"], sent["reasoning_effort"], sent["max_tokens"]) == (0.2, "high", 99)
+    options = ModelOptions(model="m", protocol=WireProtocol.RESPONSES, reasoning_effort="low", max_output=9)
+    ask(server, options=options)
+    assert (server.requests[2]["reasoning"], server.requests[2]["max_output_tokens"]) == ({"effort": "low"}, 9)
 
 
-def test_a_cut_off_reply_says_so(server: ChatServer) -> None:
-    assert ask(server, says("half", finish="length")).finish_reason == "length"
+FAILED = {"type": "response.failed", "response": {"status": "failed", "error": {"message": "out of luck"}}}
+TOOL = '{"type": "response.function_call_arguments.delta", "output_index": 1e999, "delta": "x"}'
+CUT = "x" * 1_000_000, "y" * 9_000_000
+OF_BOTH = [
+    (hangs("some"), CallFailure.TIMED_OUT, True, "no data for too long"),
+    (drops("half a"), CallFailure.DROPPED, True, "ended in the middle"),
+    (says(), CallFailure.EMPTY, True, "empty reply"),
+    (refuses("I will not"), CallFailure.REFUSED, True, "I will not"),
+    (says("", finish="content_filter"), CallFailure.REFUSED, True, "content filter"),
+    (sends("data: " + "[" * 100_000 + "\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+    (sends("data: [1, 2]\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+]
+OF_CHAT = [
+    *OF_BOTH,
+    (fails(429, "slow down", retry_after="7"), CallFailure.RATE_LIMITED, False, "slow down"),
+    (fails(500), CallFailure.SERVER_ERROR, False, "HTTP 500"),
+    (fails(404, "no such model"), CallFailure.REJECTED, False, "no such model"),
+    (hangs(), CallFailure.TIMED_OUT, True, "sent no reply"),
+    (drops(), CallFailure.MALFORMED, False, "instead of a reply"),
+    (sends("data: {not json\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+    (sends('data: {"choices": "none"}\n\n'), CallFailure.MALFORMED, True, "cannot be read"),
+    (sends("<html>Sign in</html>", "text/html"), CallFailure.MALFORMED, False, "Sign in"),
+    (sends("nothing here", "text/plain"), CallFailure.MALFORMED, False, "text/plain"),
+    (sends('data: {"error": {"message": "overloaded"}}\n\n'), CallFailure.SERVER_ERROR, False, "overloaded"),
+    (says(*CUT), CallFailure.ENDLESS, True, "longer than"),
+    (sends('{"choices": [', "application/json", content_length="999"), CallFailure.DROPPED, True, "before it answered"),
+    (
+        sends('{"error": ', "application/json", 500, content_length="999"),
+        CallFailure.DROPPED,
+        True,
+        "before it answered",
+    ),
+]
+OF_RESPONSES = [
+    *OF_BOTH,
+    (sends(f"data: {json.dumps(FAILED)}\n\n"), CallFailure.SERVER_ERROR, False, "out of luck"),
+    (sends(f"data: {TOOL}\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+]
 
 
 @pytest.mark.parametrize(
-    ("act", "kind", "is_charged", "said"),
-    [
-        (fails(429, "slow down", retry_after="7"), CallFailure.RATE_LIMITED, False, "slow down"),
-        (fails(500), CallFailure.SERVER_ERROR, False, "HTTP 500"),
-        (fails(404, "no such model"), CallFailure.REJECTED, False, "no such model"),
-        (hangs(), CallFailure.TIMED_OUT, True, "sent no reply"),
-        (hangs("some"), CallFailure.TIMED_OUT, True, "no data for too long"),
-        (drops("half a"), CallFailure.DROPPED, True, "ended in the middle"),
-        (drops(), CallFailure.MALFORMED, False, "instead of a reply"),
-        (says(), CallFailure.EMPTY, True, "empty reply"),
-        (refuses("I will not"), CallFailure.REFUSED, True, "I will not"),
-        (says("", finish="content_filter"), CallFailure.REFUSED, True, "content filter"),
-        (sends("data: {not json\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
-        (sends('data: {"choices": "none"}\n\n'), CallFailure.MALFORMED, True, "cannot be read"),
-        (sends("data: [1, 2]\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
-        (sends("<html>Sign in</html>", "text/html"), CallFailure.MALFORMED, False, "Sign in"),
-        (sends("nothing here", "text/plain"), CallFailure.MALFORMED, False, "text/plain"),
-        (sends('data: {"error": {"message": "overloaded"}}\n\n'), CallFailure.SERVER_ERROR, False, "overloaded"),
-        (says("x" * 1_000_000, "y" * 9_000_000), CallFailure.ENDLESS, True, "longer than"),
-    ],
+    ("protocol", "act", "kind", "is_charged", "said"),
+    [(WireProtocol.CHAT, *row) for row in OF_CHAT] + [(WireProtocol.RESPONSES, *row) for row in OF_RESPONSES],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_fault_has_a_name_and_says_whether_it_may_cost(
-    server: ChatServer, act: Act, kind: CallFailure, is_charged: bool, said: str
+    server: ChatServer, protocol: WireProtocol, act: Act, kind: CallFailure, is_charged: bool, said: str
 ) -> None:
-    error = failure(server, act)
+    error = failure(server, act, options=replace(QUICK, protocol=protocol))
     assert (error.failure, error.is_charged) == (kind, is_charged)
     assert said in str(error)
     assert len(server.requests) == 1
@@ -113,7 +138,7 @@ def test_each_fault_has_a_name_and_says_whether_it_may_cost(
 
 def test_what_had_arrived_of_a_broken_reply_is_kept(server: ChatServer) -> None:
     assert failure(server, drops("half ", "a reply")).text == "half a reply"
-    assert len(failure(server, says("x" * 1_000_000, "y" * 9_000_000)).text) == 10_000_000
+    assert len(failure(server, says(*CUT)).text) == 10_000_000
 
 
 def test_an_endpoint_that_is_not_there_is_named_and_costs_nothing() -> None:
@@ -122,6 +147,13 @@ def test_an_endpoint_that_is_not_there_is_named_and_costs_nothing() -> None:
         model.complete([Message("user", "u")], PURPOSE, lambda piece: None)
     model.close()
     assert not caught.value.is_charged
+
+
+@pytest.mark.parametrize("address", ["http://me:secret@host:port/v1", "http://[::1/v1", f"http://{'a' * 64}/v1"])
+def test_an_address_that_is_none_is_named_and_not_quoted(address: str) -> None:
+    with pytest.raises(ModelError, match="OPENAI_BASE_URL") as caught:
+        EndpointModel(QUICK, address, KEY)
+    assert "secret" not in str(caught.value)
 
 
 def test_the_wait_that_the_endpoint_asks_for_is_handed_on(server: ChatServer) -> None:
@@ -137,21 +169,13 @@ def test_a_reply_that_drips_for_ever_ends_by_the_time_limit_of_the_whole(server:
     assert set(error.text) == {"."}
 
 
-def test_a_person_can_break_off_while_the_endpoint_says_nothing(server: ChatServer) -> None:
-    def stop(piece: str) -> None:
-        if server.began.is_set():
-            raise StopRequested("stop")
-
-    with pytest.raises(StopRequested):
-        ask(server, hangs(), options=ModelOptions(model="m"), on_text=stop)
-
-
 def test_characters_cut_in_two_and_line_ends_survive(server: ChatServer) -> None:
     body = "".join(
         "data: " + json.dumps({"choices": [{"delta": {"content": piece}, "finish_reason": end}]}) + "\r\n\r\n"
         for piece, end in (("a\r\nb \ud83d", None), ("\ude00 é\n", None), ("", "stop"))
     )
-    assert ask(server, sends(body)).text == "a\r\nb 😀 é\n"
+    heard: list[str] = []
+    assert ask(server, sends(body), on_text=heard.append).text == "".join(heard) == "a\r\nb 😀 é\n"
 
 
 def test_half_a_character_in_an_earlier_reply_can_be_sent_again(server: ChatServer) -> None:
@@ -191,7 +215,12 @@ EDITS = '{"summary": "s", "edits": [{"action": "delete", "line_number": 3, "num_
 
 
 @pytest.mark.parametrize("form", PatchForm)
-def test_edits_in_every_form_go_through_the_same_parser(server: ChatServer, form: PatchForm) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "schema"), [(WireProtocol.CHAT, "response_format"), (WireProtocol.RESPONSES, "text")]
+)
+def test_edits_in_every_form_go_through_the_same_parser(
+    server: ChatServer, protocol: WireProtocol, schema: str, form: PatchForm
+) -> None:
     def act(handler: object) -> None:
         handler.begin()  # type: ignore[attr-defined]
         if form is PatchForm.TOOL:
@@ -201,11 +230,11 @@ def test_edits_in_every_form_go_through_the_same_parser(server: ChatServer, form
             handler.piece(content=f"```json\n{EDITS}\n```" if form is PatchForm.TEXT else EDITS)  # type: ignore[attr-defined]
         handler.end("tool_calls" if form is PatchForm.TOOL else "stop")  # type: ignore[attr-defined]
 
-    done = ask(server, act, options=ModelOptions(model="m", patches=form))
+    done = ask(server, act, options=ModelOptions(model="m", protocol=protocol, patches=form))
     assert [edit.line for edit in read_patch(done.text).edits] == [3]
     assert done.finish_reason == "stop"
-    asked = {"response_format", "tools"} & set(server.requests[0])
-    assert asked == {PatchForm.JSON_SCHEMA: {"response_format"}, PatchForm.TOOL: {"tools"}}.get(form, set())
+    asked = {schema, "tools"} & set(server.requests[0])
+    assert asked == {PatchForm.JSON_SCHEMA: {schema}, PatchForm.TOOL: {"tools"}}.get(form, set())
 
 
 def test_a_field_that_the_endpoint_does_not_know_is_left_out_of_the_next_try(server: ChatServer) -> None:
@@ -217,27 +246,3 @@ def test_a_field_that_the_endpoint_does_not_know_is_left_out_of_the_next_try(ser
     assert model.complete([Message("user", "u")], PURPOSE, lambda piece: None).text == "fine"
     model.close()
     assert ["stream_options" in request for request in server.requests] == [True, False]
-
-
-def test_the_responses_protocol_is_spoken_where_it_is_asked_for(server: ChatServer) -> None:
-    usage = {
-        "input_tokens": 5,
-        "output_tokens": 3,
-        "input_tokens_details": {"cached_tokens": 1},
-        "output_tokens_details": {"reasoning_tokens": 2},
-    }
-    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "usage": usage}
-    events: list[dict[str, object]] = [
-        {"type": "response.created", "response": {}},
-        {"type": "response.output_text.delta", "delta": "half"},
-        {"type": "response.incomplete", "response": ended},
-    ]
-    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-    options = ModelOptions(model="m", protocol=WireProtocol.RESPONSES, reasoning_effort="low")
-    done = ask(server, sends(body), options=options)
-    assert (done.text, done.finish_reason) == ("half", "length")
-    assert (done.input_tokens, done.output_tokens, done.cached_tokens, done.reasoning_tokens) == (5, 3, 1, 2)
-    assert server.paths == ["/v1/responses"]
-    assert server.requests[0]["reasoning"] == {"effort": "low"}
-    failed = {"type": "response.failed", "response": {"status": "failed", "error": {"message": "out of luck"}}}
-    assert "out of luck" in str(failure(server, sends(f"data: {json.dumps(failed)}\n\n"), options=options))

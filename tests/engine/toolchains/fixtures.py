@@ -1,4 +1,5 @@
-"""One cpu toolchain per session. Its cache is kept between sessions: precompiled headers cost ten seconds each."""
+"""One toolchain of each kind per session. The cpu's cache is kept between sessions: precompiled headers cost ten
+seconds each; the GPU's begins empty."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from engine import tasks
 from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
+from engine.toolchains.cuda import CudaToolchain
+
+GPU_TIMES = Times(call_s=8.0, check_s=4.0, timing_s=2.0)
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +30,25 @@ def cpu_home(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> It
 @pytest.fixture(scope="session")
 def cpu(cpu_home: None) -> Iterator[CpuToolchain]:
     with CpuToolchain(times=Times(call_s=5.0, check_s=3.0, timing_s=1.0)) as toolchain:
+        yield toolchain
+
+
+@pytest.fixture(scope="session")
+def cuda_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch")
+
+
+@pytest.fixture(scope="session")
+def gpu(cuda_home: None, scratch: Path) -> Iterator[CudaToolchain]:
+    """On this machine's first GPU."""
+    with CudaToolchain(scratch, GPU_TIMES) as toolchain:
         yield toolchain
 
 

@@ -1,0 +1,231 @@
+"""The two protocols of OpenAI-compatible endpoints: what is asked, also for edits as a JSON schema, and what the events
+of a streamed answer mean. Knows no connection, and not what an edit does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from engine.errors import CallError
+from engine.llm import Message, Purpose
+from engine.llm.draft import Draft
+from storage.models import CallFailure, ModelOptions, PatchForm, TokenUsage
+
+NAME = "line_edits"
+ABOUT = "Edit the numbered listing. All line numbers refer to the listing as shown; edits are applied together."
+
+_LINES = {"type": "array", "items": {"type": "string"}}
+_EDIT = {
+    "action": {"type": "string", "enum": ["replace", "delete", "insert"]},
+    "line_number": {"type": "integer"},
+    "num_lines": {"type": "integer", "description": "0 for an insert"},
+    "old_code": _LINES,
+    "new_code": _LINES,
+    "why": {"type": "string"},
+}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "summary": {"type": "string", "description": "what is changed and why, in one sentence"},
+        "edits": {
+            "type": "array",
+            "items": {"type": "object", "properties": _EDIT, "required": list(_EDIT), "additionalProperties": False},
+        },
+    },
+    "required": ["summary", "edits"],
+    "additionalProperties": False,
+}
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+class Wire(Protocol):
+    """One protocol. `path` is what is asked under the endpoint's address."""
+
+    path: str
+
+    def request(
+        self, messages: list[Message], purpose: Purpose, options: ModelOptions, is_openai: bool
+    ) -> dict[str, Any]:
+        """The fields of one request."""
+        ...
+
+    def pieces(self, events: Iterable[Mapping[str, Any]], draft: Draft) -> Iterator[str]:
+        """The pieces of the reply; everything else goes into the draft. A whole answer in one event is read too.
+
+        Raises:
+            CallError: the endpoint says that it failed.
+            KeyError, TypeError, ValueError, AttributeError: an event that is not of this protocol.
+        """
+        ...
+
+
+class Chat:
+    """Chat completions."""
+
+    path = "chat/completions"
+
+    def request(
+        self, messages: list[Message], purpose: Purpose, options: ModelOptions, is_openai: bool
+    ) -> dict[str, Any]:
+        """The fields of one request."""
+        fields: dict[str, Any] = {
+            "model": options.model,
+            "messages": [{"role": m.role, "content": m.text} for m in messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if options.reasoning_effort:
+            fields["reasoning_effort"] = options.reasoning_effort
+        if options.temperature is not None:
+            fields["temperature"] = options.temperature
+        if limit := purpose.output_limit or options.max_output:
+            fields["max_completion_tokens" if is_openai else "max_tokens"] = limit
+        return fields | (_chat_edits(options.patches or PatchForm.TEXT) if purpose.wants_edits else {})
+
+    def pieces(self, events: Iterable[Mapping[str, Any]], draft: Draft) -> Iterator[str]:
+        """The pieces of the reply."""
+        for event in events:
+            if usage := event.get("usage"):
+                draft.usage = _chat_usage(usage)
+            for choice in (event.get("choices") or [])[:1]:
+                draft.finish = choice.get("finish_reason") or draft.finish
+                said = choice.get("delta") or choice.get("message") or {}
+                draft.refusal += said.get("refusal") or ""
+                if content := said.get("content"):
+                    yield _chat_text(content)
+                for number, tool in enumerate(said.get("tool_calls") or []):
+                    arguments = (tool.get("function") or {}).get("arguments") or ""
+                    yield draft.arguments(tool.get("index") or number, arguments)
+
+
+class Responses:
+    """The Responses protocol. Nothing is kept on the other side."""
+
+    path = "responses"
+
+    def request(
+        self, messages: list[Message], purpose: Purpose, options: ModelOptions, is_openai: bool
+    ) -> dict[str, Any]:
+        """The fields of one request."""
+        fields: dict[str, Any] = {
+            "model": options.model,
+            "input": [{"role": m.role, "content": m.text} for m in messages],
+            "stream": True,
+            "store": False,
+        }
+        if options.reasoning_effort:
+            fields["reasoning"] = {"effort": options.reasoning_effort}
+        if options.temperature is not None:
+            fields["temperature"] = options.temperature
+        if limit := purpose.output_limit or options.max_output:
+            fields["max_output_tokens"] = limit
+        return fields | (_responses_edits(options.patches or PatchForm.TEXT) if purpose.wants_edits else {})
+
+    def pieces(self, events: Iterable[Mapping[str, Any]], draft: Draft) -> Iterator[str]:
+        """The pieces of the reply."""
+        for event in events:
+            kind = event.get("type")
+            if kind == "response.output_text.delta":
+                yield _responses_text(event["delta"])
+            elif kind == "response.function_call_arguments.delta":
+                yield draft.arguments(int(event["output_index"]), _responses_text(event["delta"]))
+            elif kind == "response.refusal.delta":
+                draft.refusal += _responses_text(event["delta"])
+            elif kind == "error":
+                raise _failed(event, draft)
+            elif kind in _ENDS:
+                _end(event["response"], draft)
+            elif event.get("object") == "response":
+                yield from _whole(event, draft)
+                _end(event, draft)
+
+
+def _chat_usage(usage: Mapping[str, Any]) -> TokenUsage:
+    """What the endpoint counted; what it leaves out is not known."""
+    read, written = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    return TokenUsage(
+        input=_count(usage.get("prompt_tokens")),
+        output=_count(usage.get("completion_tokens")),
+        cached=_count(read.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))),
+        reasoning=_count(written.get("reasoning_tokens")),
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _chat_text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content)
+    if not isinstance(content, str):
+        raise TypeError(f"content is no text: {type(content).__name__}")
+    return content
+
+
+def _end(response: Mapping[str, Any], draft: Draft) -> None:
+    if usage := response.get("usage"):
+        draft.usage = _responses_usage(usage)
+    if response.get("status") == "failed":
+        raise _failed(response.get("error") or {}, draft)
+    cut = (response.get("incomplete_details") or {}).get("reason")
+    draft.finish = "length" if cut == "max_output_tokens" else cut or "stop"
+
+
+def _whole(response: Mapping[str, Any], draft: Draft) -> Iterator[str]:
+    for number, item in enumerate(response.get("output") or []):
+        if item.get("type") == "function_call":
+            yield draft.arguments(number, _responses_text(item["arguments"]))
+        for part in item.get("content") or [] if item.get("type") == "message" else []:
+            draft.refusal += part.get("refusal") or ""
+            yield _responses_text(part.get("text") or "")
+
+
+def _failed(error: Mapping[str, Any], draft: Draft) -> CallError:
+    is_limit = error.get("code") == "rate_limit_exceeded"
+    failure = CallFailure.RATE_LIMITED if is_limit else CallFailure.SERVER_ERROR
+    return CallError(
+        failure,
+        f"the endpoint reported an error in the middle of its reply: {error.get('message') or error}",
+        is_charged=not draft.is_empty,
+    )
+
+
+def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
+    read, written = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
+    return TokenUsage(
+        input=_count(usage.get("input_tokens")),
+        output=_count(usage.get("output_tokens")),
+        cached=_count(read.get("cached_tokens")),
+        reasoning=_count(written.get("reasoning_tokens")),
+    )
+
+
+def _responses_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {type(value).__name__}")
+    return value
+
+
+def _chat_edits(form: PatchForm) -> dict[str, Any]:
+    """Request fields of chat completions that ask for edits in this form."""
+    match form:
+        case PatchForm.JSON_SCHEMA:
+            schema = {"name": NAME, "schema": SCHEMA, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case PatchForm.TOOL:
+            tool = {"name": NAME, "description": ABOUT, "parameters": SCHEMA}
+            return {"tools": [{"type": "function", "function": tool}]}
+        case PatchForm.TEXT:
+            return {}
+
+
+def _responses_edits(form: PatchForm) -> dict[str, Any]:
+    """Request fields of the Responses protocol that ask for edits in this form."""
+    match form:
+        case PatchForm.JSON_SCHEMA:
+            return {"text": {"format": {"type": "json_schema", "name": NAME, "schema": SCHEMA, "strict": True}}}
+        case PatchForm.TOOL:
+            return {"tools": [{"type": "function", "name": NAME, "description": ABOUT, "parameters": SCHEMA}]}
+        case PatchForm.TEXT:
+            return {}

@@ -1,0 +1,232 @@
+"""What every toolchain keeps to, on the processor and on a GPU: a bad kernel is a verdict, our own failure an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import tasks
+from engine.errors import BaselineUnavailable, ProfileUnavailable, TaskError, ToolchainError
+from engine.machine import processes
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from engine.toolchains.cached import CachedToolchain
+from engine.toolchains.cpu import CpuToolchain
+from engine.toolchains.cuda import CudaToolchain
+from storage.records import CheckResult, TimingResult, Verdict
+from tests.engine.toolchains import kernels
+from tests.gpu import faults
+
+CPU = "cpu"
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+REMEMBERED = "remembered"
+NEW: dict[str, Callable[[Path], CpuToolchain | CudaToolchain]] = {"cpu": CpuToolchain, "cuda": CudaToolchain}
+SIZES = {"cpu": {"batch_size": 16, "dim": 4096}, "cuda": {"batch_size": 1024, "dim": 16384}}
+HONEST = {"cpu": kernels.SWISH, "cuda": faults.kernel("right")}
+# What a toolchain needs, as it looks on a machine that lacks it.
+LACKING = {"cpu": ("TILEWRIGHT_CUTLASS_INCLUDE", "/nonexistent"), "cuda": ("CUDA_VISIBLE_DEVICES", "")}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A toolchain, a task for it and an honest kernel of that task."""
+
+    toolchain: Toolchain
+    name: str
+
+    @property
+    def task(self) -> Task:
+        return tasks.find("swish").task(self.name, SIZES[self.name])
+
+    @property
+    def honest(self) -> str:
+        return HONEST[self.name]
+
+    def forward(self, *lines: str) -> str:
+        """The honest kernel with other lines in forward; {call} stands for its own call."""
+        head, _, call = self.honest.rpartition("        return ")
+        return head + "".join(f"        {line.format(call=call.strip())}\n" for line in lines)
+
+
+def every(*names: Any) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("subject", names, indirect=True)
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
+    """On toolchains that live as long as the session; a remembering one begins with an empty memory."""
+    if request.param == REMEMBERED:
+        return Subject(CachedToolchain(request.getfixturevalue("cpu"), tmp_path / "results"), "cpu")
+    return Subject(request.getfixturevalue({"cuda": "gpu"}.get(request.param, request.param)), request.param)
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
+    """On a toolchain of the test's own, in a scratch folder of its own."""
+    request.getfixturevalue({"cpu": "cpu_home", "cuda": "cuda_home"}[request.param])
+    with NEW[request.param](tmp_path / "scratch") as toolchain:
+        yield Subject(toolchain, request.param)
+
+
+@every(CPU, CUDA)
+def test_an_honest_kernel_compiles_passes_and_is_timed(subject: Subject) -> None:
+    toolchain, task, source = subject.toolchain, subject.task, subject.honest
+    built = toolchain.compile(task, source)
+    assert built.is_ok, built.diagnostics
+    checked = toolchain.check(task, source)
+    assert checked.verdict is Verdict.PASSED, checked.message
+    assert checked.max_error is not None
+    assert checked.tolerance is not None
+    assert 0 < checked.max_error < 1e-6 < checked.tolerance
+    assert checked.precision == "fp32-exact"
+    assert {"own 1", "wide", "own 1 again"} <= set(checked.trials)
+    timed = toolchain.time(task, source)
+    assert isinstance(timed, TimingResult)
+    assert len(timed.candidate_ms) >= 5
+    assert int(timed.evidence["timed outputs checked"]) > len(timed.candidate_ms)
+
+
+@every(CPU, REMEMBERED, CUDA)
+def test_a_second_compile_of_the_same_source_comes_from_the_cache(subject: Subject) -> None:
+    assert subject.toolchain.compile(subject.task, subject.honest).is_ok
+    again = subject.toolchain.compile(subject.task, subject.honest)
+    assert again.is_ok
+    assert again.is_cached
+    assert again.seconds < (1.0 if subject.name == "cpu" else 10.0)
+
+
+@every(CPU, REMEMBERED, CUDA)
+def test_what_does_not_compile_has_a_verdict_and_the_same_one_when_it_is_checked(subject: Subject) -> None:
+    toolchain, task = subject.toolchain, subject.task
+    for source, verdict, said in (
+        ("", Verdict.COMPILE_ERROR, "no class ModelNew"),
+        ("class ModelNew(:\n", Verdict.COMPILE_ERROR, "SyntaxError"),
+        ("\ud83d", Verdict.RUNTIME_ERROR, "surrogates"),
+        (f"{subject.honest}\nraise OSError('mine')\n", Verdict.RUNTIME_ERROR, "mine"),
+    ):
+        built = toolchain.compile(task, source)
+        assert (built.is_ok, built.verdict) == (False, verdict), built
+        assert said in built.diagnostics
+    assert toolchain.check(task, "class ModelNew(:\n").verdict is Verdict.COMPILE_ERROR
+
+
+@every(CPU, CUDA)
+def test_a_compilers_complaint_and_a_refused_text_are_told_in_their_own_words(subject: Subject) -> None:
+    broken = subject.honest.replace("auto y = ", "nonsense y = ")
+    built = subject.toolchain.compile(subject.task, broken)
+    assert (built.is_ok, built.verdict) == (False, Verdict.COMPILE_ERROR)
+    assert "nonsense" in built.diagnostics
+    refused = subject.toolchain.compile(subject.task, subject.forward("return torch.nn.functional.silu(x)"))
+    assert (refused.is_ok, refused.verdict) == (False, Verdict.REFUSED)
+    assert "no function of a built extension" in refused.diagnostics
+
+
+@every(CPU, CUDA)
+def test_a_kernel_that_turns_out_wrong_or_dies_has_a_verdict_when_checked_or_timed_and_no_profile(
+    subject: Subject,
+) -> None:
+    toolchain, task = subject.toolchain, subject.task
+    wrong, lost = subject.forward("return {call} * 1.1"), subject.forward("raise KeyError('lost')")
+    for act, source, verdict, said in (
+        (toolchain.check, wrong, Verdict.INCORRECT, "wrong in trial 'own 1'"),
+        (toolchain.check, lost, Verdict.RUNTIME_ERROR, "lost"),
+        (toolchain.time, wrong, Verdict.INCORRECT, "wrong in trial 'a timed call'"),
+    ):
+        result = act(task, source)
+        assert isinstance(result, CheckResult)
+        assert result.verdict is verdict, result.message
+        assert said in result.message
+    dead = subject.forward("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    with pytest.raises(ProfileUnavailable, match="SIGSEGV" if subject.name == "cpu" else ""):
+        toolchain.profile(task, dead)
+
+
+@every(CPU, CUDA)
+def test_a_task_whose_reference_fails_is_the_tasks_fault_not_the_candidates(subject: Subject, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n"
+        "    def forward(self, x):\n        return x.no_such_thing()\n\n\n"
+        "def get_inputs():\n    return [torch.rand(4)]\n\n\ndef get_init_inputs():\n    return []\n"
+    )
+    with pytest.raises(TaskError, match="no_such_thing"):
+        subject.toolchain.check(tasks.read(path).task(), subject.honest)
+
+
+@every(CPU, CUDA)
+def test_the_limit_is_what_the_machine_can_do_and_what_the_task_needs_and_a_second_look_never_lowers_it(
+    subject: Subject,
+) -> None:
+    first, second = subject.toolchain.limit(subject.task), subject.toolchain.limit(subject.task)
+    sizes = SIZES[subject.name]
+    assert (first.min_bytes, first.min_flop) == (2 * 4 * sizes["batch_size"] * sizes["dim"], 0)
+    assert first.bandwidth_gb_s > 1
+    assert first.limit_ms > 0
+    assert second.peak_gflop_s >= first.peak_gflop_s
+    assert second.bandwidth_gb_s >= first.bandwidth_gb_s
+
+
+@every(CPU, REMEMBERED, CUDA)
+def test_a_second_baseline_that_cannot_be_had_is_told_with_its_reason(subject: Subject) -> None:
+    with pytest.raises(BaselineUnavailable, match="TILEWRIGHT_COMPILED_BASELINE"):
+        subject.toolchain.compiled_baseline(subject.task)
+
+
+@pytest.mark.parametrize("own", [CPU, CUDA], indirect=True)
+def test_killed_or_closed_it_leaves_no_process_and_no_file_and_the_next_request_begins_anew(
+    own: Subject, tmp_path: Path
+) -> None:
+    toolchain, endless = own.toolchain, own.forward("while True: {call}")
+    assert toolchain.compile(own.task, endless).is_ok
+    assert list((tmp_path / "scratch").iterdir()) == []
+    os.kill(forkserver_of(toolchain), signal.SIGKILL)
+    assert toolchain.compile(own.task, endless).is_ok, "a killed fork server is replaced"
+    born = forkserver_of(toolchain)
+    threading.Timer(1.0, toolchain.close).start()
+    started = time.monotonic()
+    with pytest.raises(ToolchainError, match="closed"):
+        toolchain.check(own.task, endless)
+    assert time.monotonic() - started < 20
+    assert toolchain.compile(own.task, own.honest).is_ok, "a closed one begins anew"
+    again = forkserver_of(toolchain)
+    toolchain.close()
+    toolchain.close()
+    assert not [pid for pid in (born, again) if Path(f"/proc/{pid}").exists()]
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def forkserver_of(toolchain: Any) -> int:
+    process = toolchain._evaluator._process
+    assert process.pid in processes.children(os.getpid())
+    return int(process.pid)
+
+
+@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_a_machine_that_lacks_something_says_what_whatever_it_is_asked(
+    name: str, is_remembered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(*LACKING[name])
+    with NEW[name](tmp_path / "scratch") as inner:
+        toolchain: Toolchain = CachedToolchain(inner, tmp_path / "results") if is_remembered else inner
+        task = tasks.find("swish").task(name, SIZES[name])
+        acts: list[Callable[[], object]] = [lambda: toolchain.limit(task), lambda: toolchain.compiled_baseline(task)]
+        acts += [
+            lambda act=act: act(task, HONEST[name])  # type: ignore[misc]
+            for act in (toolchain.compile, toolchain.check, toolchain.time, toolchain.profile)
+        ]
+        for act in acts:
+            with pytest.raises(ToolchainError, match="GPU|TILEWRIGHT_CUTLASS_INCLUDE"):
+                act()
+        toolchain.close()
+        toolchain.close()
