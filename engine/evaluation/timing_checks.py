@@ -21,7 +21,7 @@ NOISY = 0.10
 SKEWED = 0.02
 PROBES = 5
 SLOW_PROBES = 2
-SUSPICIONS = 3
+SECOND_LOOKS = 2
 SLOW_MS = 200.0
 # An honest second call finds its inputs in nearer caches, and so does the reference's.
 REMEMBERED = 0.4
@@ -178,16 +178,16 @@ class Recall:
 
     @classmethod
     def confirmed(cls, ask: Callable[[], Recall]) -> Recall:
-        """What is asked for at first, or again as long as it accuses: the last of `SUSPICIONS` has to say so too.
+        """What is asked for at first; if that accuses, one that agrees with it, or else what two more say.
 
         A cache answers alike each time. Other load can make one round of an honest kernel's second calls look
-        remembered (33 % of the first, with eight processes on two cores), hardly three in a row.
+        remembered (33 % of the first, with eight processes on two cores), hardly two of three.
         """
         found = ask()
-        for _ in range(SUSPICIONS - 1):
-            if not found.remembers:
-                break
+        for _ in range(SECOND_LOOKS if found.remembers else 0):
             found = ask()
+            if found.remembers:
+                break
         return found
 
     def __str__(self) -> str:
