@@ -3,6 +3,7 @@
 loop.py                 the loop; read this first
 actions.py              what a strategy may ask of the loop
 strategies/, steps/     what comes next; carrying it out
+languages/              in which kernels are written
 context.py              what every step works with
 record.py, usage.py, limits.py  what has happened and was spent, folded from the journal
 calling.py, retrying.py, daily.py, tokens.py    one model call, from the budget to the journal

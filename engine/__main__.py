@@ -32,6 +32,7 @@ from engine.llm.opening import Models, OnDivergence
 from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
+from engine.machine import devices
 from engine.record import Record
 from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
@@ -127,7 +128,7 @@ def work(folder: RunFolder, console: Console) -> int:
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
-    toolchain = _toolchain(settings.toolchain, folder.scratch)
+    toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device)
     models = Models(settings, _replay, _connect)
     context = RunContext(
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
@@ -177,8 +178,9 @@ def import_result(options: Namespace) -> int:
     kernels = read_kernels(Path(options.folder))
     depths = max(kernel.depth for kernel in kernels) + options.depths
     settings = supervisor.import_settings(
-        options.task, toolchain=options.toolchain, model=options.model, overrides=dict(options.overrides), depths=depths
-    )
+        options.task, toolchain=options.toolchain, device=options.device, model=options.model,
+        overrides=dict(options.overrides), depths=depths,
+    )  # fmt: skip
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
     lock, journal = liveness.hold(folder), Journal(folder.journal_file)
@@ -186,7 +188,7 @@ def import_result(options: Namespace) -> int:
     task = tasks.Task(
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
-    toolchain = _toolchain(settings.toolchain, folder.scratch)  # it starts nothing before it is used
+    toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device)  # it starts nothing before it is used
     context = RunContext(
         folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
@@ -236,7 +238,7 @@ def evaluate_file(options: Namespace) -> int:
 
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     source = _candidate(options.candidate)
-    toolchain = _toolchain(options.toolchain)
+    toolchain = _toolchain(options.toolchain, device=options.device)
     try:
         judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
         result = evaluate(judged, task, source, profile=options.profile)
@@ -290,7 +292,9 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     return EndpointModel(options, address, key, price)
 
 
-def _toolchain(name: str, scratch: Path | None = None) -> CpuToolchain | CudaToolchain:
+def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> CpuToolchain | CudaToolchain:
+    if device:  # every process started from here on uses it
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices.choose(device, os.environ.get("CUDA_VISIBLE_DEVICES"))
     if name == "cpu":
         from engine.toolchains.cpu import CpuToolchain
 

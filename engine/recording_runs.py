@@ -69,6 +69,7 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
         "author": "recorded from a run",
         "note": "",
         "settings": {
+            "strategy": settings.strategy,
             "sizes": dict(settings.sizes),
             **settings.strategy_options,
             "depths": max(len(record.concluded) - 1, 0) or settings.budget.depths,

@@ -11,9 +11,12 @@ from typing import Any
 
 from engine import tasks
 from engine.capabilities import available_models
-from engine.errors import ModelError
+from engine.errors import EngineError, ModelError
+from engine.languages import DEFAULT as LANGUAGE
+from engine.languages import check_language
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
+from engine.machine import devices
 from engine.strategies.loading import DEFAULT, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
@@ -45,6 +48,11 @@ def new_settings(
     """
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
+    check_language(fields.get("language", LANGUAGE))
+    if device := fields.get("device", ""):
+        if toolchain == "cpu":
+            raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
+        devices.choose(device, None)
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
@@ -90,7 +98,13 @@ def take_options(options: Sequence[Option], fields: dict[str, Any], known: Mappi
 
 
 def import_settings(
-    task: str, *, toolchain: str, model: str | None, overrides: Mapping[str, int | float] | None, depths: int
+    task: str,
+    *,
+    toolchain: str,
+    device: str,
+    model: str | None,
+    overrides: Mapping[str, int | float] | None,
+    depths: int,
 ) -> RunSettings:
     """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, an endpoint, or a person.
 
@@ -98,7 +112,8 @@ def import_settings(
         TaskError: no such task.
     """
     model = model or (configured_model() if is_configured() else MANUAL)
-    return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, budget=Budget(depths=depths))
+    budget = Budget(depths=depths)
+    return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, device=device, budget=budget)
 
 
 def demo_settings() -> RunSettings:

@@ -34,7 +34,7 @@ def form() -> None:
     with st.container(border=True):
         left, right = st.columns(2)
         with left:
-            toolchain = _toolchain()
+            toolchain, device = _toolchain()
         model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
         strategy = _strategy()
     chosen = _task(toolchain)
@@ -47,7 +47,7 @@ def form() -> None:
     with st.container(border=True):
         st.markdown("## Limits")
         budget = _budget(model, task.name, toolchain, strategy.name)
-    fields = _options(strategy, budget.depths, model)
+    fields = _options(strategy, budget.depths, model) | {"device": device}
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
@@ -59,7 +59,8 @@ def form() -> None:
         _start(task, toolchain, model, sizes, fields | {"budget": budget})
 
 
-def _toolchain() -> str:
+def _toolchain() -> tuple[str, str]:
+    """The toolchain, and the GPU where one is named."""
     found = supervisor.available_toolchains()
     usable = [name for name, reason in found.items() if not reason]
     for name, reason in found.items():
@@ -71,7 +72,14 @@ def _toolchain() -> str:
             icon=":material/error:",
         )
         st.stop()
-    return str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    if chosen == "cpu":
+        return chosen, ""
+    device = st.text_input(
+        "GPU", key="device", placeholder="the first that is visible", width=260,
+        help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
+    )  # fmt: skip
+    return chosen, device.strip()
 
 
 def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:

@@ -21,8 +21,8 @@ _Judged = events.Compiled | events.Checked | events.Timed
 def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    del row["model_options"]  # they stand in run.json alone
-    del row["forked_from"], row["strategy_options"]
+    for name in ("model_options", "language", "device", "forked_from", "strategy_options"):
+        del row[name]  # they stand in run.json alone
     row |= {name: settings.strategy_options.get(name) for name in folder.FORMER_OPTIONS}
     row |= _fork(settings)
     row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)

@@ -149,7 +149,8 @@ class Budget:
 class RunSettings:
     """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
 
-    `replay_of` names the run whose journal is told once more, `replay_speed` times as fast; nothing is done then.
+    `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
+    whose journal is told once more, `replay_speed` times as fast; nothing is done then.
     """
 
     run_id: str
@@ -162,6 +163,8 @@ class RunSettings:
     model: str
     strategy: str = "cutegen"
     strategy_options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    language: str = "cute"
+    device: str = ""
     collect: Switch = Switch.AUTO
     policy: Policy = field(default_factory=Policy)
     model_options: Options = ()

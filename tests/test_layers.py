@@ -14,7 +14,7 @@ BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "build",
 SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
-    "engine.strategies.options", "engine.strategies.catalogue",
+    "engine.strategies.options", "engine.languages", "engine.strategies.catalogue",
 }  # fmt: skip
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from engine.languages import DEFAULT as LANGUAGE
+from engine.languages import LANGUAGES
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
 from storage import budgets
@@ -162,6 +164,10 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
         help="set a module-level number of the task; may be repeated",
     )
     parser.add_argument("--toolchain", default="cpu", choices=("cpu", "cuda"), help="where kernels run (default: cpu)")
+    parser.add_argument(
+        "--device", default="", metavar="GPU",
+        help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",
+    )  # fmt: skip
 
 
 def _strategy_options(parser: argparse.ArgumentParser) -> None:
@@ -203,10 +209,12 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
     known = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
-        "--strategy", default=DEFAULT, metavar="NAME",
-        help=f"search method: {known}, or package.module:Name for one of your own (default {DEFAULT})",
+        "--strategy", metavar="NAME",
+        help=f"search method: {known}, or package.module:Name for one of your own (default: that of --recording, else "
+        f"{DEFAULT})",
     )  # fmt: skip
     _strategy_options(run)
+    run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")

@@ -15,10 +15,11 @@ from rich.console import Console
 from engine import supervisor, tasks
 from engine.cli import export, report
 from engine.errors import EngineError
+from engine.llm.recording import recorded_strategy
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
 from engine.strategies import catalogue
-from engine.strategies.loading import options_of
+from engine.strategies.loading import DEFAULT, options_of
 from engine.strategies.options import parse
 from storage import budgets, codec, commands, damage, exposure, liveness
 from storage.command_arguments import AskFirst
@@ -147,11 +148,10 @@ def _rule(text: str) -> AskFirst:
 
 def settings_of(options: Namespace) -> RunSettings:
     """Settings of the run that the `run` verb asks for."""
-    fields: dict[str, Any] = {
-        "collect": Switch(options.collect),
-    }
-    own = parse(options_of(options.strategy), options.strategy_options)
-    fields |= {"strategy": options.strategy, "strategy_options": own}
+    fields: dict[str, Any] = {"collect": Switch(options.collect), "language": options.language}
+    strategy = options.strategy or (recorded_strategy(Path(options.recording)) if options.recording else DEFAULT)
+    own = parse(options_of(strategy), options.strategy_options)
+    fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
     if options.model_options:

@@ -80,6 +80,15 @@ def recorded_settings(path: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def recorded_strategy(path: Path) -> str:
+    """The search method that a recording was made with.
+
+    Raises:
+        ModelError: as `read_recording`.
+    """
+    return str(recorded_settings(path).get("strategy", "cutegen"))
+
+
 def _ending(toolchain: str, strategy: str) -> str:
     parts = [toolchain if toolchain != "cpu" else "", strategy if strategy != "cutegen" else ""]
     return "".join(f".{part}" for part in parts if part) + ".jsonl"

@@ -76,6 +76,23 @@ def parsed(text: str) -> list[Device]:
     ]
 
 
+def choose(name: str, visible: str | None) -> str:
+    """What CUDA_VISIBLE_DEVICES has to be for one device: a number counts those `visible` now (None: all of them), a
+    name such as `GPU-8932f937` or `MIG-…` stays as it is.
+
+    Raises:
+        ToolchainError: it is neither, or not so many devices are visible.
+    """
+    if name.startswith(("GPU-", "MIG-")):
+        return name
+    if not name.isdecimal():
+        raise ToolchainError(f"no GPU is called {name!r}: use a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES")
+    known = [one.strip() for one in visible.split(",")] if visible is not None else None
+    if known is not None and int(name) >= len(known):
+        raise ToolchainError(f"there is no GPU {name}: CUDA_VISIBLE_DEVICES shows {len(known)}, counted from 0")
+    return known[int(name)] if known is not None else name
+
+
 def first() -> Device:
     """The device that a process started here uses.
 

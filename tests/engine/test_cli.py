@@ -168,6 +168,8 @@ def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> Non
         (("run", "swish", "--set", "Q=1"), "no module-level number Q"),
         (("run", "swish", "--base", "worst"), "unknown base policy"),
         (("run", "swish", "--recording", "/nowhere.jsonl"), "cannot read recording"),
+        (("run", "swish", "--device", "0"), "a device is a GPU: choose the toolchain cuda"),
+        (("run", "swish", "--strategy", "coder_judge"), "No recorded replies for task swish on cpu with the strategy"),
         (("show", "../etc"), "no run"),
         (("resume", "nothing"), "no run"),
         (("command", "nothing", "pause"), "no run"),

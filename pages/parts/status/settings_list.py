@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
+from engine.languages import LANGUAGES
 from engine.strategies import catalogue
 from pages.parts import wording
 from storage import codec, folder
@@ -26,6 +27,9 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     catalogue.offers()  # so that the labels of a strategy of somebody's own are known the next time
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.precision
+    yield "Language", LANGUAGES.get(settings.language, settings.language)
+    if settings.device:
+        yield "GPU", settings.device
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
     limits = [

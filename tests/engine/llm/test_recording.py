@@ -6,15 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from engine import tasks
+from engine.cli.arguments import parse
+from engine.cli.subcommands import settings_of
 from engine.errors import OffRecordingError
+from engine.evaluation.screening import screen
 from engine.llm import Completion, Purpose
 from engine.llm.recorded import RecordedModel
-from engine.llm.recording import Line, read_recording, write_recording
+from engine.llm.recording import Line, read_recording, shipped_recording, write_recording
+from engine.patching.json_object import read_fields
+from engine.patching.reply import find_python
 from engine.recording_runs import recording_of, without_secrets
+from engine.strategies.coder_judge.strategy import BOTTLENECK, FAULT
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import as_file_reply
-from storage.records import Role, StepKind
+from storage.records import Role, StepKind, Verdict
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, take
@@ -77,6 +84,27 @@ def test_a_run_is_saved_and_replays_to_the_same_kernel(tmp_path: Path) -> None:
     again.model = RecordedModel(read_recording(saved))
     take(again, Step(StepKind.SYNTHESISE, 0))
     assert again.source(again.record.candidates["c001"]) == SOURCE
+
+
+def test_a_run_from_a_recording_uses_the_method_and_the_settings_it_was_made_with() -> None:
+    shipped = shipped_recording("softmax", "cpu", "coder_judge")
+    words = ["run", "softmax", "--model", "recorded", "--recording", str(shipped)]
+    settings = settings_of(parse(words))
+    assert (settings.strategy, settings.budget.depths) == ("coder_judge", 6)
+    assert settings.strategy_options == {"max_mends": 2}
+
+
+def test_the_shipped_recording_of_coder_judge_holds_usable_replies() -> None:
+    recording = read_recording(shipped_recording("softmax", "cpu", "coder_judge") or Path())
+    task = tasks.find("softmax")
+    for line in recording.lines:
+        if line.role == "judge":
+            assert read_fields(line.reply, FAULT if line.verdict != Verdict.PASSED else BOTTLENECK)
+        else:
+            source = find_python(line.reply)
+            assert source
+            assert not [one for one in screen(source, task.policy, task.text) if one.is_refusal]
+    assert [line.role for line in recording.lines] == ["synthesise", *["judge", "rewrite"] * 6]
 
 
 def test_a_divergence_is_journaled_once_per_call(tmp_path: Path) -> None:

@@ -69,6 +69,32 @@ def test_the_first_device_is_the_one_that_the_driver_means(
     assert toolchain.lease_files == lease.of_host(f"gpu-{first}")
 
 
+@pytest.mark.parametrize(
+    ("device", "visible", "first"),
+    [
+        ("0", None, FAST),
+        ("1", None, SLOW),
+        ("1", "1,0", FAST),
+        (f"GPU-{SLOW[:6]}", "0", SLOW),
+        (f"MIG-{PART}", None, PART),
+    ],
+)
+def test_a_run_uses_the_device_that_its_settings_name(
+    asked: pytest.MonkeyPatch, device: str, visible: str | None, first: str
+) -> None:
+    asked.setenv("CUDA_VISIBLE_DEVICES", devices.choose(device, visible))
+    assert devices.first().uuid == first
+
+
+@pytest.mark.parametrize(
+    ("device", "visible", "problem"),
+    [("2", "1,0", "there is no GPU 2: CUDA_VISIBLE_DEVICES shows 2"), ("fast", None, "no GPU is called 'fast'")],
+)
+def test_a_device_that_cannot_be_meant_is_told(device: str, visible: str | None, problem: str) -> None:
+    with pytest.raises(ToolchainError, match=problem):
+        devices.choose(device, visible)
+
+
 @pytest.mark.parametrize(("named", "seen"), [("1,7,0", [SLOW]), ("1,0", [SLOW, FAST])])
 def test_the_visible_devices_end_at_the_first_unknown_name(
     asked: pytest.MonkeyPatch, named: str, seen: list[str]
