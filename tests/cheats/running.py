@@ -17,7 +17,7 @@ from storage.records import TimingResult, Verdict
 from tests.cheats import leftovers
 from tests.cheats.declaration import Declaration, task_of
 
-TIMES = Times(build_s=12.0, import_s=3.0, call_s=2.0, reference_s=20.0, check_s=1.0, timing_s=0.5)
+TIMES = Times(build_s=30.0, import_s=3.0, call_s=2.0, reference_s=20.0, check_s=1.0, timing_s=0.5)
 LIMITS = Limits(address_space=8 * GIB)
 OUR_FAILURE = "our own failure"
 
