@@ -1,4 +1,4 @@
-"""Several runs side by side: one chart over depth, time, tokens or money, one table, and two kernels head to head.
+"""Several runs side by side: one chart over depth, calls, time, tokens or money, one table, two kernels head to head.
 Which runs they are stands in the address as `?runs=a,b,c`."""
 
 from __future__ import annotations

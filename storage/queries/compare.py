@@ -56,6 +56,7 @@ class TimedRow:
     noise: float
     summary: str
     engine_s: float
+    calls: int
     tokens: int | None
     cost_usd: float | None
 
@@ -100,7 +101,7 @@ total AS (SELECT run_id, seq, sum(seconds) OVER past AS engine_s, (sum(calls) OV
     FROM spent WINDOW past AS (PARTITION BY run_id ORDER BY seq))
 """
 # Where nothing was spent yet, nothing is unknown either: then no row of `total` is found and all three are zero.
-_SO_FAR = """coalesce(total.engine_s, 0.0) AS engine_s, {calls}
+_SO_FAR = """coalesce(total.engine_s, 0.0) AS engine_s, coalesce(total.calls, 0) AS calls,
     CASE WHEN total.run_id IS NULL THEN 0 ELSE total.tokens END AS tokens,
     CASE WHEN total.run_id IS NULL THEN 0.0 ELSE total.cost_usd END AS cost_usd"""
 
@@ -122,7 +123,7 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
         FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
         ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
         WHERE d.run_id IN {_CHOSEN})
-    SELECT risen.*, {_SO_FAR.format(calls="coalesce(total.calls, 0) AS calls,")}
+    SELECT risen.*, {_SO_FAR}
     FROM risen ASOF LEFT JOIN total ON total.run_id = risen.run_id AND risen.seq >= total.seq
     ORDER BY risen.run_id, risen.seq"""
     return fetch.rows(db, ReachedRow, sql, {"runs": list(run_ids)})
@@ -137,7 +138,7 @@ def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     found AS (SELECT n.run_id, n.candidate_id, n.number, n.depth, t.speedup, t.noise, n.summary, t.seq FROM numbered n
         JOIN timings t ON t.run_id = n.run_id AND t.candidate_id = n.candidate_id
         WHERE t.run_id IN {_CHOSEN} AND t.speedup IS NOT NULL)
-    SELECT found.* EXCLUDE (seq), {_SO_FAR.format(calls="")}
+    SELECT found.* EXCLUDE (seq), {_SO_FAR}
     FROM found ASOF LEFT JOIN total ON total.run_id = found.run_id AND found.seq >= total.seq
     ORDER BY found.run_id, found.seq"""
     return fetch.rows(db, TimedRow, sql, {"runs": list(run_ids)})

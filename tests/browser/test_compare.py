@@ -27,12 +27,12 @@ def some_runs(server: Server, name: str) -> list[str]:
     return [f"{name}-early", f"{name}-late"]
 
 
-def test_runs_are_compared_by_depth_time_tokens_and_money(server: Server, page: Page) -> None:
+def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, page: Page) -> None:
     names = some_runs(server, "axes")
     page.goto(f"{server.url}/compare?runs={','.join(names)}")
     for axis, title in (
-        ("depth", "depth (completed"), ("time", "engine time at work"), ("tokens", "tokens in and out"),
-        ("money", "US dollars"),
+        ("depth", "depth (completed"), ("calls", "model calls"), ("time", "engine time at work"),
+        ("tokens", "tokens in and out"), ("money", "US dollars"),
     ):  # fmt: skip
         drawn(page).get_by_role("radiogroup", name="Speed-up by").get_by_role("radio", name=axis, exact=True).click()
         chart = page.get_by_role("figure", name=re.compile(f"^Best speed-up so far by .*{re.escape(title)}"))

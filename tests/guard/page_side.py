@@ -17,6 +17,8 @@ from storage.records import StepKind
 from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
+# What rows tell today beside what they told: Compare has model calls as an axis.
+NEW = ((queries.TimedRow, "calls"),)
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 
 
@@ -140,7 +142,8 @@ def answers(db: Database, run_id: str) -> dict[str, Any]:
 def values(answer: Any) -> Any:
     """Rows as lists of values in the order of their fields; what is not JSON becomes its text."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
-        return [values(getattr(answer, one.name)) for one in dataclasses.fields(answer)]
+        names = [one.name for one in dataclasses.fields(answer)]
+        return [values(getattr(answer, name)) for name in names if (type(answer), name) not in NEW]
     if isinstance(answer, enum.Enum):
         return answer.value
     if isinstance(answer, Mapping):

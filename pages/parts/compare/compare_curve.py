@@ -1,4 +1,4 @@
-"""Several runs on one chart: the best speed-up so far over depth, time, tokens or money. Pure."""
+"""Several runs on one chart: the best speed-up so far over depth, calls, time, tokens or money. Pure."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ class Axis(StrEnum):
     """What the curves are drawn over."""
 
     DEPTH = "depth"
+    CALLS = "calls"
     TIME = "time"
     TOKENS = "tokens"
     MONEY = "money"
@@ -34,6 +35,7 @@ class Axis(StrEnum):
 
 AXIS_TITLE = {
     Axis.DEPTH: "depth (completed steps: depths or rounds)",
+    Axis.CALLS: "model calls",
     Axis.TIME: "engine time at work, minutes",
     Axis.TOKENS: "tokens in and out, thousands",
     Axis.MONEY: "cost of the model calls, US dollars",
@@ -54,6 +56,7 @@ class Compared:
     reached: Sequence[ReachedRow]
     timed: Sequence[TimedRow]
     damage: str = ""
+    strategy: str = ""
 
     @property
     def letter(self) -> str:
@@ -78,7 +81,8 @@ class Compared:
     @property
     def name(self) -> str:
         """One line that tells the run from others of its task."""
-        return f"{self.letter} · {self.run.title} · {self.run.model} · {wording.moment(self.run.created_at)[:16]}"
+        made_by = f"{self.strategy} · {self.run.model}" if self.strategy else self.run.model
+        return f"{self.letter} · {self.run.title} · {made_by} · {wording.moment(self.run.created_at)[:16]}"
 
 
 def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
@@ -86,6 +90,8 @@ def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
     match axis:
         case Axis.DEPTH:
             return float(row.depth)
+        case Axis.CALLS:
+            return float(row.calls)
         case Axis.TIME:
             return row.engine_s / 60
         case Axis.TOKENS:
@@ -109,6 +115,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             [row for row in reached if row.run_id == run.run_id],
             [row for row in timed if row.run_id == run.run_id],
             damage.title(damaged.of(run.run_id, db)),
+            queries.strategy(db, run.run_id),
         )
         for place, run in enumerate(known)
     ]

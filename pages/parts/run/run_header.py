@@ -42,7 +42,9 @@ def draw(run: RunRow, state: RunState) -> None:
         provenance.draw_fork(run)
         _divergence(run)
         st.caption(
-            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · {wording.plain(run.model)}", width="content"
+            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · "
+            f"{wording.plain(queries.strategy(index.current(), run.run_id))} · {wording.plain(run.model)}",
+            width="content",
         )
         problem = _offer_resume(run, state) if access.may_steer() else ""
         st.space("stretch")
