@@ -5,16 +5,16 @@ actions.py              what a strategy may ask of the loop
 strategies/, steps/     what comes next; carrying it out
 languages/              in which kernels are written
 context.py              what every step works with
-record.py, usage.py, limits.py  what has happened and was spent, folded from the journal
-calling.py, retrying.py, daily.py, tokens.py    one model call, from the budget to the journal
-prompting.py, prompt_parts.py                   prompt files and how they fit a model's window
+record.py, limits.py    what has happened and was spent, folded from the journal; budgets
+calling.py, daily.py    one model call, from the budget to the journal; what a day may cost
+prompting.py            prompt files and how they fit a model's window
 llm/, patching/         the models; from a raw reply to a new source
 human/                  commands from people, calls they answer, steps they approve
 toolchains/, evaluation/, profiling/            build, judge and time, profile
 tasks.py, run_settings.py, capabilities.py      tasks, settings of a new run, what this machine can do
 supervisor.py           starts, finds and stops engine processes
-forking.py, importing/, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
-doctor.py, doctor_device.py                     what this machine has and lacks
+forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
+doctor.py               what this machine has and lacks
 errors.py               our own failures
 __main__.py, cli/       the command line, and the only place that chooses concrete classes
 """

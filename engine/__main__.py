@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from engine import loop, supervisor, tasks
-from engine.cli import arguments, compiling, export, judgement, person, sharing, subcommands
+from engine.cli import arguments, export, judgement, person, sharing, subcommands
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.inbox import Inbox
-from engine.importing.forked import take_over_kernel
-from engine.importing.importing import import_kernels
-from engine.importing.kernels import read_kernels
+from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.llm import LanguageModel
 from engine.llm.manual import ManualModel
 from engine.llm.opening import Models, OnDivergence
@@ -234,7 +232,7 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
-    from engine.toolchains.complete import evaluate
+    from engine.cli.judgement import evaluate
 
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     source = _candidate(options.candidate)
@@ -261,7 +259,7 @@ def compile_file(options: Namespace) -> int:
     if options.json:
         print(json.dumps(codec.to_plain(result)))
     else:
-        compiling.print_compiled(Console(), result)
+        judgement.print_compiled(Console(), result)
     return OK if result.is_ok else FAILED
 
 

@@ -7,19 +7,54 @@ kills the engine in between. A reply that was cut off at the output limit is ask
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine import limits, retrying, tokens
+from engine import limits
 from engine.actions import Ask
 from engine.context import RunContext
 from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
 from engine.human.replies import ask_person
 from engine.llm import Completion, Message, Purpose, Terms
-from engine.prompt_parts import fit_conversation
+from engine.prompting import fit_conversation
 from storage import codec
 from storage import events as ev
 from storage.models import CallFailure
+
+# A call that may have been charged is sent twice at most; one that certainly was not may be sent more often.
+TRIES: Mapping[CallFailure, int] = {
+    CallFailure.RATE_LIMITED: 8,
+    CallFailure.SERVER_ERROR: 6,
+    CallFailure.UNREACHABLE: 6,
+    CallFailure.REJECTED: 4,
+    CallFailure.TIMED_OUT: 2,
+    CallFailure.DROPPED: 2,
+    CallFailure.EMPTY: 2,
+    CallFailure.MALFORMED: 2,
+}
+FIRST_S = 1.0
+LONGEST_S = 60.0
+PATIENCE_S = 900.0
+
+
+def pause_before_next(failed: Sequence[CallError], chance: float) -> float | None:
+    """Seconds until the next try after these failures, or None when there is none. `chance` is random in [0, 1).
+
+    What the endpoint asks for is only ever added to; otherwise the pause doubles, with jitter of half of it.
+    """
+    last = failed[-1]
+    alike = sum(error.failure is last.failure for error in failed)
+    if last.is_lasting or alike >= TRIES.get(last.failure, 1):
+        return None
+    if sum(error.is_charged for error in failed) >= 2:
+        return None
+    if last.retry_after_s is not None:
+        asked = last.retry_after_s
+        return None if asked > PATIENCE_S else asked + chance * min(1.0, 0.1 * asked)
+    longest: float = min(LONGEST_S, FIRST_S * 2 ** (len(failed) - 1))
+    return longest * (0.5 + 0.5 * chance)
+
 
 CUT_OFFS = 2
 SMALLEST_RAISE = 8192
@@ -89,7 +124,7 @@ class Question:
             if reason := limits.exhausted(context.record):
                 raise BudgetExhausted(reason)
             return self._told(context.listen(self.messages, purpose), self._keep(self.messages), 0)
-        messages = fit_conversation(self.messages, tokens.room(context.record, terms))
+        messages = fit_conversation(self.messages, limits.room(context.record, terms))
         failed: list[CallError] = []
         while True:
             order, began = self._send(purpose, terms, messages), time.monotonic()
@@ -101,7 +136,7 @@ class Question:
                 raise
             except CallError as error:
                 failed.append(error)
-                pause = retrying.pause_before_next(failed, context.chance())
+                pause = pause_before_next(failed, context.chance())
                 end_call(context, order, terms, error, pause, time.monotonic() - began)
                 if pause is None:
                     raise
@@ -112,7 +147,7 @@ class Question:
     def _send(self, purpose: Purpose, terms: Terms, messages: list[Message]) -> ev.CallSent:
         """Journal a call that is about to be sent, if no limit forbids it."""
         context = self.context
-        expected = tokens.estimate(context.record, terms.model, sum(len(m.text) for m in messages))
+        expected = limits.estimate(context.record, terms.model, sum(len(m.text) for m in messages))
         reserved = _spent(expected, terms.cost(expected, 0))
         in_step = time.monotonic() - context.step_began
         if reason := limits.forbids(context.record, terms, expected, in_step) or context.ledger.reserve(reserved):
@@ -167,7 +202,7 @@ class Question:
                 finish_reason=completion.finish_reason,
                 is_profile_exposed=self.is_exposed,
                 prompt_characters=prompt_characters,
-                assumed_tokens=0 if is_counted else tokens.estimate(context.record, completion.model, characters),
+                assumed_tokens=0 if is_counted else limits.estimate(context.record, completion.model, characters),
             )
         )
         return completion
@@ -199,7 +234,7 @@ def end_call(
     seconds: float = 0.0,
 ) -> None:
     """Journal that a call gave no usable reply, with what it cost as far as that can be told."""
-    counted, written = error.usage, tokens.estimate(context.record, order.model, len(error.text))
+    counted, written = error.usage, limits.estimate(context.record, order.model, len(error.text))
     read: int | None = order.expected_tokens
     if counted is not None:
         read, written = counted.input, counted.output or 0

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from engine import tokens
+from engine import limits
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm import Completion, LanguageModel, Message, Purpose
@@ -132,7 +132,7 @@ class RunContext:
     def room(self, role: str, candidate_id: str | None, opening: int) -> int | None:
         """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
         terms = self.speaker.terms(self.purpose(role, candidate_id))
-        return None if terms is None else tokens.room(self.record, terms) - opening
+        return None if terms is None else limits.room(self.record, terms) - opening
 
     def purpose(self, role: str, candidate_id: str | None) -> Purpose:
         """What a call about a kernel is for."""

@@ -16,11 +16,10 @@ from engine.actions import Action, Ask, Conclude, Evaluate, Finish, Step, TakeSu
 from engine.context import RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.human.approval import Approval, await_approval, skip_step
-from engine.human.inbox import Inbox
-from engine.human.submissions import take_submission
+from engine.human.inbox import Inbox, take_submission
 from engine.record import Candidate
 from engine.steps.ask import ask_model
-from engine.steps.concluding import conclude
+from engine.steps.candidates import conclude
 from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
 from storage import events as ev
 from storage.records import RunState, StepKind

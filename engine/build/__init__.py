@@ -1,8 +1,7 @@
 """How a candidate's source becomes a library, on the host or for a GPU. Judges nothing and runs no candidate.
 
-builders.py                     which builder a device needs
 request.py                      load_inline inside a worker becomes a build request, and is checked
 build_cache.py                  built libraries under the hash of all that went into them
-light_headers.py, runtime.py, shim/     light stand-ins for PyTorch's headers, and what is linked for them
-host/, device/                  building with g++, with nvcc: installation, flags, recipe, build, diagnostics
+light_headers.py, shim/         light stand-ins for PyTorch's headers, and what is linked for them
+host/, device/                  building with g++, with nvcc: installation, flags, recipe, build
 """

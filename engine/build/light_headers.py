@@ -1,15 +1,22 @@
-"""What the light headers offer and what a source needs beside them, seen from its text alone. Compiles nothing."""
+"""What the light headers offer and what a source needs beside them, seen from its text alone; the object file behind
+them, compiled once per machine and linked into every extension."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine import sandbox
+from engine.machine import lease
+
 SHIM = Path(__file__).resolve().parent / "shim"
 RUNTIME = SHIM / "tilewright" / "runtime.cpp"
+RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-w")
+RUNTIME_LIMIT_S = 300.0
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:ATen|c10|pybind11|torch)/[^>\"]*)", re.MULTILINE)
 _OWN_BINDING = re.compile(r"\bPYBIND11_MODULE|\bpy::|\bpybind11::|\b(?:STABLE_)?TORCH_LIBRARY|\bPyObject\b")
@@ -103,3 +110,31 @@ def _offered() -> frozenset[str]:
     for path in (SHIM / "tilewright").glob("*.h"):
         words.update(re.findall(r"[A-Za-z_]\w*", path.read_text()))
     return frozenset(words)
+
+
+def runtime_object(compiler: str, compiler_version: str, cache: Path) -> Path:
+    """The runtime for this compiler, built if it is not there yet.
+
+    Raises:
+        OwnFailure: it does not compile here.
+    """
+    key = hashlib.sha256("\n".join([compiler, compiler_version, shim_version(), *RUNTIME_FLAGS]).encode()).hexdigest()
+    folder = cache / "headers" / f"runtime.{key[:24]}"
+    ready = folder / "runtime.o"
+    if ready.exists():
+        return ready
+    folder.mkdir(parents=True, exist_ok=True)
+    with lease.hold(folder / "lock"):
+        if not ready.exists():
+            _compile_runtime(compiler, folder, ready)
+    return ready
+
+
+def _compile_runtime(compiler: str, folder: Path, ready: Path) -> None:
+    draft = folder / f"draft.{os.getpid()}.o"
+    command = [compiler, *RUNTIME_FLAGS, f"-I{SHIM}", "-c", str(RUNTIME), "-o", str(draft)]
+    done = sandbox.run(command, cwd=folder, limit_s=RUNTIME_LIMIT_S, readable=(SHIM,))
+    if done.status != 0:
+        draft.unlink(missing_ok=True)
+        raise sandbox.OwnFailure(f"the runtime of the light headers does not compile here:\n{done.output[:4000]}")
+    draft.replace(ready)

@@ -2,9 +2,9 @@
 
 arguments.py            grammar and help
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
-person.py, prompts.py   answer, submit, record
+person.py               answer, submit, record
 sharing.py              replay, remeasure
 report.py               runs from their folders
 live.py                 a run at work on a terminal
-judgement.py, compiling.py   one evaluation, one compilation on a terminal
+judgement.py            one evaluation, one compilation, as JSON and on a terminal
 """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from argparse import Namespace
 from pathlib import Path
 
-from engine.cli import export, prompts, report
+from engine.cli import export, report
 from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.recording_runs import recording_of
@@ -17,6 +18,12 @@ from storage.blobs import Blobs
 from storage.command_arguments import Answer, Submission, as_file_reply
 from storage.folder import RunFolder, find_run
 from storage.records import CommandKind
+
+
+def as_text(stored: str) -> str:
+    """The messages one below the other, each under its role."""
+    return "\n\n".join(f"[{message['role']}]\n{message['text']}" for message in json.loads(stored))
+
 
 PATIENCE_S = 20.0
 POLL_S = 0.05
@@ -30,7 +37,7 @@ def answer_call(options: Namespace) -> int:
         raise EngineError(f"run {folder.run_id} is not waiting for a reply")
     blobs = Blobs(folder.blobs)
     if options.file is None:
-        print(prompts.as_text(blobs.get(question.prompt_blob)))
+        print(as_text(blobs.get(question.prompt_blob)))
         return OK
     text = _text(options.file)
     answer = Answer(question.step, question.call, blobs.put(text))

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from engine import tasks
-from engine.build import builders
 from engine.errors import TaskError
 from engine.evaluation import candidate_failures
 from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.findings import OTHER_SHAPES
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
-from engine.evaluator import observing, staged
+from engine.evaluator import observing, staged, worker_pair
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
 from engine.evaluator.gate import Gate
@@ -220,7 +219,7 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
 
 def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequest:
     device = str(request.get("device", "cpu"))
-    builder = builders.of(
+    builder = worker_pair.builder_for(
         device, request["installation"], Path(request["cache"]), request["times"]["build_s"], isolation
     )
     return EvaluationRequest(

@@ -15,9 +15,11 @@ from typing import Any
 import torch
 
 from engine.build import request as build_request
-from engine.build.builders import AnyBuilder
-from engine.build.host.build import BuildFailed, Built
+from engine.build.device.build import DeviceBuilder
+from engine.build.device.installation import DeviceInstallation
+from engine.build.host.build import Builder, BuildFailed, Built
 from engine.build.host.flags import FlagRefused
+from engine.build.host.installation import Installation
 from engine.build.request import RequestRefused
 from engine.evaluation import poison
 from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, WorkerEnded
@@ -32,6 +34,16 @@ from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation
 from storage.policy import Policy
 from storage.records import Verdict
+
+AnyBuilder = Builder | DeviceBuilder
+
+
+def builder_for(device: str, here: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation) -> AnyBuilder:
+    """The builder for a device as torch names it; `here` is its installation as plain fields."""
+    if device == "cpu":
+        return Builder(Installation(**here), cache, limit_s, isolation)
+    return DeviceBuilder(DeviceInstallation(**here), cache, limit_s, isolation)
+
 
 UNLIMITED = 1 << 46
 

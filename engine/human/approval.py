@@ -10,7 +10,7 @@ from engine.actions import Step, label
 from engine.context import RunContext
 from engine.human.inbox import Inbox
 from engine.record import Record, named
-from engine.steps.concluding import conclude
+from engine.steps.candidates import conclude
 from storage import events as ev
 from storage.command_arguments import Fallback
 from storage.records import RunState, StepKind

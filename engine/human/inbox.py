@@ -8,17 +8,61 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from engine.actions import NewCandidate, TakeSubmission
 from engine.context import RunContext
 from engine.errors import EngineError, StopRequested
-from engine.human import replies, submissions
-from engine.record import Record, named
-from engine.steps.concluding import conclude
+from engine.human import replies
+from engine.record import Candidate, Record, named
+from engine.steps.candidates import conclude, create_candidate
 from engine.strategies import refused_verbs
 from storage import budgets, commands
 from storage import events as ev
-from storage.command_arguments import MANUAL, ModelChoice, Retry, is_call
-from storage.records import Command, CommandKind, RunState, Verdict
+from storage.command_arguments import MANUAL, ModelChoice, Retry, Submission, is_call
+from storage.events import CommandEffective
+from storage.records import Command, CommandKind, Origin, RunState, Verdict
 from storage.verbs import RULES, VERBS, Moment, Takes
+
+
+def take_submission(context: RunContext, action: TakeSubmission) -> str:
+    """Make the oldest kernel handed in a candidate, once, whatever kills the engine. Returns the step's outcome."""
+    waiting, made = context.record.pending(CommandKind.SUBMIT), _made(context)
+    if made is None and waiting:
+        given = Submission.parse(waiting[0].argument)
+        makes = NewCandidate(Origin.MANUAL, action.base_id, action.generation, "", "edited by hand")
+        source = context.blobs.get(given.blob)
+        create_candidate(context, source, given.parent_id, makes, given.note or makes.untitled)
+        made = _made(context)
+    if command := next((c for c in waiting if made and _brought(c, made)), None):
+        note = f"taken as {made.candidate_id if made else ''} in depth {context.record.step_index}"
+        context.emit(CommandEffective(command.command_id, context.step, note))
+    return "created"
+
+
+def submission_refusal(context: RunContext, argument: str) -> str | None:
+    """Why a kernel handed in cannot be taken, or None."""
+    try:
+        given = Submission.parse(argument)
+        source = context.blobs.get(given.blob)
+    except (ValueError, FileNotFoundError) as error:
+        return f"the kernel cannot be read: {error}"
+    if "class ModelNew" not in source:
+        return "a kernel is a whole file that defines class ModelNew"
+    if given.parent_id is None:
+        return None
+    parent = context.record.candidates.get(given.parent_id)
+    if parent is None:
+        return f"this run has no kernel {given.parent_id}"
+    return f"nothing was changed in {given.parent_id}" if parent.created.source_blob == given.blob else None
+
+
+def _made(context: RunContext) -> Candidate | None:
+    return next((a for a in context.record.candidates.values() if a.created.step == context.step), None)
+
+
+def _brought(command: Command, made: Candidate) -> bool:
+    given = Submission.parse(command.argument)
+    return (given.parent_id, given.blob) == (made.created.parent_id, made.created.source_blob)
+
 
 POLL_S = 0.1
 
@@ -201,7 +245,7 @@ def _refusal(context: RunContext, command: Command) -> str | None:
         case CommandKind.LIFT if record.steering.rule(argument) is None:
             return "no such rule; it may have been removed already"
         case CommandKind.SUBMIT:
-            return submissions.refusal(context, argument)
+            return submission_refusal(context, argument)
         case CommandKind.SET_MODEL | CommandKind.RETRY:
             return _refused_model(context, command)
         case _:

@@ -7,9 +7,8 @@ from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
 from engine.patching.edits import EditError
-from engine.patching.json_object import read_fields
 from engine.patching.proposed_patch import read_patch
-from engine.patching.reply import find_python
+from engine.patching.reply import find_python, read_fields
 from storage import codec
 from storage import events as ev
 from storage.command_arguments import MANUAL, Answer

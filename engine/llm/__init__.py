@@ -1,8 +1,8 @@
 """The seam to language models: messages in, one completed reply out. Knows no toolchain and no run folder.
 
-endpoint.py, protocols.py, draft.py, watching.py   any OpenAI-compatible endpoint and its two protocols
+endpoint.py, protocols.py               any OpenAI-compatible endpoint and its two protocols
 recorded.py, recording.py, manual.py    recorded replies; a person
-opening.py, roles.py, environment.py    which model answers which role
+opening.py, environment.py              which model answers which role
 prices.py                               what a model costs
 """
 

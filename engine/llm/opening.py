@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.llm import LanguageModel, Purpose, environment
+from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms, environment
 from engine.llm.manual import ManualModel
 from engine.llm.prices import FILE, Price, read_prices
-from engine.llm.roles import PLAYED_BY, ModelsByRole
 from storage.command_arguments import MANUAL, ModelChoice
 from storage.folder import home
 from storage.models import ModelOptions, ModelRole, Options, for_role
 from storage.records import RunSettings
+
+PLAYED_BY: Mapping[str, ModelRole] = {
+    "synthesise": ModelRole.WRITER,
+    "optimise": ModelRole.WRITER,
+    "diagnose": ModelRole.DIAGNOSER,
+    "repair": ModelRole.REPAIRER,
+    "judge": ModelRole.JUDGE,
+}
+
+
+class ModelsByRole:
+    """Sends each call to the model of its role."""
+
+    def __init__(self, models: Mapping[ModelRole, LanguageModel]) -> None:
+        self._models = models
+        self.name = models[ModelRole.WRITER].name
+
+    def terms(self, purpose: Purpose) -> Terms | None:
+        """The terms of the model that would answer."""
+        return self._models[PLAYED_BY.get(purpose.role, ModelRole.WRITER)].terms(purpose)
+
+    def complete(self, messages: list[Message], purpose: Purpose, on_text: OnText) -> Completion:
+        """Answer the conversation."""
+        return self._models[PLAYED_BY.get(purpose.role, ModelRole.WRITER)].complete(messages, purpose, on_text)
+
 
 RECORDED = "recorded"
 OnDivergence = Callable[[Purpose, bool, str], None]

@@ -1,6 +1,6 @@
 """From a model's raw reply to a new source, or to a report the model can act on. Knows no model and no run.
 
-proposed_patch.py                            the entry: what a reply offers, put into a source
-reply.py, edit_blocks.py, mending.py, json_edits.py   finding and reading edits
-edits.py, lines.py, rewrite.py      applying them, all or nothing; SEARCH/REPLACE and whole files
+proposed_patch.py           the entry: what a reply offers, put into a source; SEARCH/REPLACE and whole files
+reply.py, edit_blocks.py    finding and reading edits
+edits.py                    applying them, all or nothing
 """

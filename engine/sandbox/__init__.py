@@ -9,14 +9,13 @@ Not covered: faults of the kernel itself, side channels (shared caches, memory b
 toolchain's own folders hold. Where neither namespaces nor Landlock exist a child can read and write this user's files.
 
     probe.py, isolation.py      the strongest isolation that holds here, tried out
-    child.py, program.py        starting a child in it, a program too
-    filesystem.py, landlock.py, seccomp.py, linux.py    what it sees, the filters, the Linux calls Python lacks
+    child.py                    starting a child in it, a program too
+    filesystem.py, filters.py, linux.py     what it sees, the filters, the Linux calls Python lacks
 """
 
-from engine.sandbox.child import ChildSpec, OwnFailure, SandboxedChild, start
+from engine.sandbox.child import ChildSpec, Done, OwnFailure, SandboxedChild, run, start
 from engine.sandbox.filesystem import SandboxFilesystem
 from engine.sandbox.isolation import Isolation, environment
-from engine.sandbox.program import Done, run
 
 __all__ = [
     "ChildSpec",

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.machine.worker_limits import Limits
-from engine.sandbox import landlock, linux
+from engine.sandbox import filters, linux
 from engine.sandbox.child import ChildSpec, OwnFailure, start
 from engine.sandbox.filesystem import SandboxFilesystem
 from engine.sandbox.isolation import CALLS, FILES, NETWORK, PROCESSES, USER, Isolation
@@ -44,7 +44,7 @@ def probe() -> Isolation:
 
 def _candidates() -> Iterator[Isolation]:
     """From strong to weak. Root needs no user namespace; where it may not use namespaces it may still filter."""
-    version = landlock.version()
+    version = filters.landlock_version()
     is_root = os.getuid() == 0
     for has_seccomp in (True, False):
         if is_root:

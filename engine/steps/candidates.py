@@ -1,13 +1,16 @@
-"""Making a candidate: an immutable source with a parent. Knows how one is recorded, not how it was written."""
+"""Making a candidate, an immutable source with a parent, and ending the step index that brought one: the base moves or
+stays. Knows how both are recorded, not how a source was written; no method."""
 
 from __future__ import annotations
 
 import difflib
 
-from engine.actions import NewCandidate
+from engine.actions import Conclude, NewCandidate
 from engine.context import RunContext
 from engine.evaluation.screening.structure import lost_structure
+from storage import events as ev
 from storage.events import CandidateCreated
+from storage.records import DepthOutcome
 
 
 def create_candidate(
@@ -48,3 +51,21 @@ def unified_diff(old: str, new: str, old_name: str) -> str:
 
 def _count(diff: str, sign: str) -> int:
     return sum(line.startswith(sign) and not line.startswith(sign * 3) for line in diff.split("\n"))
+
+
+def conclude(context: RunContext, action: Conclude) -> None:
+    """Journal how the current step index ended."""
+    record = context.record
+    accepted = action.outcome is DepthOutcome.ACCEPTED and action.candidate_id is not None
+    context.emit(
+        ev.DepthFinished(
+            step=record.steps_finished,
+            depth=action.index,
+            outcome=action.outcome,
+            candidate_id=action.candidate_id,
+            base_id=action.base_id,
+            is_profile_exposed=record.is_profile_shown,
+            is_best=accepted and action.candidate_id == record.best_id,
+            reason=action.reason,
+        )
+    )

@@ -9,7 +9,7 @@ from engine import prompting
 from engine.actions import Ask
 from engine.context import RunContext
 from engine.llm import Message
-from engine.prompt_parts import Part, compose
+from engine.prompting import Part, compose
 from engine.record import Candidate, Record
 from storage.events import CommandEffective
 from storage.records import Command, DepthOutcome, KernelClass

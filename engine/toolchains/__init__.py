@@ -2,7 +2,6 @@
 
 cpu.py, cuda.py, local.py       the two toolchains and what they share
 cached.py                       a toolchain that remembers
-complete.py                     all steps on one candidate in order
 requirements.py                 whether this machine has what they need
 """
 

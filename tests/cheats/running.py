@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from engine.cli.judgement import evaluate
 from engine.errors import EngineError
 from engine.machine.worker_limits import GIB, Limits, Times
 from engine.sandbox.probe import probe
-from engine.toolchains.complete import evaluate
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import TimingResult, Verdict
 from tests.cheats import leftovers

@@ -13,7 +13,7 @@ from engine.context import RunContext
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.record import Record
-from engine.steps.concluding import conclude
+from engine.steps.candidates import conclude
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain

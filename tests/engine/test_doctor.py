@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine import doctor, doctor_device, supervisor
+from engine import doctor, supervisor
 from engine.machine import devices
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from engine.toolchains.requirements import Checked
 from tests.engine.profiling.sessions import REFUSAL, recorded
 
@@ -21,41 +21,41 @@ TOLD = (
 def test_a_gpu_is_told_with_driver_and_capability() -> None:
     here = devices.parsed(TOLD)
     assert [one.architecture for one in here] == ["sm_90", "sm_90"]
-    first = doctor_device.gpus(here, here)[0]
+    first = doctor.gpus(here, here)[0]
     assert first.is_ok
     assert "NVIDIA H200, 140 GiB, compute capability 9.0, driver 580.159.04" in first.detail
 
 
 def test_a_hidden_gpu_is_told_apart() -> None:
     here = devices.parsed(TOLD)
-    told = doctor_device.gpus(here, here[1:])
+    told = doctor.gpus(here, here[1:])
     assert [one.is_ok for one in told] == [False, True]
     assert "CUDA_VISIBLE_DEVICES" in told[0].remedy
-    assert doctor_device.gpus(here, [], "the driver is too old")[0].remedy == "the driver is too old"
+    assert doctor.gpus(here, [], "the driver is too old")[0].remedy == "the driver is too old"
 
 
 def test_the_parts_of_a_divided_gpu_are_told() -> None:
     here = devices.parsed(TOLD)
     part = replace(here[0], name="NVIDIA H200 MIG 1g.18gb", uuid="part")
-    whole, _, last = doctor_device.gpus(here, [part])
+    whole, _, last = doctor.gpus(here, [part])
     assert (whole.is_ok, last.is_ok, last.name) == (False, True, "GPU part 0")
     assert "divided" in whole.remedy
 
 
 def test_refused_counters_come_with_the_way_to_allow_them() -> None:
-    refused = doctor_device.counted(Done(1, REFUSAL))
+    refused = doctor.counted(Done(1, REFUSAL))
     assert not refused.is_ok
     assert not refused.is_required
     assert "NVreg_RestrictProfilingToAdminUsers=0" in refused.remedy
     assert "NVreg" not in refused.detail
-    assert doctor_device.counted(Done(0, recorded("session.txt"))).is_ok
-    hung = doctor_device.counted(Done(-9, "", is_timeout=True))
+    assert doctor.counted(Done(0, recorded("session.txt"))).is_ok
+    hung = doctor.counted(Done(-9, "", is_timeout=True))
     assert "did not end" in hung.detail
     assert not hung.is_ok
 
 
 def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> None:
-    told = doctor_device.checks()
+    told = doctor.device_checks()
     assert not any(one.is_required for one in told)
     assert all(one.remedy for one in told if not one.is_ok and not one.detail.startswith("not tried"))
 
@@ -64,8 +64,8 @@ def test_the_cpu_toolchains_cuda_headers_are_optional_where_the_gpu_works(monkey
     monkeypatch.setenv("TILEWRIGHT_CUDA_INCLUDE", "/nowhere")
     here = devices.parsed(TOLD)
     compiler = Checked("CUDA compiler", True, "/usr/local/cuda/bin/nvcc 13.0", "")
-    for found, is_required in (([compiler, *doctor_device.gpus(here, here)], False), ([compiler], True)):
-        monkeypatch.setattr(doctor_device, "checks", lambda found=found: found)
+    for found, is_required in (([compiler, *doctor.gpus(here, here)], False), ([compiler], True)):
+        monkeypatch.setattr(doctor, "device_checks", lambda found=found: found)
         building = doctor.findings()[doctor.BUILDING]
         headers = next(one for one in building if one.name == "CUDA headers")
         assert (headers.is_ok, headers.is_required) == (False, is_required)
@@ -101,7 +101,7 @@ def test_keys_in_the_environment_never_leave_the_doctor(monkeypatch: pytest.Monk
 def test_the_report_ends_in_one_line_with_toolchain_gpu_and_what_is_missing() -> None:
     found = {
         doctor.BUILDING: [Checked("compiler", True, "/usr/bin/g++", "", is_required=True)],
-        doctor.DEVICE: doctor_device.gpus([], []),
+        doctor.DEVICE: doctor.gpus([], []),
     }
     assert doctor.summary(found) == (
         "CPU toolchain ready. GPU: none found (nvidia-smi returned no device). "

@@ -10,7 +10,7 @@ import pytest
 from engine import forking, supervisor
 from engine.context import RunContext
 from engine.errors import EngineError
-from engine.importing.forked import take_over_kernel
+from engine.importing import take_over_kernel
 from engine.record import Record
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.strategies.options import Option

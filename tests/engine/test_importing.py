@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import EngineError
-from engine.importing.importing import import_kernels
-from engine.importing.kernels import read_kernels
+from engine.importing import import_kernels, read_kernels
 from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.records import Budget, DepthOutcome, Origin, StepKind

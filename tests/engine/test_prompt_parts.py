@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import tokens
+from engine import limits
 from engine.errors import ModelError, PromptError
 from engine.llm import Message, Terms
-from engine.prompt_parts import Part, compose, fit_conversation, keep_ends, keep_newest, keep_start
+from engine.prompting import Part, compose, fit_conversation, keep_ends, keep_newest, keep_start
 from engine.record import Record
 from tests.engine.story import SETTINGS, Story
 
@@ -75,8 +75,8 @@ def test_an_old_exchange_is_left_out_before_the_prompt_and_the_last_report() -> 
 
 def test_the_room_is_what_the_window_leaves_beside_the_reply() -> None:
     record = Record.of(SETTINGS, [])
-    assert tokens.room(record, Terms("m", window=1000, reply_room=400)) == 1800
-    assert tokens.estimate(record, "m", 1000) == 334
+    assert limits.room(record, Terms("m", window=1000, reply_room=400)) == 1800
+    assert limits.estimate(record, "m", 1000) == 334
 
 
 def test_every_history_starts_with_the_budget_of_its_settings(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.calling import LONGEST_S, PATIENCE_S, pause_before_next
 from engine.errors import CallError
-from engine.retrying import LONGEST_S, PATIENCE_S, pause_before_next
 from storage.models import CallFailure
 
 

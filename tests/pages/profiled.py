@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from engine.profiling.device.profile import profile
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from storage import codec
 from storage.folder import RunFolder
 from storage.records import ProfileResult

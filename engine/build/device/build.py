@@ -1,21 +1,222 @@
-"""Builds one request with device code into a library, or finds it in the cache. Runs in trusted processes only."""
+"""Builds one request with device code into a library, or finds it in the cache. Runs in trusted processes only.
+
+Cuts the output of nvcc to what a model can use: its front end's, ptxas' and the host compiler's errors, in order; and
+says what ptxas tells about each kernel, under names as people read them.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine import sandbox
-from engine.build import light_headers, runtime
+from engine.build import light_headers
 from engine.build.build_cache import BuildCache
-from engine.build.device import diagnostics, recipe
+from engine.build.device import recipe
 from engine.build.device.installation import DeviceInstallation
+from engine.build.host import build as host
 from engine.build.host.build import BuildFailed, Built, done_or_failed
 from engine.build.host.installation import trees_of
 from engine.build.host.recipe import LIBRARY, Binding, Recipe
 from engine.build.request import CANDIDATE_FILE, BuildRequest
 from engine.sandbox import Isolation
+from storage.records import KernelResources
+
+MAX_LINES = 60
+MAX_WIDTH = 300
+MAX_ERRORS = 8
+BACKTRACE = 4
+_HEAD = re.compile(
+    r"^(?:(?P<file>\"?[^\s(][^(\n]*)\((?P<line>\d+)\)|At end of source): "
+    r"(?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
+)
+_PTXAS = re.compile(
+    r"^(ptxas|nvlink|fatbinary|nvcc) .*?\b(error|fatal)\b\s*: ?(?P<text>.*)$|^.*ptx, line \d+; error\s*: (?P<ptx>.*)$"
+)
+_AT = re.compile(r"at line (\d+) of \"?([^\"\n]+?)\"?$")
+_OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|(cpp|cuda)_sources\[\d+\])$")
+_END = re.compile(
+    r"^(\d+ errors?( and \d+ warnings?)? detected|Error limit reached|Compilation terminated|ninja: |FAILED: "
+    r"|\[\d+/\d+\])"
+)
+_GAP = re.compile(
+    r"namespace \"(at|torch|c10|std|at::cuda|c10::cuda)(::\w+)*\" has no member|class \"(at|c10)::\w+.*\" has no member"
+    r"|no instance of (overloaded )?(function|function template|constructor) \"(at|c10|torch)::"
+    r"|cannot open source file \"(torch|ATen|c10|pybind11)/|tilewright|pybind11|cannot determine which instance"
+    r"|identifier \"(TORCH_|AT_|C10_|PYBIND11)\w*\" is undefined"
+    r"|incomplete (class )?type \"?(c10|at)::|(at|c10|torch)::TensorOptions"
+    r"|name followed by \"::\" must be a class or namespace name"
+)
+_ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
+_PROPERTIES = re.compile(r"Function properties for (\S+)")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_HIDDEN = ("_GLOBAL__N_", "_INTERNAL_")
+_BUILT_IN = {
+    "v": "void", "b": "bool", "c": "char", "a": "int8", "h": "uint8", "s": "short", "t": "ushort", "i": "int",
+    "j": "unsigned", "l": "long", "m": "ulong", "x": "longlong", "f": "float", "d": "double",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One message of nvcc's front end with the lines that belong to it."""
+
+    file: str
+    line: int
+    kind: str
+    text: str
+    body: tuple[str, ...]
+
+
+def excerpt(log: str) -> str:
+    """At most MAX_LINES lines. Device and host pass of nvcc say the same error twice: it is told once."""
+    told: dict[str, None] = {}
+    for block in _blocks(log):
+        if "error" in block.kind:
+            told.setdefault("\n".join(_shown(block)))
+    lines = [line for text in list(told)[:MAX_ERRORS] for line in text.split("\n")]
+    if len(told) > MAX_ERRORS:
+        lines.append(f"... and {len(told) - MAX_ERRORS} more errors")
+    lines += [_cut(_ptxas(match)) for line in log.split("\n") if (match := _PTXAS.match(line)) and not lines]
+    if not lines:
+        return host.excerpt(log)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} more lines"]
+    return "\n".join(lines)
+
+
+def is_gap(log: str) -> bool:
+    """True when the light headers may be at fault, so PyTorch's own deserve a try."""
+    blocks = [block for block in _blocks(log) if "error" in block.kind]
+    return any(_GAP.search(block.text) or _is_operator(block) for block in blocks) or host.is_gap(log)
+
+
+def _is_operator(block: Block) -> bool:
+    return block.text.startswith("no operator") and any("at::Tensor" in line for line in block.body[:3])
+
+
+def has_reason(log: str) -> bool:
+    """True when a compiler or the linker names an error of the candidate's."""
+    if any("error" in block.kind for block in _blocks(log)):
+        return True
+    return any(_PTXAS.match(line) for line in log.split("\n")) or host.has_errors(log)
+
+
+def _blocks(log: str) -> Iterator[Block]:
+    current: re.Match[str] | None = None
+    body: list[str] = []
+    for line in log.split("\n"):
+        match = _HEAD.match(line)
+        if (match or _END.match(line)) and current:
+            yield _block(current, body)
+            current = None
+        if match:
+            current, body = match, []
+        elif current:
+            body.append(line)
+    if current:
+        yield _block(current, body)
+
+
+def _block(match: re.Match[str], body: list[str]) -> Block:
+    keep = tuple(line for line in body if line.strip())
+    return Block((match["file"] or "").strip('"'), int(match["line"] or 0), match["kind"], match["text"], keep)
+
+
+def _shown(block: Block) -> list[str]:
+    """The error, its line of code if it is the candidate's, and where the candidate's code led there."""
+    is_ours = bool(_OURS.match(block.file))
+    name = block.file if is_ours else "/".join(block.file.split("/")[-3:])
+    place = f"{name}:{block.line}" if name else "at the end of the source"
+    lines = [_cut(f"{place}: error: {block.text}")]
+    start = next((i for i, line in enumerate(block.body) if "detected during" in line), len(block.body))
+    if is_ours:
+        lines += [_cut(line) for line in block.body[: min(start, 4)]]
+    for line in block.body[start:]:
+        match = _AT.search(line)
+        if match and _OURS.match(match[2]) and len(lines) < BACKTRACE + 5:
+            lines.append(_cut(f"    needed at {match[2]}:{match[1]}"))
+    return lines
+
+
+def _ptxas(match: re.Match[str]) -> str:
+    return f"ptxas: {(match['text'] or match['ptx'] or match[0]).strip()}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_WIDTH else line[: MAX_WIDTH - 3] + "..."
+
+
+def kernel_resources(log: str) -> tuple[KernelResources, ...]:
+    """One record per kernel, in the order of compilation."""
+    found: list[KernelResources] = []
+    about = ""
+    for line in log.split("\n"):
+        if match := _ENTRY.search(line):
+            found.append(KernelResources(demangled(match[1]), 0))
+            about = match[1]
+        elif match := _PROPERTIES.search(line):
+            about = match[1] if found and demangled(match[1]) == found[-1].kernel else ""
+        elif found and about and (match := _STACK.search(line)):
+            stack, stores, loads = map(int, match.groups())
+            found[-1] = replace(found[-1], stack_bytes=stack, spill_stores=stores, spill_loads=loads)
+        elif found and (match := _REGISTERS.search(line)):
+            shared = _SHARED.search(line)
+            found[-1] = replace(found[-1], registers=int(match[1]), shared_bytes=int(shared[1]) if shared else 0)
+    return tuple(found)
+
+
+def spills(kernels: tuple[KernelResources, ...]) -> tuple[str, ...]:
+    """What is worth a person's or a model's eyes: registers that did not fit."""
+    return tuple(
+        f"{one.kernel}: {one.spill_stores} bytes spilled to and {one.spill_loads} read back from local memory, "
+        f"{one.registers} registers per thread"
+        for one in kernels
+        if one.spill_stores or one.spill_loads
+    )
+
+
+def demangled(symbol: str) -> str:
+    """`gemm<float, 128>` of a mangled name: the last part of the name with its plain template arguments."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    rest = symbol[2:].removeprefix("N").lstrip("KVL")
+    parts: list[str] = []
+    while match := re.match(r"L?(\d+)", rest):
+        size, start = int(match[1]), match.end()
+        parts.append(rest[start : start + size])
+        rest = rest[start + size :]
+        if rest.startswith("I") and not symbol.startswith("_ZN"):
+            break
+    names = [part for part in parts if not part.startswith(_HIDDEN)]
+    name = names[-1] if names else symbol
+    return f"{name}<{', '.join(args)}>" if rest.startswith("I") and (args := _arguments(rest[1:])) else name
+
+
+def _arguments(text: str) -> list[str]:
+    """Plain types and constants; a longer type ends the list with `...`."""
+    found: list[str] = []
+    while text and text[0] != "E":
+        if match := re.match(r"L[a-z](n?)(\d+)E", text):
+            found.append(f"{'-' if match[1] else ''}{match[2]}")
+            text = text[match.end() :]
+        elif match := re.match(r"(\d+)", text):
+            end = match.end() + int(match[1])
+            found.append(text[match.end() : end])
+            text = text[end:]
+            if text.startswith("I"):
+                return [*found, "..."]
+        elif text[0] in _BUILT_IN:
+            found.append(_BUILT_IN[text[0]])
+            text = text[1:]
+        else:
+            return [*found, "..."]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +245,7 @@ class DeviceBuilder:
             try:
                 return self._make(plan, module_text)
             except BuildFailed as failure:
-                if failure.is_timeout or not diagnostics.is_gap(failure.log):
+                if failure.is_timeout or not is_gap(failure.log):
                     raise
         return self._make(stock, module_text)
 
@@ -57,7 +258,7 @@ class DeviceBuilder:
         return BuildCache(self.cache / "libraries")
 
     def _runtime(self) -> Path:
-        return runtime.object_file(self.here.compiler, self.here.compiler_version, self.cache)
+        return light_headers.runtime_object(self.here.compiler, self.here.compiler_version, self.cache)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()
@@ -67,8 +268,8 @@ class DeviceBuilder:
             # Compilers quote the lines that #line points to from the file of that name.
             (work / CANDIDATE_FILE).write_text(module_text)
             log = self._compile(plan, work)
-            kernels = diagnostics.kernel_resources(log)
-            seconds, remarks = time.monotonic() - started, diagnostics.spills(kernels)
+            kernels = kernel_resources(log)
+            seconds, remarks = time.monotonic() - started, spills(kernels)
             built = Built(LIBRARY, plan.binding, plan.namespace, seconds, log, remarks, resources=kernels)
             return self._libraries.put(plan.key, work, built)
 
@@ -79,7 +280,7 @@ class DeviceBuilder:
         try:
             return self._ninja(work)
         except BuildFailed as failure:
-            if failure.is_timeout or diagnostics.has_reason(failure.log):
+            if failure.is_timeout or has_reason(failure.log):
                 raise
         (work / recipe.PHASES_FILE).write_text(plan.files[recipe.PHASES_FILE])
         return self._ninja(work)
@@ -97,7 +298,7 @@ class DeviceBuilder:
     def _ninja(self, work: Path) -> str:
         command = [self.here.ninja, "-v", f"-j{recipe.jobs()}"]
         done = sandbox.run(command, work, self.limit_s, self.isolation, self._readable())
-        return done_or_failed(done, self.limit_s, diagnostics.excerpt)
+        return done_or_failed(done, self.limit_s, excerpt)
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""

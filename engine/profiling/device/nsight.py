@@ -19,7 +19,7 @@ from typing import Protocol
 
 from engine.profiling.device import bottleneck, launch_counters
 from engine.profiling.device.launch_counters import Launch
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from storage import counters
 from storage.records import Advice
 

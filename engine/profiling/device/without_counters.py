@@ -17,7 +17,7 @@ from engine.profiling.device import nsight, occupancy, target
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch
 from engine.profiling.device.nsight import Run
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from storage import counters
 
 MAX_TRACE = 64 << 20

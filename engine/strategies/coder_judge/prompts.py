@@ -8,7 +8,7 @@ from engine import prompting
 from engine.actions import Ask
 from engine.context import RunContext
 from engine.llm import Message
-from engine.patching.lines import numbered
+from engine.patching.edits import numbered
 from engine.steps.conversation import (
     as_code,
     change_since_parent,
@@ -19,7 +19,7 @@ from engine.steps.conversation import (
     rule_section,
     timing_line,
 )
-from engine.steps.failure import describe_failure
+from engine.steps.evaluate import describe_failure
 
 SYSTEM = "coder_judge/system_judge.md"
 

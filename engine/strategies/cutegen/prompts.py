@@ -6,7 +6,7 @@ from engine import prompting
 from engine.actions import Ask
 from engine.context import RunContext
 from engine.llm import Message
-from engine.patching.lines import numbered
+from engine.patching.edits import numbered
 from engine.steps.conversation import (
     as_code,
     change_since_parent,
@@ -16,7 +16,7 @@ from engine.steps.conversation import (
     rule_section,
     timing_line,
 )
-from engine.steps.failure import describe_failure
+from engine.steps.evaluate import describe_failure
 
 
 def diagnose(context: RunContext, ask: Ask) -> list[Message]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.build import request
-from engine.build.host import diagnostics, flags
+from engine.build.host import build, flags
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import Verdict
@@ -140,8 +140,8 @@ def test_an_order_that_is_not_text_is_refused() -> None:
 def test_only_errors_the_light_header_can_cause_send_a_build_the_stock_way() -> None:
     gap = "candidate.py:12:20: error: ‘sigmoid’ is not a member of ‘torch’"
     plain = "candidate.py:12:20: error: cannot convert ‘torch::Tensor’ to ‘float*’"
-    assert diagnostics.is_gap(gap)
-    assert not diagnostics.is_gap(plain)
+    assert build.is_gap(gap)
+    assert not build.is_gap(plain)
 
 
 def test_vectorisation_remarks_keep_candidate_lines_only() -> None:
@@ -150,7 +150,7 @@ def test_vectorisation_remarks_keep_candidate_lines_only() -> None:
         "candidate.py:12:3: missed: statement clobbers memory: foo\n"
         "candidate.py:9:3: optimized: loop vectorized using 64 byte vectors\n"
     )
-    assert diagnostics.remarks(text) == (
+    assert build.remarks(text) == (
         "line 9: optimized: loop vectorized using 64 byte vectors",
         "line 16: missed: couldn't vectorize loop",
     )

@@ -6,11 +6,11 @@ import pytest
 from rich.console import Console
 
 from engine.build import light_headers, request
-from engine.build.device import diagnostics, flags, installation, recipe
+from engine.build.device import build, flags, installation, recipe
 from engine.build.device.installation import DeviceInstallation
 from engine.build.host.flags import FlagRefused
 from engine.build.host.recipe import Binding
-from engine.cli.compiling import print_compiled
+from engine.cli.judgement import print_compiled
 from engine.errors import ToolchainError
 from engine.toolchains.cuda import CompileGate
 from storage.records import CompileResult, KernelResources, Verdict
@@ -72,24 +72,24 @@ def test_a_file_compiles_on_a_machine_without_a_device(cpu_home: None) -> None:
 
 def test_a_compiled_file_is_told_kernel_by_kernel() -> None:
     console = Console(record=True, width=100)
-    kernels = diagnostics.kernel_resources(nvcc_output.RESOURCES)
-    print_compiled(console, CompileResult(True, 1.5, resources=kernels, remarks=diagnostics.spills(kernels)))
+    kernels = build.kernel_resources(nvcc_output.RESOURCES)
+    print_compiled(console, CompileResult(True, 1.5, resources=kernels, remarks=build.spills(kernels)))
     told = console.export_text()
     assert "passed, 1.5 s" in told
     assert "1020 bytes spilled" in told
 
 
 def test_both_halves_of_the_compiler_say_an_error_and_it_is_told_once() -> None:
-    assert diagnostics.excerpt(nvcc_output.UNKNOWN_NAME).split("\n") == [
+    assert build.excerpt(nvcc_output.UNKNOWN_NAME).split("\n") == [
         'candidate.py:26: error: identifier "Unknown" is undefined',
         "              r.x = Unknown(1) + __fdividef(1.0f, 1.0f + __expf(-v.x));",
         "                    ^",
     ]
-    assert not diagnostics.is_gap(nvcc_output.UNKNOWN_NAME)
+    assert not build.is_gap(nvcc_output.UNKNOWN_NAME)
 
 
 def test_an_error_inside_a_header_names_the_candidates_lines_that_led_there() -> None:
-    said = diagnostics.excerpt(nvcc_output.TEMPLATE).split("\n")
+    said = build.excerpt(nvcc_output.TEMPLATE).split("\n")
     assert said[0].startswith("include/cute/underscore.hpp:169: error: incomplete type")
     assert said[1:3] == ["    needed at candidate.py:41", "    needed at candidate.py:124"]
     assert "note" not in " ".join(said)
@@ -97,9 +97,9 @@ def test_an_error_inside_a_header_names_the_candidates_lines_that_led_there() ->
 
 
 def test_what_ptxas_refuses_is_told() -> None:
-    assert "uses too much shared data" in diagnostics.excerpt(nvcc_output.SHARED)
-    assert diagnostics.has_reason(nvcc_output.SHARED)
-    assert not diagnostics.has_reason("Segmentation fault (core dumped)")
+    assert "uses too much shared data" in build.excerpt(nvcc_output.SHARED)
+    assert build.has_reason(nvcc_output.SHARED)
+    assert not build.has_reason("Segmentation fault (core dumped)")
 
 
 @pytest.mark.parametrize(
@@ -112,20 +112,20 @@ def test_what_ptxas_refuses_is_told() -> None:
     ],
 )
 def test_what_the_light_headers_lack_sends_a_device_build_the_stock_way(said: str) -> None:
-    assert diagnostics.is_gap(f"candidate.py(12): error: {said}\n")
+    assert build.is_gap(f"candidate.py(12): error: {said}\n")
 
 
 def test_resources_of_each_kernel_are_read_and_spills_are_remarked() -> None:
-    gemm, swish = diagnostics.kernel_resources(nvcc_output.RESOURCES)
+    gemm, swish = build.kernel_resources(nvcc_output.RESOURCES)
     assert gemm == KernelResources("gemm_device<float, float, 128, ...>", 64, 1020, 996, 8304, 688)
     assert swish == KernelResources("swish", 24)
-    assert len(diagnostics.spills((gemm, swish))) == 1
+    assert len(build.spills((gemm, swish))) == 1
 
 
 def test_kernel_names_are_readable() -> None:
-    assert diagnostics.demangled("_ZN55_GLOBAL__N__8b2c_9_kernel_cu_main4fastEPf") != ""
-    assert diagnostics.demangled("_ZN4mine6kernelILi4EEEvPf") == "kernel<4>"
-    assert diagnostics.demangled("plain") == "plain"
+    assert build.demangled("_ZN55_GLOBAL__N__8b2c_9_kernel_cu_main4fastEPf") != ""
+    assert build.demangled("_ZN4mine6kernelILi4EEEvPf") == "kernel<4>"
+    assert build.demangled("plain") == "plain"
 
 
 def test_a_dry_run_of_another_shape_is_not_taken_apart() -> None:

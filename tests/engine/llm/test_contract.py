@@ -12,9 +12,9 @@ from engine.errors import CallError, ModelError, StopRequested
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose
 from engine.llm.endpoint import EndpointModel
 from engine.llm.manual import ManualModel
+from engine.llm.opening import ModelsByRole
 from engine.llm.recorded import NAP_S, RecordedModel
 from engine.llm.recording import Line, read_recording, write_recording
-from engine.llm.roles import ModelsByRole
 from storage.models import CallFailure, ModelOptions, ModelRole, WireProtocol
 from storage.records import Role
 from tests import documented

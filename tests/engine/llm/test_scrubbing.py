@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.llm.draft import MARK, Scrubber
+from engine.llm.protocols import MARK, Scrubber
 
 KEY = "sk-aab-aaab"
 

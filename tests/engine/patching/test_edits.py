@@ -1,8 +1,7 @@
 import pytest
 
-from engine.patching.edits import Action, Edit, EditError, apply_edits
-from engine.patching.json_edits import parse_edits
-from engine.patching.lines import numbered
+from engine.patching.edit_blocks import parse_edits
+from engine.patching.edits import Action, Edit, EditError, apply_edits, numbered
 
 SOURCE = "a\nb\n  c\n  d\ne\n"
 

@@ -7,8 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.patching.edits import Action, Edit, EditError, apply_edits, invert_edits, settle
-from engine.patching.lines import Lines
+from engine.patching.edits import Action, Edit, EditError, Lines, apply_edits, invert_edits, settle
 from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python, labelled
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.profile import Subject
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from storage.records import HardwareLimit
 
 RECORDED = Path(__file__).parent / "recorded"

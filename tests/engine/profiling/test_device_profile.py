@@ -17,7 +17,7 @@ from engine.errors import ProfileUnavailable
 from engine.profiling.device import bottleneck, launch_counters, nsight, occupancy, without_counters
 from engine.profiling.device.bottleneck import Bottleneck
 from engine.profiling.device.profile import OUTLINE, counted, profile
-from engine.sandbox.program import Done
+from engine.sandbox.child import Done
 from storage import counters, kernel_names
 from storage.records import ProfileResult
 from tests.engine.profiling.sessions import H200, LIMIT, NCU, REFUSAL, RecordedRun, recorded, subject

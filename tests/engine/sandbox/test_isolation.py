@@ -23,7 +23,7 @@ from engine.sandbox import (
     SandboxedChild,
     SandboxFilesystem,
     environment,
-    landlock,
+    filters,
     linux,
     start,
 )
@@ -31,7 +31,7 @@ from engine.sandbox.probe import probe
 from storage.proof import Standing
 
 IS_ROOT = os.getuid() == 0
-VERSION = landlock.version()
+VERSION = filters.landlock_version()
 SETS = {
     "room, own user": Isolation(True, False, True, VERSION, True),
     "room, user namespace": Isolation(True, True, False, VERSION, True),

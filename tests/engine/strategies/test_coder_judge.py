@@ -6,7 +6,7 @@ import pytest
 from engine.actions import Ask, Conclude, Finish
 from engine.loop import take_step
 from engine.patching.edits import EditError
-from engine.patching.json_object import LONGEST, read_fields
+from engine.patching.reply import LONGEST, read_fields
 from engine.strategies.coder_judge.strategy import BOTTLENECK, FAULT, CoderJudge
 from storage import events as ev
 from storage.records import (
