@@ -2,10 +2,10 @@
 
 screening/                              what may not run at all, from its text and its built library
 trials.py, contents.py, poison.py       the inputs of a check, of a timing, and what unwritten memory holds
-comparison.py, pattern.py, weighing.py  how far a result is off, in words too, and whether that is too far
+comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far
 tolerance.py                            how far it may be
 contract.py, findings.py                what forward owes beyond right values; one record per check made
-clock.py, timing_checks.py, suspicion.py    figures of a timing session, what stands behind them, re-measuring
+clock.py, timing_checks.py              figures of a timing session, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model
 estimate.py                             how much memory judging a task takes
 """

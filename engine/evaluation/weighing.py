@@ -1,7 +1,9 @@
-"""One output of one trial against its answer: error, what is allowed, and the failure if it is too far off."""
+"""One output of one trial against its answer: error, what is allowed, the failure if it is too far off, and a sentence
+about what its wrong elements have in common."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,10 +11,154 @@ import torch
 
 from engine.evaluation import comparison, tolerance
 from engine.evaluation.candidate_failures import Failure
-from engine.evaluation.comparison import Errors, Scale
-from engine.evaluation.pattern import looks_rounded, pattern
+from engine.evaluation.comparison import Errors, Scale, real
 from engine.evaluation.trials import ONE_WAY, Style, Trial
 from storage.records import Mismatch, Verdict
+
+SAMPLE = 100_000
+SAME = 1e-3
+FEW = 3
+MOST_ROUNDED = 1e-2
+MANY = 0.01
+
+
+def pattern(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, inputs: Sequence[torch.Tensor]) -> str:
+    """The first of the known patterns that fits, or an empty text.
+
+    Args:
+        out, answer: the candidate's output and the float64 answer, of one shape; mask: which elements are wrong.
+        inputs: of the same trial; those of the output's shape are looked at.
+    """
+    if not bool(mask.any()) or not mask.dim():
+        return ""
+    mine, right = _sampled(out), _sampled(answer)
+    return _of_values(mine, right) or _transposed(out, answer) or _of_inputs(mask, inputs) or _of_places(mask)
+
+
+def _sampled(tensor: torch.Tensor) -> torch.Tensor:
+    flat = real(tensor).reshape(-1)
+    return flat[_spots(flat.numel())].to(torch.float64)
+
+
+def _spots(numel: int) -> torch.Tensor:
+    return torch.linspace(0, numel - 1, min(numel, SAMPLE), dtype=torch.float64).long()
+
+
+def _of_values(mine: torch.Tensor, right: torch.Tensor) -> str:
+    if bool((mine == 0).all()):
+        return "Every element is zero."
+    if mine.numel() > FEW and bool((mine == mine[0]).all()):
+        return f"Every element is {float(mine[0]):.6g}."
+    size = right.square().mean().sqrt()
+    large = (right.abs() > 0.1 * size) & mine.isfinite()
+    if int(large.sum()) < FEW or not bool(mine.isfinite().all()):
+        return ""
+    factor = float((mine[large] / right[large]).median())
+    if abs(factor - 1) > SAME and factor != 0 and _is_all(mine, factor * right, abs(factor) * size):
+        return (
+            "Every element has the wrong sign."
+            if factor == -1
+            else f"All elements are off by one factor: {factor:.6g}."
+        )
+    offset = float((mine - right).median())
+    if abs(offset) > SAME * float(size) and _is_all(mine, right + offset, torch.tensor(abs(offset))):
+        return f"All elements are off by one addend: {offset:.6g}."
+    return ""
+
+
+def _is_all(mine: torch.Tensor, other: torch.Tensor, size: torch.Tensor) -> bool:
+    return bool(((mine - other).abs() <= SAME * (other.abs() + size)).all())
+
+
+def _transposed(out: torch.Tensor, answer: torch.Tensor) -> str:
+    """The last two dimensions swapped, written over a buffer of the right shape."""
+    if out.dim() < 2 or out.is_complex() or min(out.shape[-2:]) < 2:
+        return ""
+    rows, columns = out.shape[-2:]
+    spots = _spots(out.numel())
+    matrix, place = spots // (rows * columns), spots % (rows * columns)
+    swapped = matrix * rows * columns + (place % rows) * columns + place // rows
+    mine, other = out.reshape(-1)[spots].double(), answer.reshape(-1)[swapped].double()
+    size = other.square().mean().sqrt()
+    return "The last two dimensions are transposed." if _is_all(mine, other, size) else ""
+
+
+def _of_inputs(mask: torch.Tensor, inputs: Sequence[torch.Tensor]) -> str:
+    for number, given in enumerate(inputs):
+        if given.shape != mask.shape or not given.dtype.is_floating_point or bool(mask.all()):
+            continue
+        where = f"input {number}" if len(inputs) > 1 else "the input"
+        bad, good = given[mask], given[~mask]
+        if bool((bad < 0).all()) and int(mask.sum()) >= 0.5 * int((given < 0).sum()):
+            return f"Elements are wrong only where {where} is negative."
+        for read, words in _READINGS:
+            limit = float(read(bad).min())
+            if limit >= float(read(good).max()):
+                return f"Elements are wrong only where {where} {words(limit)}."
+    return ""
+
+
+_Reading = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[float], str]]
+_READINGS: tuple[_Reading, ...] = (
+    (lambda x: x, lambda limit: f"is {limit:.6g} or more"),
+    (lambda x: -x, lambda limit: f"is {-limit:.6g} or less"),
+    (torch.abs, lambda limit: f"is {limit:.6g} or more in magnitude"),
+)
+
+
+def _of_places(mask: torch.Tensor) -> str:
+    flat = mask.reshape(-1).nonzero().flatten()
+    matrix, first = mask.reshape(-1, mask.shape[-1]), int(flat[0])
+    if len(flat) == mask.numel() - first and first % mask.shape[-1] and len(flat) > mask.shape[-1]:
+        return f"Elements are wrong only in the last {len(flat)} in memory order: a remainder that is not computed?"
+    parts = [
+        words
+        for words in (_along(matrix.any(1), "row"), _along(matrix.any(0), "column" if mask.dim() > 1 else "element"))
+        if words
+    ]
+    if parts:
+        tail = ": a remainder that does not fill a tile?" if any("last" in part for part in parts) else "."
+        return f"Elements are wrong only in {' and '.join(parts)}{tail}"
+    return ""
+
+
+def _along(is_wrong: torch.Tensor, noun: str) -> str:
+    places, count = is_wrong.nonzero().flatten(), is_wrong.numel()
+    first, last, many = int(places[0]), int(places[-1]), len(places)
+    if many == count:
+        return ""
+    if many == 1:
+        return f"{noun} {first} of {count}"
+    steps = places.diff()
+    if bool((steps == steps[0]).all()):
+        step = int(steps[0])
+        if step > 1:
+            return f"every {_ordinal(step)} {noun}, from {first} on" if many >= FEW else ""
+        if last == count - 1:
+            return f"the last {many} of {count} {noun}s"
+        return f"the first {many} of {count} {noun}s" if first == 0 else f"{noun}s {first} to {last} of {count}"
+    return ""
+
+
+def looks_rounded(out: torch.Tensor, mask: torch.Tensor, found: Errors) -> bool:
+    """Many small errors: rounding rather than a wrong index."""
+    if real(out).dtype is not torch.float32 or not math.isfinite(found.relative):
+        return False
+    return found.typical < MOST_ROUNDED and float(mask.float().mean()) >= MANY
+
+
+def of_precision(label: str, typical: float) -> str:
+    """What a typical error on normal inputs says about the arithmetic; empty when it says nothing."""
+    if label == "fp32-exact" or typical > MOST_ROUNDED:
+        return ""
+    bits = "half-class: 8 bits, as bfloat16" if label == "half-class" else "tf32-class: 11 bits, as tf32 or float16"
+    return f"The errors look like rounding to less than float32 ({bits}); keep operands and sums in float32."
+
+
+def _ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
 
 # A task is asked how sensitive it is only when an error is near enough for that to matter: it costs a float64 pass.
 NEAR = 1000.0

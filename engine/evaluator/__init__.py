@@ -3,10 +3,10 @@
     engine ── client ── fork server (has imported torch) ── evaluator (a process per request) ── worker pair
 
 client.py, forkserver.py                the engine's side, and the process that forks evaluators
-process.py                              the evaluator: all acts on one candidate
-gate.py, checking.py, timing.py         screening, checking and timing a candidate
+process.py                              the evaluator: all acts on one candidate, screening first
+checking.py, timing.py                  checking and timing a candidate; what it does unasked
 worker_pair.py, worker.py, channel.py   the two workers, the handle on one, and how processes talk
 reference_worker.py, candidate_worker.py, model_caller.py   what runs in the trusted and in the untrusted worker
-timed_worker.py, idle.py                a worker that runs only while it is asked, and what it does unasked
-observing.py, staged.py                 a profile on the CPU; profiler and sanitizer on a GPU
+timed_worker.py                         a worker that runs only while it is asked
+observing.py                            a profile on the CPU; profiler and sanitizer on a GPU
 """

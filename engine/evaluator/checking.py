@@ -17,10 +17,9 @@ from engine.evaluation import candidate_failures, comparison, contract, findings
 from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.contract import mutation_failure, shapes
 from engine.evaluation.findings import Findings, Ledger, trial_check
-from engine.evaluation.pattern import of_precision, pattern
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
-from engine.evaluation.weighing import Output, Weighed, weigh
+from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
 from storage.policy import SpecialValues
 from storage.proof import Standing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -18,14 +19,24 @@ from engine.errors import TaskError
 from engine.evaluation import candidate_failures
 from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluation.findings import OTHER_SHAPES
+from engine.evaluation.screening import (
+    Finding,
+    Rule,
+    imported_symbols,
+    rule_checks,
+    screen,
+    screen_library,
+    verdict_message,
+)
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
-from engine.evaluator import observing, staged, worker_pair
+from engine.evaluator import observing, worker_pair
+from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
-from engine.evaluator.gate import Gate
+from engine.evaluator.observing import Staged
 from engine.evaluator.reference_worker import UnusableTask
-from engine.evaluator.staged import Staged
 from engine.evaluator.timing import Timing
+from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import EvaluationRequest, WorkerPair
 from engine.machine import processes, quiet
 from engine.machine.worker_limits import Limits, Times
@@ -34,6 +45,61 @@ from storage import codec
 from storage.policy import Policy
 from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+
+SCREEN_S = 30.0
+
+
+class Gate:
+    """The findings on one candidate: of its text, and of each library as it is built."""
+
+    def __init__(self, request: EvaluationRequest) -> None:
+        self._request = request
+        self.findings: list[Finding] = []
+
+    @property
+    def is_shut(self) -> bool:
+        """True when something found is a breach."""
+        return any(one.is_refusal for one in self.findings)
+
+    @property
+    def message(self) -> str:
+        """What the model is told."""
+        return verdict_message(self.findings)
+
+    @property
+    def checks(self) -> tuple[Proof, ...]:
+        """One per rule."""
+        return rule_checks(self.findings)
+
+    def read_text(self, folder: Path) -> None:
+        """Screen the source; one that breaks or outlasts the reader is refused."""
+        request = self._request
+        body = functools.partial(_answer, request.source, request.policy, request.task_source)
+        reader = Worker.fork(body, request.limits, folder / "screening", isolation=request.isolation)
+        try:
+            told = reader.ask({"ask": "screen"}, SCREEN_S)
+            self.findings += [codec.from_plain(Finding, plain) for plain in told["findings"]]
+        except WorkerEnded as ended:
+            why = f"the file cannot be read within limits ({ended.death.ending}): write the candidate plainly"
+            self.findings.append(Finding(Rule.DYNAMIC, None, why, is_refusal=True))
+        finally:
+            reader.end()
+
+    def read_library(self, library: Path) -> str:
+        """Screen what a built library takes from others; returns the refusal, or an empty text."""
+        try:
+            self.findings += screen_library(imported_symbols(library), self._request.policy)
+        except ValueError as error:
+            why = f"the built library cannot be read: {error}"
+            self.findings.append(Finding(Rule.DYNAMIC, None, why, is_refusal=True))
+        return self.message if self.is_shut else ""
+
+
+def _answer(source: str, policy: Policy, reference: str, line: Channel) -> None:
+    number = line.receive()["number"]
+    findings = screen(source, policy, reference)
+    line.send({"findings": codec.to_plain(findings), "number": number})
+
 
 ONE_SHAPE = "one shape tested: the task names no other sizes"
 
@@ -140,13 +206,13 @@ def profile(request: EvaluationRequest, folder: Path) -> Any:
     quiet.raise_priority()
     quiet.wait()
     laid_out = _staged(request, folder)
-    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else staged.profile(request, laid_out)
+    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else observing.profile(request, laid_out)
 
 
 def sanitize(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
     laid_out = _staged(request, folder)
-    return {"found": "" if isinstance(laid_out, Failure) else staged.sanitize(request, laid_out)}
+    return {"found": "" if isinstance(laid_out, Failure) else observing.sanitize(request, laid_out)}
 
 
 def _staged(request: EvaluationRequest, folder: Path) -> Staged | Failure:

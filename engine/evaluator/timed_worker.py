@@ -17,7 +17,7 @@ from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Call
 from engine.evaluation.poison import Poison
 from engine.evaluator.worker import Worker
-from engine.machine import process_memory, threads
+from engine.machine import process_memory, processes
 from engine.machine.device_memory import DeviceMemory
 from engine.machine.process_memory import BadClaim, MemoryRefused, Place
 from engine.machine.shared_tensors import SharedTensors
@@ -99,16 +99,16 @@ class TimedWorker:
 
     def _timed(self) -> tuple[Call, Mapping[str, Any]]:
         pid = self.worker.inner_pid
-        waited = threads.waited_ns(pid)
-        places = threads.spread(pid)
+        waited = processes.waited_ns(pid)
+        places = processes.spread(pid)
         before = time.perf_counter_ns()
         self.worker.resume()
-        threads.release(places)
+        processes.release(places)
         answer = self._ask("go")
         after = time.perf_counter_ns()
         self.halt()
         halt_ns = time.perf_counter_ns() - after
-        waited_ns = max(0, threads.waited_ns(pid) - waited)
+        waited_ns = max(0, processes.waited_ns(pid) - waited)
         return Call(after - before, nanoseconds(answer.get("ns")), halt_ns, waited_ns), answer
 
     def halt(self) -> None:
@@ -119,8 +119,8 @@ class TimedWorker:
         """
         self.worker.stop()
         try:
-            threads.wait_until_halted(self.worker.inner_pid)
-        except threads.NotHalted as error:
+            processes.wait_until_halted(self.worker.inner_pid)
+        except processes.NotHalted as error:
             raise TimedCallFailed("nothing finishes later", Failure(Verdict.REFUSED, str(error))) from error
 
     def _load(self, preparation: Preparation, fresh: Tensors) -> Mapping[str, Any]:

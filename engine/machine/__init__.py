@@ -1,6 +1,6 @@
 """What Linux and the CUDA driver do for the evaluation, without a word about candidates. Imports nothing from above.
 
-processes.py, threads.py        process trees, and what threads do as the kernel tells
+processes.py                    process trees, and what threads do as the kernel tells
 lease.py, quiet.py              exclusive use of a device; how busy the machine is
 devices.py                      the GPUs of this machine
 process_memory.py, device_memory.py, shared_tensors.py  tensors that two processes see

@@ -1,6 +1,6 @@
 """What hardware can do and what a kernel makes of it. Knows no model, no loop and no worker.
 
-perf.py, instructions.py        what perf and objdump tell of a kernel on the CPU
+perf.py                         what perf and objdump tell of a kernel on the CPU
 cpu_profile.py, roof.py         its profile in figures and words; the machine's limits
 device/                         profiles on the GPU
 """

@@ -13,8 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from engine.profiling.instructions import Mix
-from engine.profiling.perf import HARDWARE
+from engine.profiling.perf import HARDWARE, Mix
 from engine.profiling.roof import Roof
 from storage.records import DISTURBED, Metric, ProfileResult, disturbance
 

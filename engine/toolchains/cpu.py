@@ -14,7 +14,7 @@ from engine.build.host.installation import Installation
 from engine.errors import ProfileUnavailable
 from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times, times_here
-from engine.profiling import instructions
+from engine.profiling import perf
 from engine.profiling.cpu_profile import Observation, Report
 from engine.profiling.roof import measured
 from engine.tasks import Task
@@ -80,7 +80,7 @@ class CpuToolchain(LocalToolchain):
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")
         seen = Observation.from_plain(plain)
-        report = Report(seen, instructions.mix(seen.libraries), roof, timed_ms)
+        report = Report(seen, perf.instruction_mix(seen.libraries), roof, timed_ms)
         return report.result(source, time.monotonic() - started)
 
 

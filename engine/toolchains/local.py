@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import BaselineUnavailable
-from engine.evaluation import suspicion
-from engine.evaluation.suspicion import Bounds
+from engine.evaluation import timing_checks
+from engine.evaluation.timing_checks import Bounds
 from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
 from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times
@@ -131,8 +131,8 @@ class LocalToolchain(ABC):
             return first
         bounds = Bounds(task.policy, self._known_limit(task))
         if not (reason := bounds.reason(first)):
-            return suspicion.unsuspicious(first, bounds)
-        return suspicion.settled(first, self._time(task, source), bounds, reason)
+            return timing_checks.unsuspicious(first, bounds)
+        return timing_checks.settled(first, self._time(task, source), bounds, reason)
 
     def compiled_baseline(self, task: Task) -> TimingResult:
         """The reference through torch.compile, timed in the candidate's place; the first call compiles.

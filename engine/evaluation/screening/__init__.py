@@ -1,15 +1,13 @@
 """Decides from a candidate's text and its built library what it may not do, before anything runs. Runs no candidate.
 
-screening.py, finding.py        the entry with the judgement of ModelNew as a whole, and what it says
+screening.py, finding.py        the entry: ModelNew as a whole, the built library; and what it says
 python/, cpp/                   what Python and C++ may not do
 operators.py                    which names of PyTorch compute
-library.py                      what the built library takes from others
 structure.py                    whether a new version still has its parent's CuTe structure
 """
 
 from engine.evaluation.screening.finding import Finding, Rule, rule_checks, verdict_message
-from engine.evaluation.screening.library import imported_symbols, screen_library
-from engine.evaluation.screening.screening import screen
+from engine.evaluation.screening.screening import imported_symbols, screen, screen_library
 from engine.evaluation.screening.structure import lost_structure
 
 __all__ = [

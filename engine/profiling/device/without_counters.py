@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.profiling.device import nsight, occupancy, target
+from engine.profiling.device import bottleneck, nsight, target
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch
 from engine.profiling.device.nsight import Run
@@ -72,7 +72,7 @@ def _values(told: Mapping[str, Any], seconds: float, here: DeviceCeilings) -> It
     yield counters.BLOCK, ("1", block)
     yield counters.REGISTERS, ("1", registers)
     yield "shared memory per block", ("B", shared)
-    fits = occupancy.theoretical(here, int(block), int(registers), int(shared))
+    fits = bottleneck.theoretical_occupancy(here, int(block), int(registers), int(shared))
     yield counters.THEORETICAL, ("%", fits.percent)
     for name, blocks in fits.blocks_by.items():
         yield f"{counters.OCCUPANCY_LIMIT}{name.replace(' memory', '_mem')}", ("1", float(blocks))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.evaluation import comparison
-from engine.evaluation.pattern import looks_rounded, of_precision, pattern
+from engine.evaluation.weighing import looks_rounded, of_precision, pattern
 
 
 def said(change: Callable[[torch.Tensor], torch.Tensor], shape: tuple[int, ...] = (64, 100)) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.evaluation import suspicion
-from engine.evaluation.suspicion import Bounds
+from engine.evaluation import timing_checks
+from engine.evaluation.timing_checks import Bounds
 from storage.policy import Policy
 from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
@@ -21,13 +21,13 @@ def timed(latency_ms: float, speedup: float, proofs: tuple[Proof, ...] = ()) -> 
 
 
 def again(first: TimingResult, second: TimingResult | CheckResult, bounds: Bounds = BOUNDS) -> tuple[Proof, object]:
-    result = suspicion.settled(first, second, bounds, "it is fast")
+    result = timing_checks.settled(first, second, bounds, "it is fast")
     return result.proofs[-1], result
 
 
 def test_a_plain_speed_up_is_not_repeated() -> None:
     assert BOUNDS.reason(timed(2.0, 1.8)) == ""
-    assert suspicion.unsuspicious(timed(2.0, 1.8), BOUNDS).proofs[-1].standing is Standing.ABSENT
+    assert timing_checks.unsuspicious(timed(2.0, 1.8), BOUNDS).proofs[-1].standing is Standing.ABSENT
 
 
 @pytest.mark.parametrize(("latency_ms", "speedup"), [(2.0, 10.5), (0.9, 2.0)])
@@ -75,7 +75,7 @@ def test_fewer_operations_or_inputs_that_need_not_be_read_are_no_reason_to_refus
 
 def test_a_failure_of_the_second_timing_counts() -> None:
     wrong = CheckResult(Verdict.INCORRECT, 1.0, message="wrong values")
-    settled = suspicion.settled(timed(2.0, 12.0), wrong, BOUNDS, "it is fast")
+    settled = timing_checks.settled(timed(2.0, 12.0), wrong, BOUNDS, "it is fast")
     assert isinstance(settled, CheckResult)
     assert settled.verdict is Verdict.INCORRECT
     assert "it is fast" in settled.message

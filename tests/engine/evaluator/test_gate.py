@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.evaluation.screening import Rule
-from engine.evaluator.gate import Gate
+from engine.evaluator.process import Gate
 from engine.evaluator.worker_pair import EvaluationRequest
 from engine.machine.worker_limits import Limits, Times
 from storage.policy import Policy

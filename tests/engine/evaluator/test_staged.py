@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.evaluator.staged import ladder
+from engine.evaluator.observing import ladder
 from engine.sandbox import Isolation
 
 FULL = Isolation(has_namespaces=True, has_own_user=True, landlock=7, has_seccomp=True, devices=("/dev/nvidia0",))

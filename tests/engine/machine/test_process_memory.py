@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from engine.machine import process_memory, threads
+from engine.machine import process_memory, processes
 from engine.machine.process_memory import BadClaim, MemoryRefused, Place
 
 LIKE = torch.empty(3, 4)
@@ -23,7 +23,7 @@ def stopped() -> Iterator[tuple[int, torch.Tensor]]:
     if pid == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
         os._exit(0 if float(tensor.sum()) == -24.0 else 1)
-    threads.wait_until_halted(pid)
+    processes.wait_until_halted(pid)
     yield pid, tensor
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
-from engine.profiling.device import bottleneck, launch_counters, nsight, occupancy, without_counters
+from engine.profiling.device import bottleneck, launch_counters, nsight, without_counters
 from engine.profiling.device.bottleneck import Bottleneck
 from engine.profiling.device.profile import OUTLINE, counted, profile
 from engine.sandbox.child import Done
@@ -194,7 +194,7 @@ def test_occupancy_arithmetic_agrees_with_the_profiler() -> None:
         for launch in launch_counters.read_launches(recorded(file)):
             shared = [launch.value(name) or 0.0 for name in (counters.STATIC_SHARED, counters.DYNAMIC_SHARED)]
             threads, registers = (launch.value(name) or 0.0 for name in (counters.BLOCK, counters.REGISTERS))
-            ours = occupancy.theoretical(H200, int(threads), int(registers), int(sum(shared)))
+            ours = bottleneck.theoretical_occupancy(H200, int(threads), int(registers), int(sum(shared)))
             assert ours.percent == pytest.approx(launch.value(counters.THEORETICAL), abs=0.1), launch.kernel
             told = launch.value("launch__occupancy_limit_registers")
             assert ours.blocks_by["registers"] == told, launch.kernel

@@ -12,7 +12,7 @@ import pytest
 
 from engine import tasks
 from engine.evaluator import observing
-from engine.profiling import cpu_profile, instructions, perf
+from engine.profiling import cpu_profile, perf
 from engine.profiling.cpu_profile import Bound, Observation, Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
@@ -92,7 +92,7 @@ def test_instructions_are_counted_in_the_candidates_own_functions_only() -> None
         "0000000000002000 <std::string::append()>:\n"
         "    2000:\tvaddps %ymm0,%ymm1,%ymm2\n"
     )
-    found = instructions._counted(listing)
+    found = perf._counted(listing)
     assert (found.packed, found.scalar, found.fma, found.divides) == (1, 1, 1, 1)
     assert (found.spills, found.libm_calls, found.libm_names) == (1, 1, ("expf",))
     assert found.ymm == 0

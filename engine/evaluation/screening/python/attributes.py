@@ -6,8 +6,7 @@ import ast
 
 from engine.evaluation.screening import operators
 from engine.evaluation.screening.python import containers
-from engine.evaluation.screening.python.reader_state import State
-from engine.evaluation.screening.python.scopes import root_name
+from engine.evaluation.screening.python.reader_state import State, root_name
 from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,

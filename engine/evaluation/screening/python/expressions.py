@@ -17,7 +17,7 @@ from engine.evaluation.screening.python.containers import (
     text_method,
 )
 from engine.evaluation.screening.python.function_calls import Keeping
-from engine.evaluation.screening.python.scopes import defaults
+from engine.evaluation.screening.python.reader_state import defaults
 from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,

@@ -6,7 +6,7 @@ import ast
 
 from engine.evaluation.screening.python import containers
 from engine.evaluation.screening.python.library_calls import QUERIES, LibraryCalls
-from engine.evaluation.screening.python.scopes import Scope, root_name
+from engine.evaluation.screening.python.reader_state import Scope, root_name
 from engine.evaluation.screening.python.values import (
     NOTHING,
     NUMBER,
