@@ -10,12 +10,10 @@ from pages.parts import change_token, index
 from pages.parts.kernel import (
     diff_tab,
     errors_tab,
-    kernel_actions,
     kernel_header,
     profile_tab,
     prompts_tab,
     repair_tab,
-    source_tab,
     trust_tab,
 )
 from pages.parts.status import address, damaged, now
@@ -29,7 +27,7 @@ address.confirm("kernel", f"{run_id}/{candidate_id}")
 
 TABS: dict[str, Callable[[str, CandidateRow], None]] = {
     "Diff": diff_tab.draw,
-    "Source": source_tab.draw,
+    "Source": diff_tab.draw_source,
     "Diagnosis and patch": repair_tab.draw,
     "Errors": errors_tab.draw,
     "Profile": profile_tab.draw,
@@ -50,7 +48,7 @@ def _address_tab() -> None:
 def live() -> None:
     """The page; drawn again when something about the run has changed. Only the open tab is filled."""
     open_dialog.follow()
-    kernel_actions.listen_to_keys(LINKS)
+    kernel_header.listen_to_keys(LINKS)
     db = index.current()
     token = change_token.of([run_id], is_overview=False)
     run = queries.run(db, run_id)
@@ -66,7 +64,7 @@ def live() -> None:
     with st.container():
         damaged.banner(run_id)
     kernel_header.draw(run, candidate)
-    kernel_actions.draw(run, candidate)
+    kernel_header.draw_actions(run, candidate)
     asked_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:
@@ -78,8 +76,8 @@ def live() -> None:
             with tab:
                 fill(run_id, candidate)
                 shown = f"{candidate_id}/{name}"
-    st.caption(kernel_actions.KEYS_CAPTION.format(tabs=len(TABS)))
-    kernel_actions.act_on_keys(LINKS, shown)
+    st.caption(kernel_header.KEYS_CAPTION.format(tabs=len(TABS)))
+    kernel_header.act_on_keys(LINKS, shown)
     steer.give_word_back()
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine import supervisor
 from pages.parts import access, change_token, index, run_state
-from pages.parts.overview import runs_filter, runs_table
+from pages.parts.overview import runs_table
 from pages.parts.status import alerts, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage import folder, queries
@@ -31,7 +31,7 @@ def live() -> None:
     lost = run_state.lost(queries.unfinished_runs(db))
     counts = queries.state_counts(db, lost)
     runs_table.headline(everything, counts, len([name for name in queries.waiting_runs(db) if name not in lost]))
-    chosen, sort = runs_filter.draw(queries.choices(db))
+    chosen, sort = runs_table.draw_filter(queries.choices(db))
     # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
     place = st.container()
     number = page_number(queries.listing(db, chosen, sort, lost, 1).total)
@@ -45,7 +45,7 @@ def live() -> None:
         if shown:
             opened = runs_table.draw(shown, states, alerts.of_runs(states))
         else:
-            runs_filter.nothing_fits(everything)
+            runs_table.nothing_fits(everything)
     first = (number - 1) * PAGE_SIZE + 1
     st.caption(showing(first, len(shown), found.total, everything))
     if today := "; ".join(

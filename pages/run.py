@@ -10,7 +10,6 @@ from pages.parts.run import (
     curve_chart,
     kernel_panel,
     kernels_table,
-    key_figures,
     lineage_strip,
     run_header,
     selection,
@@ -65,7 +64,7 @@ def draw_standing(run: RunRow, token: str) -> None:
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
-    key_figures.draw(run, state)
+    run_header.draw_figures(run, state)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id))
     activity.draw_reply(run, state, step)
 

@@ -10,7 +10,7 @@ from engine import remeasuring, supervisor
 from engine.errors import EngineError
 from engine.remeasuring import Measuring
 from engine.tasks import Task
-from pages.parts.compare.remeasure_panel import verdict
+from pages.parts.compare.compare_kernels import verdict
 from storage import remeasurements
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 from storage.remeasurements import KernelName, Ratio, RemeasureProgress, RemeasureState, Round

@@ -10,8 +10,8 @@ import pytest
 
 from engine.strategies.options import Value
 from pages import report
-from pages.parts.compare import compare_curve, compare_exposure, compared_runs
-from pages.parts.compare.compare_exposure import Exposure, exposure_of
+from pages.parts.compare import compare_chart, compared_runs
+from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather, geometric_mean
 from pages.parts.status import settings_list
 from storage import queries
@@ -51,7 +51,7 @@ def test_runs_keep_the_order_chosen_and_get_letters_dashes_and_symbols_of_their_
 @pytest.mark.parametrize("axis", list(Axis))
 def test_the_best_so_far_never_falls_on_any_axis_and_points_lead_to_kernels(home: Path, axis: Axis) -> None:
     runs = some_runs(home)
-    figure = compare_curve.figure(runs, axis, is_log=True, has_kernels=True)
+    figure = compare_chart.curve_figure(runs, axis, is_log=True, has_kernels=True)
     lines = [trace for trace in figure["data"] if trace.get("line", {}).get("shape") == "hv"]
     assert len(lines) == len(runs)
     for line in lines:
@@ -68,15 +68,15 @@ def test_an_unknown_price_ends_the_curve_and_is_told(home: Path) -> None:
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         runs = gather(db, ["unpriced"])
-    (line, *_) = compare_curve.figure(runs, Axis.MONEY, is_log=True, has_kernels=False)["data"]
+    (line, *_) = compare_chart.curve_figure(runs, Axis.MONEY, is_log=True, has_kernels=False)["data"]
     assert line["x"] == []
-    assert compare_curve.unknown(runs, Axis.MONEY) == runs
-    assert compare_curve.unknown(runs, Axis.TOKENS) == []
+    assert compare_chart.unknown(runs, Axis.MONEY) == runs
+    assert compare_chart.unknown(runs, Axis.TOKENS) == []
 
 
 def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) -> None:
     runs = [run for run in some_runs(home) if run.run.task_name == "square_matmul"]
-    early, delayed = compare_exposure.groups(runs)
+    early, delayed = compare_chart.groups(runs)
     assert (early.exposure, early.letters, early.exposed_at) == (Exposure.EARLY, ("A",), (1,))
     assert (delayed.exposure, delayed.letters, delayed.exposed_at) == (Exposure.DELAYED, ("B", "C"), (5, 6))
     last = delayed.spots[-1]
@@ -86,7 +86,7 @@ def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) ->
     assert [exposure_of(depth) for depth in (None, 0, 2, 3)] == [
         Exposure.NEVER, Exposure.EARLY, Exposure.EARLY, Exposure.DELAYED,
     ]  # fmt: skip
-    drawn = compare_exposure.figure([early, delayed], True, "square_matmul")
+    drawn = compare_chart.exposure_figure([early, delayed], True, "square_matmul")
     assert {"early: profiles from depth 1", "delayed: profiles from depth 5"} <= {
         note["text"].strip() for note in drawn["layout"]["annotations"]
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index
-from pages.parts.api import api_runs
+from pages.parts.api import api_answers
 from pages.parts.report.report_run import run_report
 from pages.parts.status import damaged, now
 from pages.parts.steering import command_list
@@ -107,7 +107,7 @@ def test_damaged_runs_are_marked_in_the_list_and_for_machines(home: Path, open_p
     app = open_page()
     assert not app.exception
     assert [name for name in ("whole", "spoilt", "cut") if damaged.cells(name)] == ["spoilt", "cut"]
-    rows = {row.run_id: api_runs.run(row) for row in queries.overview(index.current())}
+    rows = {row.run_id: api_answers.run(row) for row in queries.overview(index.current())}
     assert rows["whole"]["damage"] == []
     assert "1 line of journal.jsonl cannot be read." in rows["spoilt"]["damage"]
     assert rows["cut"]["reason"] == "The end of this run's journal is missing"

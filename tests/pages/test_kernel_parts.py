@@ -14,18 +14,16 @@ from hypothesis import strategies as st
 
 from pages.parts import index
 from pages.parts.kernel import (
-    compiler_log,
     diff_tab,
     errors_tab,
     machine_use,
-    metric_sense,
     metrics,
     profile_tab,
+    prompts_tab,
     roofline,
     story,
-    transcript,
 )
-from pages.parts.kernel.metric_sense import Judgement
+from pages.parts.kernel.metrics import Judgement
 from pages.parts.widgets import diff
 from storage import counters, queries
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
@@ -86,7 +84,7 @@ def change(metric: str, before: float | None, now: float, unit: str = "1", launc
 def test_a_change_is_judged_by_what_is_known_of_the_metric(
     metric: str, before: float, now: float, unit: str, judgement: Judgement
 ) -> None:
-    found = metric_sense.weighed([replace(change(metric, 1.0, now, unit), previous=before)])
+    found = metrics.weighed([replace(change(metric, 1.0, now, unit), previous=before)])
     assert [one.judgement for one in found] == [judgement]
 
 
@@ -96,19 +94,19 @@ def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
         change("memory throughput share", 0.3, 0.6), change("latency", 4.0, 1.0, "s"),
         change(counters.ACHIEVED, 40.0, 60.0, "%"), change(counters.BLOCK, 128.0, 128.0),
     ]  # fmt: skip
-    found = metric_sense.weighed(changes)
+    found = metrics.weighed(changes)
     assert [one.change.metric for one in found][:2] == ["latency", "memory throughput share"]
     assert found[-1].judgement is Judgement.SAME
-    told = metric_sense.telling(found)
+    told = metrics.telling(found)
     assert [one.sense.topic for one in told] == ["memory", "occupancy"]
-    assert metric_sense.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
+    assert metrics.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
     assert metrics.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
 
 
 def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
     changes = [change(counters.TIME, 1.0, 1.0, "s", 0), change(counters.TIME, 9.0, 8.0, "s", 1)]
     changes.append(change(counters.DRAM, 10.0, 50.0, "%", 1))
-    assert {one.change.launch for one in metric_sense.weighed(changes)} == {1}
+    assert {one.change.launch for one in metrics.weighed(changes)} == {1}
 
 
 Look = Callable[..., tuple[CandidateRow, list[queries.AttemptRow]]]
@@ -213,11 +211,11 @@ def test_the_lines_that_the_compiler_names_are_found_in_the_module() -> None:
     told = (
         "candidate.py:6:3: error: bad\nx.hpp:9: error: y\n    candidate.py:900:1: required\ncuda_sources[0]:3: error: z"
     )
-    assert compiler_log.named_lines(told, SOURCE) == [6, 5]
-    (one,) = compiler_log.excerpts([6, 5], SOURCE, around=1)
+    assert errors_tab.named_lines(told, SOURCE) == [6, 5]
+    (one,) = errors_tab.excerpts([6, 5], SOURCE, around=1)
     assert (one.first, one.marked, one.lines[0]) == (4, (5, 6), "#include <x>")
-    assert compiler_log.named_lines("cuda_sources[0]:3: error", SOURCE + SOURCE) == []
-    assert len(compiler_log.excerpts([1, 9], SOURCE, around=1)) == 2
+    assert errors_tab.named_lines("cuda_sources[0]:3: error", SOURCE + SOURCE) == []
+    assert len(errors_tab.excerpts([1, 9], SOURCE, around=1)) == 2
 
 
 def test_a_map_of_wrong_elements_is_told_in_words() -> None:
@@ -249,10 +247,10 @@ def test_errors_that_differ_only_in_numbers_are_one_error(rows_of: Look) -> None
 
 def test_a_word_is_found_wherever_it_stands_in_a_conversation() -> None:
     parts = [("prompt, user", "Tile the loop.\nA tile of 8"), ("reply", "no such word")]
-    found = transcript.hits(" TILE ", parts)
+    found = prompts_tab.word_hits(" TILE ", parts)
     assert [(hit.where, hit.word) for hit in found] == [("prompt, user", "Tile"), ("prompt, user", "tile")]
-    assert transcript.hits("", parts) == transcript.hits("   ", parts) == []
-    assert transcript.hits("x", [("reply", "İx")])[0].word == "x"
+    assert prompts_tab.word_hits("", parts) == prompts_tab.word_hits("   ", parts) == []
+    assert prompts_tab.word_hits("x", [("reply", "İx")])[0].word == "x"
 
 
 def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
@@ -265,10 +263,10 @@ def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
     ]  # fmt: skip
     candidate = queries.candidate(db, "r1", "c004")
     assert candidate
-    assert transcript.relation(found[0], candidate) == "about kernel 3, its parent"
-    assert transcript.total(found, []).startswith(f"{len(found)} calls · ")
+    assert prompts_tab.relation(found[0], candidate) == "about kernel 3, its parent"
+    assert prompts_tab.total(found, []).startswith(f"{len(found)} calls · ")
     (failed,) = queries.failed_tries(db, "r1", "c005")
-    assert transcript.failure(failed) == (
+    assert prompts_tab.failure(failed) == (
         "Try 1: rate limited: too many requests, HTTP 429: slow down (retried after 2.0 s)"
     )
     assert isinstance(failed, FailedTryRow)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pages.parts import index, wording
 from pages.parts.api import routes
-from pages.parts.run import curve, curve_chart, curve_marks
+from pages.parts.run import curve_chart, curve_marks
 from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
@@ -109,7 +109,7 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
     run = queries.run(opened.database, "r1")
     assert run is not None
     rows, attempts = curve_chart.gather(run), queries.attempts(opened.database, "r1")
-    drawn = curve.figure(rows, is_log=True, revision="r1")
+    drawn = curve_chart.curve_figure(rows, is_log=True, revision="r1")
     index.close_index()
     twice = ("best", "tied with the best")
     shown = [name for t in drawn["data"] if t.get("name") not in twice for name in t.get("customdata", [])]

@@ -11,7 +11,7 @@ import pytest
 
 from pages import report
 from pages.parts import wording
-from pages.parts.report import report_depths
+from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, difference, element, escape
 from pages.parts.report.report_run import run_report
 from storage import queries
@@ -98,8 +98,8 @@ def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(ho
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         depths = queries.depths(db, "long")
-    kept = report_depths.chosen([replace(d, is_best=True) for d in depths])
-    assert (len(kept), kept[0].depth, kept[-1].depth) == (report_depths.DEPTHS, 0, 129)
+    kept = report_run.chosen([replace(d, is_best=True) for d in depths])
+    assert (len(kept), kept[0].depth, kept[-1].depth) == (report_run.DEPTHS, 0, 129)
 
 
 def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_with_the_best(home: Path) -> None:

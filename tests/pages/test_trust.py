@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index, wording
-from pages.parts.kernel import kernel_header, trust, trust_tab
+from pages.parts.kernel import kernel_header, trust_tab
 from pages.parts.kernel.trust_tab import Measured
 from storage import queries
 from storage.folder import RunFolder
@@ -49,7 +49,7 @@ BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
 def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
     verdict: Verdict | None, is_timed: bool, proofs: list[StagedProof], tone: str, sentence: str
 ) -> None:
-    found = trust.overall(verdict, is_timed, proofs)
+    found = trust_tab.overall(verdict, is_timed, proofs)
     assert found.tone == tone
     assert f"{found.sentence} {found.rest}".startswith(sentence)
 
@@ -213,9 +213,9 @@ def test_the_facts_name_the_second_baseline_and_its_interval(home: Path) -> None
     index.close_index()
     assert evaluation is not None
     assert baseline is not None
-    facts = dict(trust.second(evaluation, baseline))
+    facts = dict(trust_tab.second(evaluation, baseline))
     assert list(facts) == ["over torch.compile", "torch.compile itself"]
     assert facts["over torch.compile"].startswith("0.47× (±")
     assert ", 95 %: 0.4" in facts["over torch.compile"]
     assert facts["torch.compile itself"].startswith("1.28× over eager")
-    assert trust.second(evaluation, None) == []
+    assert trust_tab.second(evaluation, None) == []

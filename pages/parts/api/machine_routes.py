@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pages.parts import change_token, index
-from pages.parts.api import api_answers, api_runs, metrics_text
+from pages.parts.api import api_answers
 from pages.parts.api.api_answers import LONGEST_PAGE, ApiError
 from storage import folder, queries
 from storage.blobs import Blobs
@@ -29,11 +29,11 @@ def get_runs(request: Request) -> Response:
     state, sort = query.get("state", ""), query.get("sort", str(RunSort.NEWEST))
     _one_of("state", state, ["", *RunState])
     _one_of("sort", sort, list(RunSort))
-    etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_runs.lost_runs()))
+    etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_answers.lost_runs()))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     chosen = RunFilter(state, query.get("task", ""), query.get("model", ""), query.get("text", ""))
-    runs, total = api_runs.listed(chosen, RunSort(sort), limit, offset)
+    runs, total = api_answers.listed(chosen, RunSort(sort), limit, offset)
     has_more = bool(runs) and offset + len(runs) < total
     following = str(request.url.include_query_params(offset=offset + limit)) if has_more else None
     following = following and "/api/runs?" + following.partition("?")[2]
@@ -46,7 +46,7 @@ def get_run(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([run.run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    return api_answers.answer(api_runs.whole(run), etag)
+    return api_answers.answer(api_answers.whole(run), etag)
 
 
 def get_events(request: Request) -> Response:
@@ -61,7 +61,7 @@ def get_events(request: Request) -> Response:
     shown = found[:limit]
     last = shown[-1].seq if shown else since
     body = {"run": run_id, "since": since, "next": last, "has_more": len(found) > limit}
-    return api_answers.answer(body | {"events": api_runs.events(shown)}, etag)
+    return api_answers.answer(body | {"events": api_answers.events(shown)}, etag)
 
 
 def get_kernel(request: Request) -> Response:
@@ -70,7 +70,7 @@ def get_kernel(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    found = api_runs.whole_kernel(run_id, name)
+    found = api_answers.whole_kernel(run_id, name)
     if found is None:
         raise ApiError(404, f"run {run_id} has no kernel {name[:60]!r}", f"/api/runs/{run_id} lists its kernels")
     return api_answers.answer(found, etag)
@@ -92,7 +92,9 @@ def get_best(request: Request) -> Response:
 
 def get_metrics(_request: Request) -> Response:
     """Figures for Prometheus."""
-    return Response(metrics_text.text(), media_type=metrics_text.MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+    return Response(
+        api_answers.prometheus_text(), media_type=api_answers.MEDIA_TYPE, headers={"Cache-Control": "no-store"}
+    )
 
 
 def get_nothing(request: Request) -> Response:

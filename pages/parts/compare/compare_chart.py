@@ -1,15 +1,23 @@
-"""The charts of the compare page and the switches above them."""
+"""The charts of the compare page and the switches above them: the best speed-up so far over depth, calls, time, tokens
+or money; early against delayed profiling, runs of one task grouped by when the model first saw a profile.
+
+Several runs of a group make one curve, their geometric mean, with a band from the lowest to the highest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import streamlit as st
 
 from pages.parts import wording
-from pages.parts.compare import compare_curve, compare_exposure, compared_runs
-from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared
+from pages.parts.compare import compared_runs
+from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared, geometric_mean, position
 from pages.parts.widgets import plot
+from storage.queries import ReachedRow, TimedRow
 
 
 def draw(runs: Sequence[Compared]) -> str | None:
@@ -21,12 +29,12 @@ def draw(runs: Sequence[Compared]) -> str | None:
         scale = st.segmented_control("Scale", ["log", "linear"], default="log", required=True, key="compare_scale")
         has_kernels = st.toggle("All kernels", key="compare_kernels", help="not only the best so far")
     axis, is_log = Axis(str(axis)), scale != "linear"
-    figure = compare_curve.figure(runs, axis, is_log, has_kernels)
-    for run in compare_curve.unknown(runs, axis):
+    figure = curve_figure(runs, axis, is_log, has_kernels)
+    for run in unknown(runs, axis):
         st.caption(
             f":material/help: Run {run.letter}: {_why_unknown(axis)} for some calls; its curve ends before them."
         )
-    height = compare_curve.height(len(runs))
+    height = chart_height(len(runs))
     return plot.draw(figure, name(runs, axis), height, f"compare:{axis}:{scale}", key="compare_curve")
 
 
@@ -51,7 +59,7 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         task = st.segmented_control(
             "Task", tasks, default=task, required=True, key="compare_task", format_func=lambda t: t.replace("_", " ")
         )
-    found = compare_exposure.groups([run for run in runs if run.run.task_name == task])
+    found = groups([run for run in runs if run.run.task_name == task])
     if len(found) < 2:
         only = f" All runs here: {found[0].exposure}." if found else ""
         st.caption(
@@ -61,10 +69,10 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         return
     shown = ", ".join(f"{group.name}: {wording.speedup(group.spots[-1].mean)}" for group in found)
     words = f"Best speed-up so far by depth, grouped by when profiles were shown. {shown}"
-    figure = compare_exposure.figure(found, True, str(task))
-    plot.draw(figure, words, compare_curve.height(len(found)), f"exposure:{task}", key="exposure_curve")
+    figure = exposure_figure(found, True, str(task))
+    plot.draw(figure, words, chart_height(len(found)), f"exposure:{task}", key="exposure_curve")
     st.caption(
-        f"Early: by depth {compare_exposure.EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
+        f"Early: by depth {EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
         "Line: geometric mean of the group's runs; band: lowest to highest. A run that has ended counts with its best."
     )
 
@@ -87,3 +95,252 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
             for task in over.tasks
         )
     )
+
+
+Trace = dict[str, Any]
+Figure = dict[str, Any]
+LEGEND_ROW_PX = 22
+POINTS = 600
+
+
+def curve_figure(runs: Sequence[Compared], axis: Axis, is_log: bool, has_kernels: bool) -> Figure:
+    """The whole figure; colours are names that the browser resolves."""
+    traces = [trace for run in runs for trace in _traces(run, axis, has_kernels)]
+    values = [value for trace in traces for value in trace["y"] if value]
+    return {"data": traces, "layout": chart_layout(AXIS_TITLE[axis], values, is_log, f"{axis}", len(runs))}
+
+
+def unknown(runs: Sequence[Compared], axis: Axis) -> list[Compared]:
+    """Runs that have a kernel which cannot be placed on this axis, for want of counts or prices."""
+    return [run for run in runs if any(row.best_speedup and position(row, axis) is None for row in run.reached)]
+
+
+def _traces(run: Compared, axis: Axis, has_kernels: bool) -> list[Trace]:
+    """The line of the best so far with the run's letter at its end; and its kernels when asked for."""
+    rows = telling(run.reached)
+    steps = [(x, r.best_speedup, r) for r in rows if r.best_speedup and (x := position(r, axis)) is not None]
+    line = {
+        "type": "scatter", "mode": "lines+markers", "name": wording.cut(run.name, 70), "legendgroup": run.letter,
+        "x": [x for x, _, _ in steps], "y": [best for _, best, _ in steps],
+        "line": {"shape": "hv", "width": 2.4, "color": run.colour, "dash": run.dash},
+        "marker": {"symbol": run.symbol, "size": [9 if r.speedup == best else 1 for _, best, r in steps],
+                   "color": run.colour, "opacity": 1},
+        "customdata": [f"{r.run_id}#{r.candidate_id}" if r.candidate_id else "" for _, _, r in steps],
+        "text": [_hover(run, r) for _, _, r in steps], "hovertemplate": "%{text}<extra></extra>",
+    }  # fmt: skip
+    return [line, _end(run, steps), *([_kernels(run, axis)] if has_kernels else [])]
+
+
+def telling(rows: Sequence[ReachedRow]) -> list[ReachedRow]:
+    """Of a very long run only where the best so far rose, and the end: between them nothing is to be seen."""
+    if len(rows) <= POINTS:
+        return list(rows)
+    bests = [row.best_speedup for row in rows]
+    return [row for at, row in enumerate(rows) if at == len(rows) - 1 or not at or bests[at] != bests[at - 1]]
+
+
+def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Trace:
+    """The letter beside the end of the line, so that no colour has to be told apart."""
+    last = steps[-1:]
+    return {
+        "type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False, "cliponaxis": False,
+        "legendgroup": run.letter, "name": f"end of {run.letter}",
+        "x": [x for x, _, _ in last], "y": [best for _, best, _ in last],
+        "text": [f"<b>{run.letter}</b>" for _ in last], "textposition": "middle right",
+        "textfont": {"size": 13, "color": run.colour.replace("-color", "-text-color")},
+    }  # fmt: skip
+
+
+def _kernels(run: Compared, axis: Axis) -> Trace:
+    found = [(x, row) for row in run.timed if (x := position(row, axis)) is not None]
+    trace_type = "scattergl" if len(found) > POINTS else "scatter"
+    return {
+        "type": trace_type, "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
+        "showlegend": False, "x": [x for x, _ in found], "y": [row.speedup for _, row in found],
+        "marker": {"symbol": f"{run.symbol}-open", "size": 8, "color": run.colour, "line": {"width": 1.4}},
+        "customdata": [f"{row.run_id}#{row.candidate_id}" for _, row in found],
+        "text": [_hover_kernel(run, row) for _, row in found],
+        "hovertemplate": "%{text}<extra></extra>",
+    }  # fmt: skip
+
+
+def _hover_kernel(run: Compared, row: TimedRow) -> str:
+    measured = f"{wording.speedup(row.speedup, row.noise)} {wording.plus_minus(row.noise)}"
+    head = f"<b>{run.letter}</b> · kernel {row.number} · depth {row.depth} · {measured}"
+    return f"{head}<br>{wording.escaped(row.summary)}"
+
+
+def _hover(run: Compared, row: ReachedRow) -> str:
+    tokens, cost = wording.tokens(row.tokens), wording.cost(row.cost_usd)
+    spent = f"{wording.seconds(row.engine_s)} at work, {tokens} tokens, {cost}"
+    seen = " · profile shown" if row.is_profile_exposed else ""
+    return (
+        f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · depth {row.depth}{seen}<br>"
+        f"best so far {wording.speedup(row.best_speedup)} · {spent}"
+    )
+
+
+def chart_layout(x_title: str, values: Sequence[float], is_log: bool, revision: str, rows: int) -> dict[str, Any]:
+    """Axes and legend; the legend stands below, where it covers nothing."""
+    small, grid = {"size": 12}, {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
+    top, low = max([1.0, *values]), min([1.0, *values])
+    speed: dict[str, Any] = {"title": {"text": "best speed-up so far, over eager baseline", "font": small}, **grid}
+    ticks = plot.FINE if top / low < 4 else plot.COARSE
+    if is_log:
+        speed |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]}
+    else:
+        speed |= {"ticksuffix": "×"}
+    return {
+        "uirevision": f"{revision}{is_log}", "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
+        "margin": {"l": 62, "r": 26, "t": 30, "b": 60 + LEGEND_ROW_PX * rows},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "@text-color", "size": 12},
+        "xaxis": {"title": {"text": x_title, "font": small, "standoff": 8}, **grid},
+        "yaxis": speed,
+        "legend": {"orientation": "v", "x": 0, "xanchor": "left", "yref": "container", "y": 0, "yanchor": "bottom",
+                   "font": {"size": 11}},
+        "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",
+                       "font": {"color": "@text-color", "size": 12}},
+        "shapes": [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": 1, "y1": 1,
+                    "layer": "below", "line": {"color": "@gray-color", "width": 1.2, "dash": "dot"}}],
+        "annotations": [{"xref": "paper", "x": 1, "yref": "y", "y": 0 if is_log else 1, "text": "eager 1×",
+                         "showarrow": False, "xanchor": "right", "yanchor": "bottom",
+                         "font": {"size": 10, "color": "@gray-text-color"}}],
+    }  # fmt: skip
+
+
+def chart_height(rows: int) -> int:
+    """Pixels: the legend grows below the curves, not into them."""
+    return 400 + LEGEND_ROW_PX * rows
+
+
+EARLY_UNTIL = 2
+
+
+class Exposure(StrEnum):
+    """When the prompts of a run first showed a profile."""
+
+    NEVER = "never shown"
+    EARLY = "early"
+    DELAYED = "delayed"
+
+
+LOOKS = {
+    Exposure.EARLY: ("@orange-color", "dash", "square", "@orange-background-color/60"),
+    Exposure.DELAYED: ("@blue-color", "solid", "circle", "@blue-background-color/60"),
+    Exposure.NEVER: ("@gray-color", "dot", "diamond", "@gray-background-color/60"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The group at one depth: geometric mean, lowest and highest of the best speed-ups so far of `count` runs."""
+
+    depth: int
+    mean: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs with the same exposure; `exposed_at` are the depths at which theirs began."""
+
+    exposure: Exposure
+    letters: tuple[str, ...]
+    exposed_at: tuple[int, ...]
+    spots: tuple[Spot, ...]
+
+    @property
+    def name(self) -> str:
+        """Exposure, its depths and the runs in it."""
+        when = f" (from depth {', '.join(map(str, self.exposed_at))})" if self.exposed_at else ""
+        mean = "" if len(self.letters) == 1 else f", geometric mean of {len(self.letters)} runs"
+        return f"{self.exposure}{when}: {', '.join(self.letters)}{mean}"
+
+
+def exposure_of(exposed_at: int | None) -> Exposure:
+    """Early means by depth 2: before the kernel's structure has settled."""
+    if exposed_at is None:
+        return Exposure.NEVER
+    return Exposure.EARLY if exposed_at <= EARLY_UNTIL else Exposure.DELAYED
+
+
+def groups(runs: Sequence[Compared]) -> list[Group]:
+    """The groups that have a run with a correct kernel, early first."""
+    found = []
+    for exposure in LOOKS:
+        members = [run for run in runs if exposure_of(run.conditions.exposed_at) is exposure]
+        spots = _spots(members)
+        if spots:
+            begun = sorted({r.conditions.exposed_at for r in members if r.conditions.exposed_at is not None})
+            found.append(Group(exposure, tuple(run.letter for run in members), tuple(begun), spots))
+    return found
+
+
+def _spots(members: Sequence[Compared]) -> tuple[Spot, ...]:
+    """Depth by depth; a run that has ended stays at its best, one without a correct kernel yet does not count."""
+    last = max((row.depth for run in members for row in run.reached), default=-1)
+    found = []
+    for depth in range(last + 1):
+        bests = [best for run in members if (best := _best_by(run, depth)) is not None]
+        if bests:
+            found.append(Spot(depth, geometric_mean(bests), min(bests), max(bests), len(bests)))
+    return tuple(found)
+
+
+def _best_by(run: Compared, depth: int) -> float | None:
+    bests = [row.best_speedup for row in run.reached if row.depth <= depth and row.best_speedup is not None]
+    return bests[-1] if bests else None
+
+
+def exposure_figure(found: Sequence[Group], is_log: bool, task: str) -> dict[str, Any]:
+    """One curve per group, its band, and where its profiles began."""
+    traces = [trace for group in found for trace in _group_traces(group)]
+    values = [value for group in found for spot in group.spots for value in (spot.low, spot.high)]
+    layout = chart_layout(AXIS_TITLE[Axis.DEPTH], values, is_log, f"exposure:{task}", len(found))
+    marks = [(group, depth) for group in found for depth in group.exposed_at]
+    layout["shapes"] = [*layout["shapes"], *(_line(group, depth) for group, depth in marks)]
+    notes = [_note(group, depth, number) for number, (group, depth) in enumerate(marks)]
+    layout["annotations"] = [*layout["annotations"], *notes]
+    return {"data": traces, "layout": layout}
+
+
+def _group_traces(group: Group) -> list[dict[str, Any]]:
+    colour, dash, symbol, fill = LOOKS[group.exposure]
+    depths = [spot.depth for spot in group.spots]
+    edge = {"type": "scatter", "mode": "lines", "x": depths, "hoverinfo": "skip", "showlegend": False,
+            "legendgroup": group.exposure, "line": {"width": 0, "color": colour}}  # fmt: skip
+    band = [
+        edge | {"y": [spot.low for spot in group.spots], "name": f"lowest, {group.exposure}"},
+        edge | {"y": [spot.high for spot in group.spots], "name": f"highest, {group.exposure}", "fill": "tonexty",
+                "fillcolor": fill},
+    ]  # fmt: skip
+    line = {
+        "type": "scatter", "mode": "lines+markers", "name": group.name, "legendgroup": group.exposure,
+        "x": depths, "y": [spot.mean for spot in group.spots],
+        "line": {"width": 2.6, "color": colour, "dash": dash},
+        "marker": {"symbol": symbol, "size": 8, "color": colour},
+        "text": [_hover_spot(group, spot) for spot in group.spots], "hovertemplate": "%{text}<extra></extra>",
+    }  # fmt: skip
+    return [*(band if len(group.letters) > 1 else []), line]
+
+
+def _hover_spot(group: Group, spot: Spot) -> str:
+    band = f", {wording.interval(spot.low, spot.high)} over {spot.count} runs" if spot.count > 1 else ""
+    return f"<b>{group.exposure}</b> · depth {spot.depth}<br>best so far {wording.speedup(spot.mean)}{band}"
+
+
+def _line(group: Group, depth: int) -> dict[str, Any]:
+    colour, dash, _, _ = LOOKS[group.exposure]
+    return {"type": "line", "xref": "x", "x0": depth - 0.5, "x1": depth - 0.5, "yref": "paper", "y0": 0, "y1": 1,
+            "layer": "below", "line": {"color": colour, "width": 1.4, "dash": dash}}  # fmt: skip
+
+
+def _note(group: Group, depth: int, number: int) -> dict[str, Any]:
+    colour, _, _, _ = LOOKS[group.exposure]
+    return {"xref": "x", "x": depth - 0.5, "yref": "paper", "y": 1, "yshift": -14 * number,
+            "text": f" {group.exposure}: profiles from depth {depth}", "showarrow": False, "xanchor": "left",
+            "yanchor": "top", "font": {"size": 10, "color": colour.replace("-color", "-text-color")}}  # fmt: skip

@@ -1,4 +1,5 @@
-"""Two kernels head to head: what differs in their sources, and what a re-measurement says."""
+"""Two kernels head to head: what differs in their sources, and the two timed again on this machine: the button, what
+came of it while it works and afterwards, and what it found beside what the runs had said."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
-from pages.parts.compare import remeasure_panel
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import access, index, texts, wording
 from pages.parts.compare.compared_runs import Compared
-from pages.parts.widgets import diff
-from storage import queries
+from pages.parts.widgets import diff, table
+from storage import queries, remeasurements
 from storage.queries import TimedRow
+from storage.remeasurements import KernelName, Ratio, Remeasurement, RemeasureState
 
 OFFERED = 300
 
@@ -59,7 +62,7 @@ def draw(runs: Sequence[Compared]) -> None:
         st.caption(f"Listed: the {OFFERED} fastest kernels of each run; {hidden:,} slower ones are not listed.")
     _difference(first, second)
     same_task = first.run.run.task_name == second.run.run.task_name
-    remeasure_panel.draw(first.row, second.row, same_task)
+    draw_remeasurement(first.row, second.row, same_task)
 
 
 def choices(runs: Sequence[Compared]) -> list[Choice]:
@@ -87,3 +90,133 @@ def _difference(first: Choice, second: Choice) -> None:
 def _source(choice: Choice) -> str:
     found = queries.candidate(index.current(), choice.row.run_id, choice.row.candidate_id)
     return texts.source(choice.row.run_id, found.source_blob if found else None)
+
+
+SHOWN = 10
+COLUMNS = [
+    table.Column("round", "Round", "right"),
+    table.Column("first", "First", "right", "speed-up over eager, and the median latency of its session"),
+    table.Column("second", "Second", "right", "speed-up over eager, and the median latency of its session"),
+    table.Column("ratio", "First over second", "right"),
+]
+TONE: dict[RemeasureState, wording.Tone] = {
+    RemeasureState.STARTING: "blue",
+    RemeasureState.BUILDING: "blue",
+    RemeasureState.WAITING: "orange",
+    RemeasureState.MEASURING: "blue",
+    RemeasureState.DONE: "green",
+    RemeasureState.FAILED: "red",
+    RemeasureState.LOST: "violet",
+}
+ICON = {
+    RemeasureState.STARTING: ":material/progress_activity:",
+    RemeasureState.BUILDING: ":material/build:",
+    RemeasureState.WAITING: ":material/schedule:",
+    RemeasureState.MEASURING: ":material/timer:",
+    RemeasureState.DONE: ":material/check:",
+    RemeasureState.FAILED: ":material/close:",
+    RemeasureState.LOST: ":material/warning:",
+}
+
+
+def draw_remeasurement(first: TimedRow, second: TimedRow, same_task: bool) -> None:
+    """The button for these two kernels, and every re-measurement of kernels of these runs."""
+    why = "" if same_task else "these kernels belong to different tasks and have no common baseline"
+    why = why if access.may_steer() else "this server is read-only and starts nothing"
+    if st.button(
+        "Time both again on this machine", icon=":material/timer:", key="remeasure", disabled=bool(why),
+        help=why or "times both in turn against the same baseline; continues when this page is closed",
+    ):  # fmt: skip
+        _start_remeasurement(first, second)
+    for found in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
+        _result(found)
+
+
+def _result(found: Remeasurement) -> None:
+    request, state = found.request, found.progress.state
+    with st.container(border=True, key=f"remeasured-{request.remeasure_id}"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.badge(str(state), icon=ICON[state], color=TONE[state])
+            st.caption(
+                f"kernel {request.first.number} against kernel {request.second.number} · asked by "
+                f"{wording.plain(request.asked_by)} · {wording.moment(request.asked_at)}",
+                width="content",
+            )
+        st.markdown(wording.plain(sentence(found)))
+        if not state.is_finished:
+            st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
+            if access.may_steer() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
+                supervisor.stop_remeasuring(request.remeasure_id)
+        elif found.progress.rounds:
+            box = st.expander("Every round", key=f"rounds-{request.remeasure_id}", on_change="rerun")
+            if box.open:
+                with box:
+                    _rounds(found)
+
+
+def _rounds(found: Remeasurement) -> None:
+    rows = [
+        table.Row(
+            f"{number}",
+            {
+                "round": f"{number}",
+                "first": table.text(wording.speedup(one.first_speedup), note=wording.latency(one.first_ms)),
+                "second": table.text(wording.speedup(one.second_speedup), note=wording.latency(one.second_ms)),
+                "ratio": table.text(wording.speedup(one.ratio), "strong"),
+            },
+        )
+        for number, one in enumerate(found.progress.rounds, 1)
+    ]
+    key = f"rounds-table-{found.request.remeasure_id}"
+    table.draw("Rounds of this re-measurement", COLUMNS, rows, key=key, is_compact=True)
+    st.caption(
+        "Each round times both kernels against eager PyTorch in separate sessions, in turn. The result above is the "
+        "median over rounds, from six rounds on with a 95 % confidence interval."
+    )
+
+
+def _start_remeasurement(first: TimedRow, second: TimedRow) -> None:
+    try:
+        with st.spinner("Starting the measurement"):
+            supervisor.remeasure((first.run_id, first.candidate_id), (second.run_id, second.candidate_id))
+    except (EngineError, FileNotFoundError) as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+
+
+def sentence(found: Remeasurement) -> str:
+    """What is known, in one sentence or two."""
+    request, progress = found.request, found.progress
+    ratio = progress.ratio
+    match progress.state:
+        case RemeasureState.DONE if ratio:
+            return verdict(request.first, request.second, ratio)
+        case RemeasureState.FAILED:
+            return f"Measurement failed: {wording.cut(progress.message, 400)}"
+        case RemeasureState.LOST:
+            return "The measurement was interrupted. " + _so_far(found)
+        case RemeasureState.WAITING:
+            return f"Waiting for another timing to finish ({progress.message}). {_so_far(found)}"
+        case _:
+            return f"{progress.message[:1].upper()}{progress.message[1:]}. {_so_far(found)}"
+
+
+def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
+    """Which is faster and by how much, beside what the runs had said."""
+    said = wording.speedup(first.speedup / second.speedup)
+    name, other = f"kernel {first.number}", f"kernel {second.number}"
+    band = f"{wording.speedup(ratio.value)} ({wording.interval(ratio.low, ratio.high)})"
+    if not ratio.is_sound:
+        rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
+        value = wording.speedup(ratio.value)
+        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to rule out noise"
+        return f"{doubt}; in their runs it was {said}."
+    if not ratio.is_difference:
+        return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {said}."
+    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {said}."
+
+
+def _so_far(found: Remeasurement) -> str:
+    done, ratio = len(found.progress.rounds), found.progress.ratio
+    if ratio is None:
+        return f"0 of {found.request.rounds} rounds completed."
+    return f"{done} of {found.request.rounds} rounds completed, {wording.speedup(ratio.value)} so far."

@@ -1,4 +1,5 @@
-"""Diff of a kernel to its parent, or to any other kernel of the run. The pair stands in the address."""
+"""A kernel's source: its diff to its parent, or to any other kernel of the run, whose pair stands in the address; and
+all of it, highlighted, with a download."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import streamlit as st
 
 from pages.parts import index, texts, wording
 from pages.parts.kernel import repair_tab
-from pages.parts.widgets import diff
+from pages.parts.widgets import code, diff
 from storage.queries import AttemptRow, CandidateRow
 
 MOST_CHOICES = 400
@@ -153,3 +154,26 @@ def label(a: AttemptRow, candidate: CandidateRow) -> str:
         else "not judged"
     )
     return f"kernel {a.number}{relation}{best} · depth {a.depth} · {outcome}"
+
+
+MOST_LINES = 4_000
+
+
+def draw_source(run_id: str, candidate: CandidateRow) -> None:
+    """Source with line numbers."""
+    found = texts.read(run_id, candidate.source_blob)
+    if found.is_gone:
+        texts.say_gone(found, "source")
+        return
+    text = found.text
+    count = len(text.splitlines())
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Download", text, file_name=f"{run_id}-{candidate.candidate_id}.py", mime="text/x-python",
+            icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+        st.caption(f"{count:,} lines · a Python module that defines `ModelNew`")
+    if count > MOST_LINES:
+        st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download it to see all.", icon=":material/content_cut:")
+    lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))
+    code.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")

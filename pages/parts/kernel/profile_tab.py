@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.parts import access, index, run_state, speed_of_light, texts, wording
-from pages.parts.kernel import machine_use, metric_sense, metrics, roofline
-from pages.parts.kernel.metric_sense import Weighed
+from pages.parts.kernel import machine_use, metrics, roofline
+from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, plot, table
 from storage import counters, exposure, kernel_names, queries
@@ -45,7 +45,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         rows,
         queries.metrics(db, run_id, ancestor) if ancestor else [],
         next((a.number for a in attempts if a.candidate_id == ancestor), None),
-        metric_sense.weighed(changes),
+        metrics.weighed(changes),
     )
     _headline(profile, seen)
     left, right = st.columns([1.25, 1], gap="medium")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.parts import index, wording
-from pages.parts.kernel import metric_sense
-from pages.parts.kernel.metric_sense import Weighed
+from pages.parts.kernel import metrics
+from pages.parts.kernel.metrics import Weighed
 from storage import queries, relative
 from storage.queries import AttemptRow, CandidateRow
 from storage.records import Origin, Verdict
@@ -118,10 +118,10 @@ def _moved(facts: Facts) -> str:
         return "Not profiled."
     if facts.profiled is None:
         return "Profiled; no profiled ancestor to compare with."
-    reasons = metric_sense.telling(facts.changes)
+    reasons = metrics.telling(facts.changes)
     if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
-    return f"Profile since kernel {facts.profiled}: {', '.join(metric_sense.phrase(one) for one in reasons)}."
+    return f"Profile since kernel {facts.profiled}: {', '.join(metrics.phrase(one) for one in reasons)}."
 
 
 def _seen(facts: Facts) -> str:
@@ -154,6 +154,6 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         numbers.get(candidate.parent_id or ""),
         ancestor(candidate, attempts),
         numbers[previous].number if previous in numbers else None,
-        metric_sense.weighed(changes),
+        metrics.weighed(changes),
         mender.number if mender else None,
     )

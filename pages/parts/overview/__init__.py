@@ -1,1 +1,1 @@
-"""What the list of all runs is made of: runs_table.py its rows, runs_filter.py which of them and in which order."""
+"""What the list of all runs is made of: runs_table.py, its rows, which of them and in which order."""

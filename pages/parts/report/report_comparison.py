@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 
 from pages.parts import wording
-from pages.parts.compare import compare_exposure, compare_table, compared_runs
+from pages.parts.compare import compare_chart, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compared, position
-from pages.parts.report import report_figure
-from pages.parts.report.report_figure import Level, Series, Spot
-from pages.parts.report.report_html import Html, document, element, section, table
+from pages.parts.report import report_html
+from pages.parts.report.report_html import Html, Level, Series, Spot, document, element, section, table
 from pages.parts.status import settings_list
 
 HEADINGS = (
@@ -68,7 +67,7 @@ def _curves(runs: Sequence[Compared], axis: Axis) -> Html:
     if not any(one.steps for one in series):
         return section(f"By {axis}", element("p", note or "No correct kernel timed yet.", class_="quiet"))
     words = f"Best speed-up so far by {AXIS_TITLE[axis]}, {len(runs)} runs"
-    drawn = report_figure.draw(words, AXIS_TITLE[axis], series, [Level(1.0, "eager")], is_whole=axis is Axis.DEPTH)
+    drawn = report_html.draw_curve(words, AXIS_TITLE[axis], series, [Level(1.0, "eager")], is_whole=axis is Axis.DEPTH)
     return section(f"By {axis}", drawn, element("p", note, class_="quiet"))
 
 
@@ -85,18 +84,18 @@ def _exposure(runs: Sequence[Compared]) -> list[Html]:
     """Early against delayed profiling, for each task that has both."""
     parts = []
     for task in dict.fromkeys(run.run.task_name for run in runs):
-        found = compare_exposure.groups([run for run in runs if run.run.task_name == task])
+        found = compare_chart.groups([run for run in runs if run.run.task_name == task])
         if len(found) < 2:
             continue
         series = [
-            Series(group.name, compare_exposure.LOOKS[group.exposure][0][1:].removesuffix("-color"),
-                   compare_exposure.LOOKS[group.exposure][1],
+            Series(group.name, compare_chart.LOOKS[group.exposure][0][1:].removesuffix("-color"),
+                   compare_chart.LOOKS[group.exposure][1],
                    [Spot(s.depth, s.mean, f"{group.exposure}, depth {s.depth}: {wording.speedup(s.mean)}")
                     for s in group.spots])
             for group in found
         ]  # fmt: skip
         words = f"Best speed-up so far by depth, {task}, grouped by when profiles were shown"
-        drawn = report_figure.draw(words, AXIS_TITLE[Axis.DEPTH], series, [Level(1.0, "eager")])
+        drawn = report_html.draw_curve(words, AXIS_TITLE[Axis.DEPTH], series, [Level(1.0, "eager")])
         parts.append(section(f"When profiles were shown: {task.replace('_', ' ')}", drawn))
     return parts
 

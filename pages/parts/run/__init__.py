@@ -1,7 +1,7 @@
 """What a run's page is made of.
 
-run_header.py, key_figures.py, activity.py     name, state and menu; how it stands; what happens and happened
-curve_chart.py, curve.py, curve_marks.py       the speed-up curve: its rows, its traces, the lines around them
+run_header.py, activity.py                     name, state and menu, how it stands; what happens and happened
+curve_chart.py, curve_marks.py                 the speed-up curve: its rows, its traces, the lines around them
 lineage_strip.py, kernels_table.py             which kernel came from which; all kernels, and what they failed of
 selection.py, kernel_panel.py                  which kernel is open beside the curve; that kernel
 spending.py                                    what it has spent, and its limits

@@ -1,16 +1,23 @@
-"""The speed-up curve on the page: gathers its rows and draws it in place."""
+"""The speed-up curve on the page: gathers its rows and draws it in place, its points, lines and bands as traces of a
+Plotly figure. Traces are pure, from rows of the index; colours are names that the browser resolves."""
 
 from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from pages.parts import index, wording
-from pages.parts.run import curve, curve_marks, selection
+from pages.parts.run import curve_marks, selection
+from pages.parts.run.curve_marks import Phase
 from pages.parts.widgets import plot
 from storage import exposure, folder, queries
 from storage.codec import DecodeError
-from storage.queries import RunRow
-from storage.records import RunSettings
+from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow, RunRow, SteeringMark, UnappliedRow
+from storage.records import RunSettings, Verdict
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
 HEIGHT = "clamp(360px, calc(100vh - 405px), 1100px)"
@@ -26,19 +33,19 @@ def draw(run: RunRow) -> None:
         scale = st.segmented_control(
             "Scale", ["log", "linear"], default="log", required=True, key="scale", label_visibility="collapsed"
         )
-    figure = curve.figure(rows, scale != "linear", run.run_id)
+    figure = curve_figure(rows, scale != "linear", run.run_id)
     plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
     if shown := _left_out(rows):
         st.caption(shown)
 
 
-def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
+def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     """Everything the curve shows of one run."""
     db = index.current()
     settings = _settings(run.run_id)
     seen, switch = queries.exposures(db, run.run_id), queries.steering_state(db, run.run_id).expose
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
-    return curve.CurveRows(
+    return CurveRows(
         points=queries.points(db, run.run_id, selected_id),
         failures=queries.failures(db, run.run_id, selected_id),
         unapplied=queries.unapplied(db, run.run_id),
@@ -55,7 +62,7 @@ def gather(run: RunRow, selected_id: str = "") -> curve.CurveRows:
     )
 
 
-def name(run: RunRow, rows: curve.CurveRows) -> str:
+def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
     best = f"best {wording.speedup(run.best_speedup)}" if run.best_speedup else "no correct kernel timed yet"
     second = (
@@ -67,7 +74,7 @@ def name(run: RunRow, rows: curve.CurveRows) -> str:
     )
 
 
-def _left_out(rows: curve.CurveRows) -> str:
+def _left_out(rows: CurveRows) -> str:
     """That a long run's curve does not draw every kernel; empty where it does."""
     marks = len(rows.points) + len(rows.failures)
     if rows.kernels <= queries.FEW_POINTS:
@@ -83,3 +90,241 @@ def _settings(run_id: str) -> RunSettings | None:
         return folder.find_run(run_id).read_settings()
     except (FileNotFoundError, DecodeError):
         return None
+
+
+NAME_WIDTH = 0.3  # of the chart's: what a line's name takes up of a narrow one
+MANY = 300  # points beyond which their noise is left to the hover
+GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
+Trace = dict[str, Any]
+UNHOVERED = {"hoverinfo": "skip", "showlegend": False}
+FAILURE_MARKS = {
+    Verdict.COMPILE_ERROR: ("x", "@orange-color"),
+    Verdict.INCORRECT: ("diamond", "@red-color"),
+    Verdict.RUNTIME_ERROR: ("triangle-up", "@red-color"),
+    Verdict.TIMEOUT: ("hourglass", "@violet-color"),
+    Verdict.OUT_OF_MEMORY: ("square", "@violet-color"),
+    Verdict.REFUSED: ("octagon", "@violet-color"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRows:
+    """Everything the curve shows. `limit_speedup` is baseline latency over the hardware's limit, `second` the further
+    baseline, None before it was measured. `kernels` counts all, also those that a long run's curve leaves out."""
+
+    points: Sequence[PointRow]
+    failures: Sequence[FailureRow]
+    unapplied: Sequence[UnappliedRow]
+    beam: Sequence[BeamRow]
+    rises: Sequence[RiseRow]
+    phases: Sequence[Phase]
+    steering: Sequence[SteeringMark]
+    kernels: int
+    budget_depths: int
+    limit_speedup: float | None
+    target_speedup: float | None
+    selected_id: str = ""
+    second: BaselineRow | None = None
+
+
+def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
+    """The whole figure; `revision` names the run, so that zoom is kept while it stays the same."""
+    best = [p for p in rows.points if p.is_best]
+    values = [p.speedup for p in rows.points if p.speedup]
+    size = 10 if len(rows.points) <= MANY else 6
+    drawn = [
+        _band(rows.beam),
+        *_branches(rows.points),
+        _best_so_far(rows.rises),
+        *(_without_noise(rows, _kernels(name, found, symbol, colour, size))
+          for name, found, symbol, colour in _by_outcome(rows.points)),
+        _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", 15),
+        _kernels("best", best, "star", "@green-color", size=17),
+        *_selection(rows.points, rows.failures, rows.selected_id),
+        *_failures(rows.failures, rows.unapplied),
+        *_spacers(values),
+    ]  # fmt: skip
+    return {"data": [trace for trace in drawn if trace["x"]], "layout": _layout(rows, is_log, revision, values)}
+
+
+def _by_outcome(points: Sequence[PointRow]) -> Iterator[tuple[str, list[PointRow], str, str]]:
+    pending = [p for p in points if p.is_pending and not p.is_accepted]
+    yield "accepted", [p for p in points if p.is_accepted], "circle", "@blue-color"
+    yield "correct, pending", pending, "circle-open-dot", "@blue-color"
+    yield "abandoned", [p for p in points if not p.is_accepted and not p.is_pending], "circle-open", "@blue-color"
+
+
+def _without_noise(rows: CurveRows, trace: Trace) -> Trace:
+    return trace if len(rows.points) <= MANY else {k: v for k, v in trace.items() if k != "error_y"}
+
+
+def last_depth(rows: CurveRows) -> int:
+    """The last depth on the axis: what is allowed, or what was reached beyond it."""
+    reached = [p.depth for p in rows.points] + [f.depth for f in rows.failures]
+    return max([rows.budget_depths, *reached])
+
+
+def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
+    last = last_depth(rows)
+    axis = [-0.75, last + 0.5]
+    width = NAME_WIDTH * (axis[1] - axis[0])
+    ends = (
+        [p.speedup for p in rows.points if p.speedup and p.x < axis[0] + width],
+        [p.speedup for p in rows.points if p.speedup and p.x > axis[1] - width],
+    )
+    shapes, notes = curve_marks.reference_lines(
+        rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends
+    )
+    notes = [*notes, *curve_marks.best_labels(p for p in rows.points if p.is_best)]
+    flags, flag_notes = curve_marks.steering_flags(rows.steering)
+    small = {"size": 12}
+    return {
+        "uirevision": revision, "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
+        "margin": {"l": 58, "r": 14, "t": 34, "b": 40},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "@text-color", "size": 12},
+        "xaxis": {"title": {"text": "depth (completed optimisation steps)", "font": small, "standoff": 6},
+                  "anchor": "y2", "dtick": plot.tick_step(last), "range": axis, **GRID},
+        "yaxis": _speed_axis(is_log, revision, values),
+        "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, curve_marks.LANE_TOP], "range": [-1, 1],
+                   "showticklabels": False, "fixedrange": True, "zeroline": False, "showgrid": False},
+        "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0, "font": {"size": 11}, "itemwidth": 30,
+                   "itemsizing": "constant"},
+        "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",
+                       "font": {"color": "@text-color", "size": 12}, "namelength": -1},
+        "shapes": [*curve_marks.phase_bands(rows.phases), *shapes, *flags, curve_marks.LANE],
+        "annotations": [*(curve_marks.in_log_units(notes) if is_log else notes), *flag_notes],
+    }  # fmt: skip
+
+
+def _speed_axis(is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
+    ticks = plot.FINE if max([1.0, *values]) / min([1.0, *values]) < 4 else plot.COARSE
+    scale = (
+        {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]} if is_log else {"ticksuffix": "×"}
+    )
+    return {
+        "title": {"text": "speed-up over eager baseline", "font": {"size": 12}},
+        "domain": [curve_marks.LANE_TOP + 0.04, curve_marks.RIBBON - 0.01], "uirevision": f"{revision}{is_log}",
+        **GRID, **scale,
+    }  # fmt: skip
+
+
+def _kernels(name: str, found: Sequence[PointRow], symbol: str, colour: str, size: int = 10) -> Trace:
+    """Correct kernels with the noise of their measurement."""
+    return {
+        "type": "scatter", "mode": "markers", "name": name,
+        "x": [p.x for p in found], "y": [p.speedup for p in found],
+        "customdata": [p.candidate_id for p in found], "text": [_hover_text(p) for p in found],
+        "hovertemplate": "%{text}<extra></extra>",
+        "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
+        "error_y": {
+            "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour, "visible": size < 15,
+            "array": [(p.high or 0) - (p.speedup or 0) for p in found],
+            "arrayminus": [(p.speedup or 0) - (p.low or 0) for p in found],
+        },
+    }  # fmt: skip
+
+
+def _hover_text(p: PointRow) -> str:
+    """The optimisation in one line."""
+    rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
+    measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
+    what = _short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
+    outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending)
+    return f"<b>{what}</b> · {measured} · kernel {p.number} · {outcome}{rank}"
+
+
+def _short(text: str, length: int) -> str:
+    """One line in which nothing acts as markup."""
+    return html.escape(wording.cut(text, length), quote=False)
+
+
+def _band(found: Sequence[BeamRow]) -> Trace:
+    """Between the slowest and the fastest correct kernel of each depth; nothing where no depth has two."""
+    rows = found if any(row.count > 1 for row in found) else []
+    return UNHOVERED | {
+        "type": "scatter", "mode": "lines", "name": "slowest to fastest of a depth", "showlegend": True,
+        "x": [r.depth for r in rows] + [r.depth for r in reversed(rows)],
+        "y": [r.high for r in rows] + [r.low for r in reversed(rows)],
+        "fill": "toself", "fillcolor": "@blue-color/14", "line": {"width": 0.6, "color": "@blue-color/35"},
+    }  # fmt: skip
+
+
+def _branches(found: Sequence[PointRow]) -> list[Trace]:
+    """Lines from each base kernel to what was made of it: a return to an older kernel shows as a fork."""
+    spot = {p.candidate_id: p for p in found}
+    drawn = []
+    for is_accepted, dash, name in ((True, "solid", "made from"), (False, "dot", "tried from")):
+        xs: list[float | None] = []
+        ys: list[float | None] = []
+        for p in found:
+            base = spot.get(p.base_id or "")
+            if p.is_accepted is is_accepted and base and base is not p:
+                xs += [base.x, p.x, None]
+                ys += [base.speedup, p.speedup, None]
+        line = {"width": 1.3, "color": "@gray-color", "dash": dash}
+        drawn.append(UNHOVERED | {"type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "line": line})
+    return drawn
+
+
+def _best_so_far(rises: Sequence[RiseRow]) -> Trace:
+    """The staircase of the best kernel."""
+    return {
+        "type": "scatter", "mode": "lines", "name": "best so far", "hoverinfo": "skip",
+        "x": [row.x for row in rises], "y": [row.speedup for row in rises],
+        "line": {"shape": "hv", "width": 3, "color": "@green-color/55"},
+    }  # fmt: skip
+
+
+def _selection(points: Sequence[PointRow], failures: Sequence[FailureRow], selected_id: str) -> list[Trace]:
+    """A ring around the kernel that is open or was looked at last."""
+    ring = UNHOVERED | {
+        "type": "scatter", "mode": "markers", "name": "selected",
+        "marker": {"symbol": "circle-open", "size": 22, "color": "@primary-color", "line": {"width": 2.4}},
+    }  # fmt: skip
+    chosen = [p for p in points if p.candidate_id == selected_id]
+    failed = [f for f in failures if f.candidate_id == selected_id]
+    return [
+        ring | {"x": [p.x for p in chosen], "y": [p.speedup for p in chosen]},
+        ring | {"x": [f.x for f in failed], "y": [0.0] * len(failed), "yaxis": "y2"},
+    ]
+
+
+def _spacers(values: Sequence[float]) -> list[Trace]:
+    """Nothing to see: room above and below the points, and the failure lane even while nothing has failed."""
+    unseen = UNHOVERED | {"type": "scatter", "mode": "markers", "opacity": 0, "x": [0, 0]}
+    edges = [min([1.0, *values]) / curve_marks.ROOM_BELOW, max([1.0, *values]) * curve_marks.ROOM_ABOVE]
+    return [unseen | {"y": edges}, unseen | {"y": [0, 0], "yaxis": "y2"}]
+
+
+def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow]) -> list[Trace]:
+    """Marks in the lane at the foot, by kind; an edit that could not be applied made no kernel and opens none."""
+    lane = {"type": "scatter", "mode": "markers", "yaxis": "y2", "hovertemplate": "%{text}<extra></extra>"}
+    by_verdict: Mapping[Verdict, list[FailureRow]] = {
+        verdict: [f for f in failed if f.verdict is verdict] for verdict in FAILURE_MARKS
+    }
+    drawn = []
+    for verdict, (symbol, colour) in FAILURE_MARKS.items():
+        found = by_verdict[verdict]
+        drawn.append(lane | {
+            "name": wording.VERDICT_NAME[verdict], "x": [f.x for f in found], "y": [0.0] * len(found),
+            "customdata": [f.candidate_id for f in found], "text": [_failure(f) for f in found],
+            "marker": {"symbol": symbol, "size": 10, "color": colour},
+        })  # fmt: skip
+    drawn.append(lane | {
+        "name": "edit not applied", "x": [u.depth - 0.35 for u in unapplied], "y": [0.0] * len(unapplied),
+        "text": [f"depth {u.depth} · {_times(u.count)}edit not applied · {_short(u.reason, 84)}" for u in unapplied],
+        "marker": {"symbol": "line-ns-open", "size": 12, "color": "@gray-color", "line": {"width": 2}},
+    })  # fmt: skip
+    return drawn
+
+
+def _failure(f: FailureRow) -> str:
+    what = _short(f.summary, 60) or "kernel"
+    verdict = f"{_times(f.count)}{wording.VERDICT_NAME[f.verdict]}"
+    return f"<b>{what}</b> · {verdict} · kernel {f.number} · {_short(f.message, 84)}"
+
+
+def _times(count: int) -> str:
+    return f"{count:,} × " if count > 1 else ""

@@ -6,8 +6,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import client, index, texts, wording
-from pages.parts.kernel import kernel_header, metric_sense, metrics, repair_tab, story
-from pages.parts.kernel.metric_sense import Judgement
+from pages.parts.kernel import kernel_header, metrics, repair_tab, story
+from pages.parts.kernel.metrics import Judgement
 from pages.parts.run import selection
 from pages.parts.widgets import diff, table
 from storage import queries
@@ -183,7 +183,7 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
         if kernel.verdict is Verdict.PASSED:
             st.caption("Not profiled. *Collect profiles* under Steer profiles the kernels to come.")
         return
-    moved = [one for one in metric_sense.weighed(found) if one.judgement is not Judgement.SAME]
+    moved = [one for one in metrics.weighed(found) if one.judgement is not Judgement.SAME]
     if not moved:
         st.caption("Profiled; no notable change since a profiled ancestor.")
         return
