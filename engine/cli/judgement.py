@@ -101,7 +101,7 @@ STYLE = {Standing.HELD: "green", Standing.FLAGGED: "yellow", Standing.BROKEN: "r
 
 
 def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
-    """The answer of `engine.toolchains.complete.evaluate`: what came of it first, then what it stands on."""
+    """The answer of `evaluate`: what came of it first, then what it stands on."""
     console.print(f"[bold]{answer['verdict']}[/]{escape(_speed(answer))}", highlight=False)
     if answer["message"]:
         console.print(escape(printable(answer["message"].strip())), highlight=False)

@@ -14,8 +14,7 @@ from engine.evaluation.screening import screen
 from engine.llm import Completion, Purpose
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import Line, read_recording, shipped_recording, write_recording
-from engine.patching.json_object import read_fields
-from engine.patching.reply import find_python
+from engine.patching.reply import find_python, read_fields
 from engine.recording_runs import recording_of, without_secrets
 from engine.strategies.coder_judge.strategy import BOTTLENECK, FAULT
 from storage import events as ev
