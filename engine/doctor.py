@@ -138,7 +138,9 @@ def without_secrets(address: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "an invalid address"
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}" if parts.hostname else ""
+    if not parts.hostname:
+        return f"{parts.scheme}:…" if parts.scheme else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def _dashboard() -> Checked:

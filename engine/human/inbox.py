@@ -80,6 +80,7 @@ class Inbox:
         self._sleep = sleep
         self._offset = 0
         self._seen_offset = 0
+        self._made_room: set[str] = set()
 
     def take(self) -> list[Command]:
         """Acknowledge new commands and carry out all that can be; returns those now in effect."""
@@ -176,7 +177,7 @@ class Inbox:
         if command.kind is CommandKind.HINT:
             return False
         if command.kind is CommandKind.SUBMIT:
-            self._make_room()
+            self._make_room(command)
             return False
         if command.kind is CommandKind.ANSWER:
             return True  # it is in effect once the step has used it
@@ -189,10 +190,11 @@ class Inbox:
         context.emit(ev.CommandEffective(command.command_id, self._next_step, note(context, command)))
         return True
 
-    def _make_room(self) -> None:
-        """A kernel handed in takes the place of a call that has brought nothing yet."""
+    def _make_room(self, command: Command) -> None:
+        """A kernel handed in takes the place of a call that has brought nothing yet; once, even if it is not taken."""
         record = self._context.record
-        begun = record.in_flight
+        begun = None if command.command_id in self._made_room else record.in_flight
+        self._made_room.add(command.command_id)
         if begun and is_call(begun.kind) and not any(step == begun.step for step, _ in record.calls):
             self._drop_step()
 

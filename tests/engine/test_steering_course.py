@@ -142,7 +142,7 @@ def test_a_base_must_be_a_kernel_of_a_finished_depth_that_passed(tmp_path: Path,
 def test_a_verb_that_the_search_method_never_honours_is_refused_with_its_reason(tmp_path: Path) -> None:
     context = three_depths(tmp_path)
     context.strategy = RandomRestarts()
-    assert steer(context, CommandKind.PIN, "c001") == "no base kernel here"
+    assert steer(context, CommandKind.PIN, "c001") == "every kernel is new here"
     assert context.record.steering.pinned is None
 
 

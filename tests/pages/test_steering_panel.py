@@ -177,5 +177,5 @@ def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(
     liveness.hold(folder)
     buttons = {one.label: one for one in open_page("run", run="r1").button}
     assert buttons["Base kernel"].disabled
-    assert "no base kernel" in buttons["Base kernel"].help
+    assert "every kernel is new here" in buttons["Base kernel"].help
     assert not buttons["Model"].disabled

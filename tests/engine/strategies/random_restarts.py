@@ -1,7 +1,7 @@
 """A strategy that is not ours: a new kernel from nothing at every step index, whatever became of the last one."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import ClassVar
 
 from engine import limits
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step
@@ -9,7 +9,8 @@ from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
 from engine.strategies.options import option, read
-from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind
+from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
+from storage.records import CommandKind as K
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class RandomRestarts:
     """Random restarts: writes a kernel, evaluates it, and begins anew until a limit is reached."""
 
     name, options = "random_restarts", Settings
-    refuses = MappingProxyType(dict.fromkeys((CommandKind.SET_BASE, CommandKind.PIN), "no base kernel here"))
+    refuses: ClassVar = dict.fromkeys((K.SUBMIT, K.RETRY, K.ROLL_BACK, K.SET_BASE, K.PIN), "every kernel is new here")
 
     def next(self, record: Record) -> Action:
         index, made = record.step_index, self._made(record)

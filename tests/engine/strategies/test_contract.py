@@ -14,6 +14,7 @@ from engine.strategies import Strategy, refused_verbs
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
 from storage import events as ev
+from storage.command_arguments import Submission
 from storage.records import (
     Budget,
     CheckResult,
@@ -32,7 +33,6 @@ NAMES = ("cutegen", "coder_judge", "tests.engine.strategies.random_restarts:Rand
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     NAMES[0]: lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
     NAMES[1]: lambda chance: {"max_mends": chance.randint(0, 3)},
-    NAMES[2]: lambda chance: {},
 }
 SEEDS = range(12)
 MOST_ACTIONS = 600
@@ -41,7 +41,7 @@ MOST_ACTIONS = 600
 def settings_of(name: str, seed: int) -> RunSettings:
     chance = random.Random(seed)
     limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
-    return replace(SETTINGS, budget=limits, strategy_options=OPTIONS[name](chance))
+    return replace(SETTINGS, budget=limits, strategy_options=OPTIONS[name](chance) if name in OPTIONS else {})
 
 
 class Play:
@@ -179,3 +179,27 @@ def test_every_verb_is_honoured_or_refused_with_a_reason(name: str, kind: Comman
     assert strategy.refusal(play.record, command) != ""
     assert refused_verbs(strategy).get(kind) != ""
     assert strategy.note(play.record, command) != ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kernel_of_a_person_is_taken_unless_the_method_says_that_it_never_is(name: str) -> None:
+    play, strategy = Play(name, 1), open_strategy(name)
+    given = Command("k1", CommandKind.SUBMIT, str(Submission(None, "a" * 64)), "someone", 0.0)
+    play.record.apply(ev.CommandAcknowledged(given, 1))
+    is_taken = isinstance(strategy.next(play.record), TakeSubmission)
+    assert is_taken is (CommandKind.SUBMIT not in refused_verbs(strategy))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_is_done_again_unless_the_method_says_that_it_never_is(name: str) -> None:
+    play, strategy = Play(name, 2), open_strategy(name)
+    first = strategy.next(play.record)
+    assert isinstance(first, Ask)
+    for event in play.carry_out(first):
+        play.record.apply(event)
+    again = Command("k1", CommandKind.RETRY, "another-model", "someone", 0.0)
+    for event in (ev.CommandAcknowledged(again, 2), ev.CommandEffective("k1", 2, "")):
+        play.record.apply(event)
+    after = strategy.next(play.record)
+    is_done_again = isinstance(after, Ask) and (after.label, after.about) == (first.label, first.about)
+    assert is_done_again is (CommandKind.RETRY not in refused_verbs(strategy))
