@@ -80,9 +80,9 @@ MUTATIONS = [
         ("if name not in self._unclear_names()}", "}"),
     ),
     *of("evaluation/screening/structure", STRUCTURE, ("if old.has_extension and not new.has_extension:", "if False:")),
-    *of("evaluation/screening/library", SYMBOLS, ("for symbol in symbols", "for symbol in ()")),
+    *of("evaluation/screening/screening", SYMBOLS, ("for symbol in symbols", "for symbol in ()")),
     *of(
-        "evaluator/gate",
+        "evaluator/process",
         GATE,
         ("return any(one.is_refusal for one in self.findings)", "return False"),
         ("        except WorkerEnded as ended:\n", "        except WorkerEnded as ended:\n            return\n"),
@@ -108,11 +108,11 @@ MUTATIONS = [
         ("    _close(_opened(), keep=[0, 1, 2, tell, *spec.keep])\n", "    pass\n"),
     ),
     *of(
-        "sandbox/seccomp",
+        "sandbox/filters",
         ISOLATION,
         ("for numbers in _REFUSED.values():", "for numbers in ():"),
     ),
-    *of("sandbox/landlock", ISOLATION, ("        for path in readable:\n", "        for path in ['/']:\n")),
+    *of("sandbox/filters", ISOLATION, ("        for path in readable:\n", "        for path in ['/']:\n")),
     *of(
         "sandbox/isolation",
         ISOLATION,
@@ -160,7 +160,7 @@ MUTATIONS = [
         ("return difference == 0", "return True"),
     ),
     *of(
-        "evaluator/idle",
+        "evaluator/timing",
         IDLE,
         ("            if share < BUSY:\n", "            if True:\n"),
         ("    if left := _strays(candidate, others):\n", "    if left := []:\n"),
@@ -174,7 +174,7 @@ MUTATIONS = [
         ("min(1.0, self.reference_share)", "self.reference_share"),
     ),
     *of(
-        "evaluation/suspicion",
+        "evaluation/timing_checks",
         SUSPICION,
         ("if timed.speedup > self.policy.suspicious_speedup:", "if False:"),
         ("if timed.latency_ms < self.limit.limit_ms:", "if False:"),

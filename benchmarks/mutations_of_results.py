@@ -41,7 +41,7 @@ MUTATIONS = [
         ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
         ("tensor.numel() == 0 or _is_whole(tensor):", "tensor.numel() == 0:"),
     ),
-    *of("evaluation/pattern", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
+    *of("evaluation/weighing", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
     *of(
         "evaluator/checking",
         CHECKS,
