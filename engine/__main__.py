@@ -106,6 +106,9 @@ def resume_run(options: Namespace) -> int:
                 f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
             )
         supervisor.refuse_damaged(folder)
+        settings = folder.read_settings()
+        if settings.replay_of is None:
+            open_strategy(settings.strategy)  # while whoever starts the engine still hears why it cannot
         if os.fork() > 0:
             return OK
         _detach(folder)

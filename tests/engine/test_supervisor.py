@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,12 @@ def test_stop_during_a_reply_ends_the_run_in_order_and_a_resume_goes_on(home: Pa
     until(lambda: supervisor.is_alive(folder), "the engine to go on")
     until(lambda: len(events_of(folder, ev.EngineStarted)) == 2, "the second start")
     assert supervisor.stop(folder)
+
+
+def test_a_method_that_cannot_be_imported_is_told_to_who_starts_the_run(home: Path) -> None:
+    settings = replace(supervisor.new_settings("swish", model="manual"), strategy="no.such.module:Name")
+    with pytest.raises(EngineError, match="strategy 'no.such.module:Name' cannot be imported"):
+        supervisor.start(settings)
 
 
 def test_settings_of_a_task_without_a_recording_say_what_to_do(home: Path, tmp_path: Path) -> None:
