@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import sys
@@ -73,7 +74,13 @@ def main(argv: list[str] | None = None) -> int:
         "doctor": examine_machine,
     }
     try:
-        return handlers[options.verb](options)
+        code = handlers[options.verb](options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        if not _is_unread():
+            raise
+        return OK
     except liveness.AlreadyRunningError as error:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
@@ -82,6 +89,15 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(error, BAD_INPUT)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _is_unread() -> bool:
+    """Whether nobody reads what is printed any longer, as `head` when it has seen enough; then nobody is told more."""
+    look = select.poll()
+    look.register(sys.stdout.fileno(), 0)
+    if is_unread := bool(look.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the end
+    return is_unread
 
 
 def run_task(options: Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -220,6 +221,15 @@ def test_every_option_of_a_strategy_has_a_flag_and_the_former_short_ones_go_on_w
     assert arguments.parse(["run", "swish", *words]).strategy_options == given
     assert arguments.parse(["fork", "a-run", "3", *words]).strategy_options == given
     assert arguments.parse(["run", "swish", "--base-policy", "latest"]).strategy_options == ["base_policy=latest"]
+
+
+@pytest.mark.parametrize("words", [["strategies", "--json"], ["strategies", "--json", "cutegen"]])
+def test_what_nobody_reads_any_longer_ends_quietly(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        assert engine.__main__.main(words) == 0
 
 
 def test_help_teaches_each_verb(capsys: pytest.CaptureFixture[str]) -> None:
