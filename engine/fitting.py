@@ -32,7 +32,10 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     """Why a task is too large here, in one sentence with the remedy; empty when it fits."""
     if needed <= MOST * free:
         return ""
-    told = f"checking this task needs about {needed / 1e9:.3g} GB of memory and {free / 1e9:.3g} GB are free here"
+    told = (
+        f"checking this task needs about {needed / 1e9:.3g} GB of memory, and at most {MOST * free / 1e9:.3g} of the "
+        f"{free / 1e9:.3g} GB free here may be used"
+    )
     whole = {name: size for name, size in sizes.items() if isinstance(size, int) and size > 1}
     if not whole:
         return f"{told}: use smaller sizes"

@@ -42,7 +42,7 @@ def test_the_estimate_is_what_was_measured() -> None:
 
 def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_size_that_fits() -> None:
     told = fitting.refusal(60 * GB, 20 * GB, {"batch_size": 4096, "dim": 393216, "scale": 0.5})
-    assert "needs about 60 GB of memory and 20 GB are free here" in told
+    assert "needs about 60 GB of memory, and at most 12 of the 20 GB free here may be used: use smaller" in told
     assert "--set dim=65536" in told
     assert fitting.refusal(12 * GB, 20 * GB, {"dim": 393216}) == ""
     assert fitting.refusal(60 * GB, 20 * GB, {}).endswith("use smaller sizes")
@@ -60,7 +60,7 @@ def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: py
 
 def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain) -> None:
     task = tasks.find("swish").task("cpu", {"batch_size": 1 << 17, "dim": 1 << 17})
-    with pytest.raises(TaskError, match=r"needs about .* GB of memory and .* GB are free here: .*--set"):
+    with pytest.raises(TaskError, match=r"needs about .* GB of memory, and at most .* GB free here .*: .*--set"):
         cpu.limit(task)
 
 

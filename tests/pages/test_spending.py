@@ -159,5 +159,5 @@ def test_sizes_that_do_not_fit_into_memory_start_no_run(home: Path, open_page: O
     size.set_value(1 << 17).run()
     next(one for one in app.button if one.key == "start").click().run()
     assert not app.exception
-    assert "GB are free here: use smaller sizes, for example" in words(app).replace("\\", "")
+    assert "GB free here may be used: use smaller sizes, for example" in words(app).replace("\\", "")
     assert not list((home / "runs").glob("*"))
