@@ -69,7 +69,11 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A move ended; `outcome` is a Verdict value or one of created, patch_failed, written, accepted, given_up."""
+    """A step ended. `outcome` of a call: created, written; patch_failed, unreadable where the reply could not be used.
+
+    Of a submission it is created, of a compile, a check or a timing a Verdict value, of a profile profiled or
+    unavailable. dropped and skipped: a person broke the step off, or said no to it.
+    """
 
     step: int
     kind: str

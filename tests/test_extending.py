@@ -26,6 +26,7 @@ def test_the_task_is_read_with_its_sizes_class_and_policy(tmp_path: Path) -> Non
     found = tasks.find(str(tmp_path / "clamped_sum.py"))
     assert (found.title, found.kernel_class) == ("Clamped sum", KernelClass.REDUCTION)
     assert found.task("cpu").sizes == {"batch_size": 256, "width": 16384}
+    assert found.task("cuda").sizes == {"batch_size": 16384, "width": 65536}
     assert found.task("cuda", {"batch_size": 64}).sizes == {"batch_size": 64, "width": 65536}
     assert found.policy.other_sizes == ({"batch_size": 3, "width": 1000},)
 

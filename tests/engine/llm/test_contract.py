@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,23 @@ def test_a_silent_program_can_be_broken_off(stage: Stage) -> None:
     told = StopRequested("stop")
     with pytest.raises(StopRequested):
         answer(stage.program("sleep", "60"), raising(told, lambda piece: True))
+
+
+@every("program")
+def test_what_a_program_has_started_ends_with_it_when_it_is_broken_off(stage: Stage, tmp_path: Path) -> None:
+    told, held = StopRequested("stop"), tmp_path / "held"
+    command = f"exec 9>{held}; flock 9; sleep 60 & echo begun; wait"  # the child holds the lock for as long as it lives
+    with pytest.raises(StopRequested):
+        answer(stage.program("sh", "-c", command), raising(told, lambda piece: "begun" in piece))
+    subprocess.run(["flock", "--timeout", "5", str(held), "true"], check=True)
+
+
+@every("program")
+def test_the_program_that_the_guide_shows_is_one(stage: Stage, tmp_path: Path) -> None:
+    program = tmp_path / "answer.py"
+    program.write_text("#!" + documented.TEXT.partition("```python\n#!")[2].partition("```")[0])
+    program.chmod(0o755)
+    assert answer(stage.program(str(program))).text == f"Here the reply to: {MESSAGES[-1].text}\n"
 
 
 @every(*KINDS)

@@ -22,17 +22,26 @@ from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CudaToolchain
 from storage.records import CheckResult, TimingResult, Verdict
+from tests import documented
 from tests.engine.toolchains import kernels
 from tests.gpu import faults
 
 CPU = "cpu"
 CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 REMEMBERED = "remembered"
-NEW: dict[str, Callable[[Path], CpuToolchain | CudaToolchain]] = {"cpu": CpuToolchain, "cuda": CudaToolchain}
-SIZES = {"cpu": {"batch_size": 16, "dim": 4096}, "cuda": {"batch_size": 1024, "dim": 16384}}
-HONEST = {"cpu": kernels.SWISH, "cuda": faults.kernel("right")}
+DRAFT = documented.module("draft.py").DraftToolchain  # the example of docs/extending.md
+NEW: dict[str, Callable[[Path], CpuToolchain | CudaToolchain]] = {
+    "cpu": CpuToolchain, "cuda": CudaToolchain, "draft": DRAFT,
+}  # fmt: skip
+SMALL = {"batch_size": 16, "dim": 4096}
+SIZES = {"cpu": SMALL, "cuda": {"batch_size": 1024, "dim": 16384}, "draft": SMALL}
+HONEST = {"cpu": kernels.SWISH, "cuda": faults.kernel("right"), "draft": kernels.SWISH}
 # What a toolchain needs, as it looks on a machine that lacks it.
-LACKING = {"cpu": ("TILEWRIGHT_CUTLASS_INCLUDE", "/nonexistent"), "cuda": ("CUDA_VISIBLE_DEVICES", "")}
+LACKING = {
+    "cpu": ("TILEWRIGHT_CUTLASS_INCLUDE", "/nonexistent"),
+    "cuda": ("CUDA_VISIBLE_DEVICES", ""),
+    "draft": ("TILEWRIGHT_CUTLASS_INCLUDE", "/nonexistent"),
+}
 
 
 @dataclass(frozen=True, slots=True)
