@@ -19,7 +19,7 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from engine.strategies import refused_verbs
-from engine.strategies.loading import TABLE, find_strategy, options_of
+from engine.strategies.loading import DEFAULT, TABLE, find_strategy, options_of
 from engine.strategies.options import Option, Value, labelled
 from storage import codec
 from storage.records import CommandKind, RunSettings
@@ -107,6 +107,16 @@ def in_words(settings: RunSettings) -> list[tuple[str, str]]:
 def defaults(name: str) -> dict[str, Value]:
     """Values of the options of a strategy unless somebody says otherwise; empty where nobody has described it yet."""
     return {one.name: one.default for one in _options(name)}
+
+
+def short(name: str) -> str:
+    """What a strategy is called where there is little room: that of somebody's own by its class."""
+    return name.rpartition(":")[2]
+
+
+def is_default(name: str) -> bool:
+    """Whether a run follows it without anybody having chosen."""
+    return name == DEFAULT
 
 
 def refused_by(name: str) -> Mapping[CommandKind, str]:

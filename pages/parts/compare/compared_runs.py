@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.strategies import catalogue
 from pages.parts import run_state, wording
 from pages.parts.status import damaged
 from storage import damage, queries
@@ -115,7 +116,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             [row for row in reached if row.run_id == run.run_id],
             [row for row in timed if row.run_id == run.run_id],
             damage.title(damaged.of(run.run_id, db)),
-            queries.strategy(db, run.run_id),
+            catalogue.short(queries.strategy(db, run.run_id)),
         )
         for place, run in enumerate(known)
     ]

@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
+from engine.strategies import catalogue
 from pages.parts import access, client, index, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
@@ -45,11 +46,10 @@ def draw(run: RunRow, state: RunState) -> None:
             )
         provenance.draw_fork(run)
         _divergence(run)
-        st.caption(
-            f"{wording.CLASS_NAME[run.kernel_class]} · {run.toolchain} · "
-            f"{wording.plain(queries.strategy(index.current(), run.run_id))} · {wording.plain(run.model)}",
-            width="content",
-        )
+        strategy = queries.strategy(index.current(), run.run_id)
+        method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
+        told = [wording.CLASS_NAME[run.kernel_class], run.toolchain, *method, wording.plain(run.model)]
+        st.caption(" · ".join(told), width="content")
         problem = _offer_resume(run, state) if access.may_steer() else ""
         st.space("stretch")
         alerts.draw(run, state)
