@@ -11,7 +11,7 @@ from tests.guard import engine_side, page_side
 from tests.guard.intended import INTENDED
 from tests.guard.saved import NAMES, Expected, expected, unpack
 
-LOOKS = 4  # at the index while a journal grows; `python -m tests.guard` looks after every event
+LOOKS = 2  # at the index while a journal grows; `python -m tests.guard` looks after every event
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -34,7 +34,7 @@ OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     NAMES[0]: lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
     NAMES[1]: lambda chance: {"max_mends": chance.randint(0, 3)},
 }
-SEEDS = range(12)
+SEEDS = range(8)
 MOST_ACTIONS = 600
 
 
