@@ -24,7 +24,7 @@ NOISY = 0.10
 SKEWED = 0.02
 PROBES = 5
 SLOW_PROBES = 2
-SECOND_LOOKS = 2
+SECOND_LOOKS = 3
 SLOW_MS = 200.0
 # An honest second call finds its inputs in nearer caches, and so does the reference's.
 REMEMBERED = 0.4
@@ -181,16 +181,16 @@ class Recall:
 
     @classmethod
     def confirmed(cls, ask: Callable[[], Recall]) -> Recall:
-        """What is asked for at first; if that accuses, one that agrees with it, or else what two more say.
+        """What is asked for at first; if that accuses, the next that can tell decides.
 
-        A cache answers alike each time. Other load can make one round of an honest kernel's second calls look
-        remembered (33 % of the first, with eight processes on two cores), hardly two of three.
+        Where none can, the first stands. A cache answers alike each time. Other load can make one round of an honest
+        kernel's second calls look remembered (33 % of the first, with eight processes on two cores), hardly two.
         """
         found = ask()
         for _ in range(SECOND_LOOKS if found.remembers else 0):
-            found = ask()
-            if found.remembers:
-                break
+            again = ask()
+            if again.is_telling:
+                return again
         return found
 
     def __str__(self) -> str:

@@ -102,9 +102,21 @@ def test_an_honest_kernel_is_as_slow_the_second_time(cpu: CpuToolchain, small_sw
     assert standing["nothing remembered"] is not Standing.BROKEN
 
 
-@pytest.mark.parametrize("shares", [[1.0], [0.1, 0.1], [0.1, 1.0, 0.1], [0.1, 1.0, 1.0]])
-def test_a_suspicion_has_to_come_back(shares: list[float]) -> None:
-    left = [Recall(10.0, share, 1.0, 0.01) for share in shares]
-    found = Recall.confirmed(lambda: left.pop(0))
-    assert (left, found.share) == ([], shares[-1])
-    assert found.remembers is (shares[-1] < 0.4)
+REMEMBERED, HONEST, BLURRED = (Recall(10.0, *rest) for rest in ((0.1, 1.0, 0.01), (1.0, 1.0, 0.01), (0.1, 1.0, 9.0)))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "decides"),
+    [
+        ([HONEST], HONEST),
+        ([BLURRED], BLURRED),
+        ([REMEMBERED, REMEMBERED], REMEMBERED),
+        ([REMEMBERED, HONEST], HONEST),
+        ([REMEMBERED, BLURRED, HONEST], HONEST),
+        ([REMEMBERED, BLURRED, BLURRED, BLURRED], REMEMBERED),
+    ],
+)
+def test_a_suspicion_is_decided_by_the_next_round_that_can_tell(rounds: list[Recall], decides: Recall) -> None:
+    left = list(rounds)
+    assert (Recall.confirmed(lambda: left.pop(0)), left) == (decides, [])
+    assert decides.remembers is (decides is REMEMBERED)
