@@ -131,7 +131,9 @@ def test_a_thread_that_fills_the_output_after_the_return_is_caught(
 
 def test_a_worker_clock_that_stands_nearly_still_is_refused_with_both_figures(cpu: CpuToolchain) -> None:
     slow = tasks.find("swish").task("cpu", {"batch_size": 256, "dim": 65536})
-    broken = refused(cpu.time(slow, forward("return ext.swish(x)", before=STEADY_CLOCK)), Verdict.REFUSED, "0.001 ms")
+    # Long beside what the clocks of a busy machine differ by anyway: a shorter call may pass, at its true speed.
+    longer = forward("ext.swish(x), ext.swish(x), ext.swish(x)", "return ext.swish(x)", before=STEADY_CLOCK)
+    broken = refused(cpu.time(slow, longer), Verdict.REFUSED, "0.001 ms")
     assert broken.check == "clock"
     assert "the judge's" in broken.detail
 
