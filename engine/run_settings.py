@@ -49,10 +49,7 @@ def new_settings(
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
     check_language(fields.get("language", LANGUAGE))
-    if device := fields.get("device", ""):
-        if toolchain == "cpu":
-            raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
-        devices.choose(device, None)
+    _check_device(fields.get("device", ""), toolchain)
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
@@ -82,6 +79,13 @@ def new_settings(
         strategy_options=own,
         **fields,
     )
+
+
+def _check_device(device: str, toolchain: str) -> None:
+    if device and toolchain == "cpu":
+        raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
+    if device:
+        devices.choose(device, None)
 
 
 def take_options(options: Sequence[Option], fields: dict[str, Any], known: Mapping[str, Value]) -> dict[str, Value]:

@@ -79,6 +79,17 @@ class Verdict(StrEnum):
     REFUSED = "refused"
 
 
+# What a kernel did that failed, after its name.
+FAILED: Mapping[Verdict, str] = {
+    Verdict.COMPILE_ERROR: "does not compile",
+    Verdict.INCORRECT: "gives wrong results",
+    Verdict.RUNTIME_ERROR: "crashed",
+    Verdict.TIMEOUT: "took too long",
+    Verdict.OUT_OF_MEMORY: "ran out of memory",
+    Verdict.REFUSED: "was refused",
+}
+
+
 class Origin(StrEnum):
     """Which act created a candidate."""
 

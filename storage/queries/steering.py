@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from storage.command_arguments import MANUAL, NO_CALLS, Fallback
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import Command, CommandKind, Switch, Verdict
+from storage.records import FAILED, Command, CommandKind, Switch, Verdict
 from storage.steering_state import SteeringState
 from storage.verbs import VERBS, Result, verbs_with
 
@@ -236,15 +236,7 @@ def _started_depths(db: Database, run_id: str) -> dict[str, str]:
     }
 
 
-_BECAME = {
-    Verdict.PASSED: "correct",
-    Verdict.COMPILE_ERROR: "does not compile",
-    Verdict.INCORRECT: "gives wrong results",
-    Verdict.RUNTIME_ERROR: "crashed",
-    Verdict.TIMEOUT: "took too long",
-    Verdict.OUT_OF_MEMORY: "ran out of memory",
-    Verdict.REFUSED: "was refused",
-}
+_BECAME = {Verdict.PASSED: "correct", **FAILED}
 
 
 def _kernels(db: Database, run_id: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import StepKind, Verdict
+from storage.records import FAILED, StepKind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +99,7 @@ def _judged(m: Move) -> str:
     if m.verdict is Verdict.PASSED:
         bounds = f"largest error {m.max_error:.1e}, {m.tolerance:.1e} allowed" if m.max_error and m.tolerance else ""
         return _with(f"{kernel} is correct", bounds)
-    return _with(f"{kernel} {_FAILED[m.verdict]}", m.message)
-
-
-_FAILED = {
-    Verdict.COMPILE_ERROR: "does not compile",
-    Verdict.INCORRECT: "gives wrong results",
-    Verdict.RUNTIME_ERROR: "crashed",
-    Verdict.TIMEOUT: "took too long",
-    Verdict.OUT_OF_MEMORY: "ran out of memory",
-    Verdict.REFUSED: "was refused",
-}
+    return _with(f"{kernel} {FAILED[m.verdict]}", m.message)
 
 
 def _timed(m: Move) -> str:

@@ -59,3 +59,13 @@ def test_the_report_tells_what_was_said_before_each_round(open_page: Open, judge
     html = run_report(index.current(), judged)
     assert "Judge on the parent" in html
     assert "Swizzle the tile" in html
+
+
+def test_a_review_whose_text_is_gone_is_told_as_such(open_page: Open, home: Path, judged: str) -> None:
+    for blob in (home / "runs" / judged / "blobs").iterdir():
+        if POINT["change"] in blob.read_text():
+            blob.unlink()
+    app = open_page("candidate", run=judged, candidate="c002", tab="Diff")
+    assert not app.exception
+    assert any("The reply is missing from the run folder" in error.value for error in app.error)
+    assert "Reply: (this text is missing or damaged in the run folder)" in run_report(index.current(), judged)

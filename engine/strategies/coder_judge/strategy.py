@@ -7,7 +7,6 @@ is called round here: round 0 is the first kernel, each later one a verdict of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine import limits
@@ -22,6 +21,7 @@ from engine.strategies.options import option, read
 from storage.command_arguments import Submission
 from storage.records import (
     EVALUATIONS,
+    FAILED,
     Command,
     CommandKind,
     DepthOutcome,
@@ -30,18 +30,9 @@ from storage.records import (
     RunState,
     StepKind,
     Switch,
-    Verdict,
 )
 
 FAULT, BOTTLENECK = ("problem", "cause", "mend"), ("bottleneck", "change", "plan")
-REASONS: Mapping[Verdict, str] = {
-    Verdict.COMPILE_ERROR: "the kernel does not compile",
-    Verdict.INCORRECT: "the kernel gives wrong results",
-    Verdict.RUNTIME_ERROR: "the kernel crashes",
-    Verdict.TIMEOUT: "the kernel takes too long",
-    Verdict.OUT_OF_MEMORY: "the kernel runs out of memory",
-    Verdict.REFUSED: "the kernel was refused",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +159,7 @@ def _finish(record: Record, state: CoderJudgeState, reason: str) -> Finish:
 def _evaluate(record: Record, candidate: Candidate) -> Action:
     name, index, base = candidate.candidate_id, record.step_index, candidate.created.base_id
     if candidate.verdict is not None and candidate.has_failed:
-        return Conclude(index, DepthOutcome.GIVEN_UP, name, base, REASONS[candidate.verdict])
+        return Conclude(index, DepthOutcome.GIVEN_UP, name, base, f"the kernel {FAILED[candidate.verdict]}")
     if candidate.compiled is None:
         return Evaluate(StepKind.COMPILE, index, name)
     if candidate.checked is None:

@@ -74,9 +74,11 @@ def draw_review(run_id: str, candidate: CandidateRow, said: ReviewRow) -> None:
 
 
 def fields(text: str) -> Mapping[str, str]:
-    """The fields of a review by name."""
-    found = json.loads(text)
-    return {str(name): str(value) for name, value in found.items()}
+    """The fields of a review by name; a text that is no JSON object, such as the word that it is gone, as one field."""
+    try:
+        return {str(name): str(value) for name, value in json.loads(text).items()}
+    except (json.JSONDecodeError, AttributeError):
+        return {"reply": text}
 
 
 def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:

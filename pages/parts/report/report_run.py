@@ -364,7 +364,7 @@ def _review(db: Database, run: RunRow, candidate_id: str | None) -> list[Html]:
     said = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
     if said is None:
         return []
-    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob) or "{}")
+    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob))
     told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
     title = element("p", element("b", f"{said.label.capitalize()} on the parent"))
     return [title, element("pre", wording_cut(told), class_="told", tabindex="0")]
