@@ -37,6 +37,8 @@ if ! said=$(.venv/bin/python -m pip install --quiet --disable-pip-version-check 
   echo "$said" | tail -n 5 >&2
   stop "pip could not install the packages of $requirements: see its message above, then try again"
 fi
-# All processors compile what pip would compile on one. Some packages carry files for other Pythons: no error here.
-.venv/bin/python -m compileall -qq -j 0 .venv/lib || true
+# Compiled by importing it, both halves at once: of all that pip brought, little is ever used. What is missing says so later.
+PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import torch.utils.cpp_extension" 2>/dev/null &
+PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import streamlit.web.bootstrap, streamlit.testing.v1, plotly, duckdb, openai" 2>/dev/null &
+wait
 touch "$mark"

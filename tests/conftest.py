@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -16,10 +17,13 @@ from tests.progress import pytest_configure
 
 __all__ = ["home", "pytest_configure", "shared_cache"]
 
+# A busy machine may stop a process for a second between two lines.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 # Compiling takes long, and every run would do it once; one test of its own does.
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 # Whole runs are about what follows what, not about a percent of speed.
-os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.5", "TILEWRIGHT_CHECK_SECONDS": "2"}
+os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.3", "TILEWRIGHT_CHECK_SECONDS": "0.5"}
 
 # What else measures on this machine, other workers' tests among it, is not waited for: hardly anything here is exact.
 os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
