@@ -67,6 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         "replay": replay_run,
         "remeasure": remeasure_kernels,
         "evaluate": evaluate_file,
+        "screen": screen_file,
         "compile": compile_file,
         "patch": subcommands.patch_source,
         "tasks": subcommands.list_tasks,
@@ -266,6 +267,18 @@ def evaluate_file(options: Namespace) -> int:
     else:
         judgement.print_judgement(Console(), result)
     return OK
+
+
+def screen_file(options: Namespace) -> int:
+    """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
+    from engine.evaluation.screening import screen
+
+    found = screen(_candidate(options.candidate), tasks.find(options.task).task("cpu").policy)
+    if options.json:
+        print(json.dumps(codec.to_plain(found)))
+    else:
+        judgement.print_findings(Console(), found)
+    return FAILED if any(one.is_refusal for one in found) else OK
 
 
 def compile_file(options: Namespace) -> int:

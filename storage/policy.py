@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+EVERYTHING = "*"
+"""Of `library_operators`: all of PyTorch."""
+
 
 class SpecialValues(StrEnum):
     """What becomes of a candidate that treats NaN and infinities unlike the reference."""
@@ -20,8 +23,8 @@ class Policy:
 
     Attributes:
         precision: arithmetic the outputs must be as good as: `fp32`, or `tf32` where tensor cores may round.
-        library_operators: PyTorch operators a candidate may leave to the library (`conv2d`); any other computing
-            operator in a forward pass is a library fall-back and refused.
+        library_operators: PyTorch operators a candidate may leave to the library (`conv2d`), `*` for all of them; any
+            other that computes when forward is called is a library fall-back and refused.
         imports: Python modules a candidate may import beyond those every candidate may.
         special_values: whether NaN and infinities decide or are only reported.
         other_sizes: further sizes, by module-level name, at which a candidate must be right too.

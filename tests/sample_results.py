@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from storage import observed
 from storage.events import BaselineMeasured
+from storage.observed import ObservedOperator
 from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
 from tests.sample_proofs import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
 
@@ -48,6 +50,10 @@ TURNED_AWAY = CompileResult(
     verdict=Verdict.REFUSED,
     proofs=REFUSED,
 )
+RAN = (
+    ObservedOperator("aten::copy_", "copies", 1.0, 1_048_576.0, 0.043),
+    ObservedOperator("aten::empty_like", "allocates", 1.0, 1_048_576.0, 0.002),
+)
 RIGHT = CheckResult(
     Verdict.PASSED,
     seconds=2.5,
@@ -58,7 +64,7 @@ RIGHT = CheckResult(
     reference_error=2e-7,
     precision="fp32-exact",
     seed=7,
-    evidence={"isolated": "yes"},
+    evidence={"isolated": "yes", observed.KEY: observed.to_text(RAN)},
     proofs=(*WALLS, *AGREED),
 )
 WRONG = CheckResult(

@@ -22,7 +22,7 @@ SHARED_STORAGE = {
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
-    "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure",
+    "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ examples:
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
   python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
+  python -m engine screen swish my_kernel.py          what its text breaks, at once; builds and runs nothing
   python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation
   python -m engine compile my_kernel.py --arch sm_90a      registers, spills and shared memory; needs no GPU
@@ -46,7 +47,8 @@ environment:
   OPENAI_API_KEY    key of an OpenAI-compatible endpoint; set OPENAI_BASE_URL for another provider or a local server
   TILEWRIGHT_MODEL  model name at that endpoint; prices.toml and budget.toml under TILEWRIGHT_HOME: see docs/models.md
 
-exit codes: 0 success; 1 the run failed, the patch did not apply or the file does not compile; 2 bad input;
+exit codes: 0 success; 1 the run failed, the patch did not apply, the file does not compile or its text is refused;
+            2 bad input;
             3 the run is already running; 4 something is missing on this machine (see doctor); 130 interrupted"""
 
 
@@ -106,6 +108,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     _replay(verbs)
     _remeasure(verbs)
     _evaluate(verbs)
+    screen = verbs.add_parser("screen", help="show what a kernel's text breaks; builds and runs nothing")
+    screen.add_argument("task", metavar="TASK")
+    screen.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    screen.add_argument("--json", action="store_true", help="print JSON")
     _compile(verbs)
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")

@@ -3,7 +3,7 @@ shows of either. Knows the toolchain only by its protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.errors import ProfileUnavailable
+from engine.evaluation.screening import Finding
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import codec
@@ -114,6 +115,18 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if answer["profile"]:
         summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
         console.print(escape(printable(summary)), highlight=False)
+
+
+def print_findings(console: Console, found: Sequence[Finding]) -> None:
+    """What screening says of a text, a line each; what refuses it first."""
+    for one in found:
+        word = "[red]refused[/]" if one.is_refusal else "[yellow]look at[/]"
+        where = f"line {one.line}: " if one.line else ""
+        console.print(f"{word} {where}{escape(printable(one.message))} [dim]({one.rule})[/]", highlight=False)
+    if not found:
+        console.print(
+            "Nothing found in the text. What the built library links and what forward runs is judged by evaluate."
+        )
 
 
 def checks_table(proofs: list[StagedProof]) -> Table:

@@ -80,6 +80,14 @@ class CandidateFailed(Exception):
         self.during = during
 
 
+class ComputedElsewhere(CandidateFailed):
+    """What was observed of its calls shows that it may not pass."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__({"raised": failure.message}, "")
+        self.failure = failure
+
+
 class Ending(StrEnum):
     """How a worker stopped answering."""
 
@@ -116,6 +124,8 @@ def of_build(failed: FailedBuild) -> Failure:
 def of_candidate(failed: CandidateFailed) -> Failure:
     """An exception in the candidate, or a file without a candidate in it."""
     answer = failed.answer
+    if isinstance(failed, ComputedElsewhere):
+        return failed.failure
     if "missing" in answer:
         return Failure(Verdict.COMPILE_ERROR, str(answer["missing"]))
     if answer.get("is_memory"):

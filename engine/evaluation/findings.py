@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from engine.evaluation import operators
 from engine.evaluation.comparison import Errors
 from storage.proof import Group, Proof, Standing
 from storage.records import Mismatch
@@ -21,7 +22,19 @@ PRECISION = "precision"
 VARIES = "task varies"
 SPECIAL_VALUES = "special values"
 OTHER_SHAPES = "other shapes"
-THROUGHOUT = (CONTRACT, LAYOUT, INPUTS, MEMORY, HELD_RESULT, REPEAT_RESULT, UNWRITTEN, WEIGHTS, PRECISION, VARIES)
+THROUGHOUT = (
+    CONTRACT,
+    LAYOUT,
+    INPUTS,
+    MEMORY,
+    HELD_RESULT,
+    REPEAT_RESULT,
+    UNWRITTEN,
+    WEIGHTS,
+    PRECISION,
+    VARIES,
+    operators.CHECK,
+)
 NOT_REACHED = "not reached"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.evaluation import clock as sessions
+from engine.evaluation import operators
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluation.clock import Call, Clock, Session
 from storage.policy import Policy
@@ -46,6 +47,7 @@ class Setting:
     rest: str
     load: float
     recall: Recall
+    observed: str
 
 
 def broken(error: TimedCallFailed) -> Proof:
@@ -64,6 +66,7 @@ def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
         _check("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
         _nothing_remembered(setting.recall),
         _order(session, setting),
+        _check(operators.CHECK, Standing.HELD, setting.observed),
         _check("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
         _noise(session),
         _machine(session, setting),

@@ -19,6 +19,7 @@ from engine.evaluation.poison import Poison
 from engine.evaluator import model_caller
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
+from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
 
@@ -32,6 +33,7 @@ class Candidate:
         self._source = source
         self._shared = shared
         self._line = line
+        self.observer = Observer()
         self._caller: ModelCaller | None = None
 
     def load_module(self) -> dict[str, Any]:
@@ -74,11 +76,18 @@ class Candidate:
         self._caller = model_caller.of(model, self._shared, specs["inputs"], "own")
         return {"weights": "taken over" if fits else "same seed"}
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
-        """Fresh contents into the private buffers. `poison` may say with what freed memory is filled."""
+    def load(
+        self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, marks: Sequence[int], slots: int = 1
+    ) -> dict[str, Any]:
+        """Fresh contents into the private buffers; what runs next is observed, between two tensors as long as `marks`.
+
+        `poison` may say with what freed memory is filled.
+        """
         assert self._caller is not None
         torch.manual_seed(seed)
-        return self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        self.observer.begin(marks)
+        return loaded
 
     def keep(self) -> dict[str, Any]:
         """Hold the outputs stored last to the end."""
@@ -112,6 +121,10 @@ class Candidate:
         assert self._caller is not None
         return self._caller.store(hold, copies)
 
+    def rest(self) -> dict[str, Any]:
+        """Nothing more is asked."""
+        return {"rests": True}
+
     def _build(self, request: Mapping[str, object]) -> Mapping[str, Any]:
         self._line.send({"request": request})
         return self._line.receive()
@@ -124,12 +137,13 @@ def body(source: str, shared: SharedTensors, line: Channel) -> None:
     while True:
         question = line.receive()
         name, number = question.pop("ask"), question.pop("number")
+        seen = candidate.observer.end() if name != "go" else None
         try:
             answer = getattr(candidate, name)(**question)
             model_caller.settle()
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
             answer = _told(error)
-        line.send({**answer, "number": number})
+        line.send({**answer, "number": number} | ({"seen": seen} if seen else {}))
 
 
 def _told(error: BaseException) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import candidate_failures, comparison, contract, findings, poison, tolerance, trials
-from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
+from engine.evaluation import candidate_failures, comparison, contract, findings, operators, poison, tolerance, trials
+from engine.evaluation.candidate_failures import CandidateFailed, ComputedElsewhere, Failure, WorkerEnded
 from engine.evaluation.contract import mutation_failure, shapes
 from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.poison import Poison
+from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
@@ -26,6 +27,7 @@ from storage.proof import Standing
 from storage.records import CheckResult, Verdict
 
 HARDLY = 0.01
+MAX_TOLD = 4
 Ending = tuple[Failure | None, Standing, str]
 
 
@@ -50,7 +52,7 @@ class Check:
         failure = self._guarded(lambda: self._all(started + self._workers.request.times.check_s))
         if failure is None:
             self._settle()
-            failure = self._special(started + self._workers.request.times.check_s)
+            failure = self._guarded(lambda: self._special(started + self._workers.request.times.check_s))
         return self._result(failure, time.monotonic() - started)
 
     def _all(self, deadline: float) -> Failure | None:
@@ -191,17 +193,26 @@ class Check:
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
         self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
+        self._ledger.settle(operators.CHECK, self._workers.observed.detail + self._unused())
         if self._findings.trials:
             self._ledger.settle(
                 findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"
             )
+
+    def _unused(self) -> str:
+        """Fall-backs that the file writes: a careful engineer's, as long as no call takes them."""
+        written = fall_backs(self._workers.request.source)
+        ran = {row.leaf for row in self._workers.observed.rows}
+        told = [f"{name} in line {line}" for name, line in written if name.rpartition(".")[2] not in ran]
+        return f"; written, and not run at these sizes: {', '.join(told[:MAX_TOLD])}" if told else ""
 
     def _guarded(self, act: Callable[[], Failure | None]) -> Failure | None:
         try:
             return act()
         except (CandidateFailed, WorkerEnded) as error:
             failure = candidate_failures.of_error(error, self._workers.stage, self._workers.failed_build)
-            self._ledger.note(self._at, Standing.BROKEN, failure.message[:300])
+            at = operators.CHECK if isinstance(error, ComputedElsewhere) else self._at
+            self._ledger.note(at, Standing.BROKEN, failure.message[:300])
             return failure
 
     def _leave_out(self, trial: Trial, reason: str) -> None:
@@ -308,6 +319,8 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
         return None, Standing.ABSENT, f"the reference does not take them: {told['refused']}"
     try:
         failure, detail = _compare_special(workers, leaves)
+    except ComputedElsewhere:
+        raise
     except (CandidateFailed, WorkerEnded) as error:
         failure = candidate_failures.of_error(error, workers.stage, workers.failed_build)
         detail = f"forward failed on them: {failure.message[:200]}"

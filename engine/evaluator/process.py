@@ -22,10 +22,11 @@ from engine.evaluation.findings import OTHER_SHAPES
 from engine.evaluation.screening import (
     Finding,
     Rule,
-    imported_symbols,
     rule_checks,
     screen,
+    screen_cpp,
     screen_library,
+    symbols,
     verdict_message,
 )
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
@@ -41,7 +42,7 @@ from engine.evaluator.worker_pair import EvaluationRequest, WorkerPair
 from engine.machine import processes, quiet
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
-from storage import codec
+from storage import codec, observed
 from storage.policy import Policy
 from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
@@ -52,8 +53,9 @@ SCREEN_S = 30.0
 class Gate:
     """The findings on one candidate: of its text, and of each library as it is built."""
 
-    def __init__(self, request: EvaluationRequest) -> None:
+    def __init__(self, request: EvaluationRequest, folder: Path) -> None:
         self._request = request
+        self._folder = folder
         self.findings: list[Finding] = []
 
     @property
@@ -71,11 +73,15 @@ class Gate:
         """One per rule."""
         return rule_checks(self.findings)
 
-    def read_text(self, folder: Path) -> None:
+    def read_text(self) -> None:
         """Screen the source; one that breaks or outlasts the reader is refused."""
+        self._read(())
+
+    def _read(self, texts: tuple[str, ...]) -> None:
+        """The source, or the C++ texts it built, in a process of their own: nothing of a candidate is parsed here."""
         request = self._request
-        body = functools.partial(_answer, request.source, request.policy, request.task_source)
-        reader = Worker.fork(body, request.limits, folder / "screening", isolation=request.isolation)
+        body = functools.partial(_answer, request.source, request.policy, texts)
+        reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)
         try:
             told = reader.ask({"ask": "screen"}, SCREEN_S)
             self.findings += [codec.from_plain(Finding, plain) for plain in told["findings"]]
@@ -85,19 +91,20 @@ class Gate:
         finally:
             reader.end()
 
-    def read_library(self, library: Path) -> str:
-        """Screen what a built library takes from others; returns the refusal, or an empty text."""
+    def read_library(self, library: Path, sources: tuple[str, ...]) -> str:
+        """Screen the C++ that was built and what the library links; returns the refusal, or an empty text."""
+        self._read(sources)
         try:
-            self.findings += screen_library(imported_symbols(library), self._request.policy)
+            self.findings += screen_library(*symbols(library))
         except ValueError as error:
             why = f"the built library cannot be read: {error}"
             self.findings.append(Finding(Rule.DYNAMIC, None, why, is_refusal=True))
         return self.message if self.is_shut else ""
 
 
-def _answer(source: str, policy: Policy, reference: str, line: Channel) -> None:
+def _answer(source: str, policy: Policy, texts: tuple[str, ...], line: Channel) -> None:
     number = line.receive()["number"]
-    findings = screen(source, policy, reference)
+    findings = screen_cpp(texts, policy) if texts else screen(source, policy)
     line.send({"findings": codec.to_plain(findings), "number": number})
 
 
@@ -122,8 +129,8 @@ def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
 def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult:
     """Screen, build and import."""
     started = time.monotonic()
-    gate = Gate(request)
-    gate.read_text(folder)
+    gate = Gate(request, folder)
+    gate.read_text()
     if gate.is_shut:
         seconds, checks = time.monotonic() - started, (*gate.checks, *request.isolation.checks())
         return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=checks)
@@ -277,6 +284,8 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
         evidence["printed"] = printed
     if workers.device != "cpu":
         evidence["device"] = workers.device_name
+    if workers.observed.calls:
+        evidence[observed.KEY] = observed.to_text(workers.observed.table)
     if isinstance(outcome, Failure):
         outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
     checks = (*outcome.proofs, *workers.request.isolation.checks())

@@ -18,8 +18,11 @@ from engine.evaluation.trials import Style
 from engine.evaluator import model_caller
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
+from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
+
+MARKS = (1 << 41, 1 << 42)
 
 
 class UnusableTask(Exception):
@@ -35,6 +38,7 @@ class Reference:
         self._shared = shared
         # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        self.observer = Observer()
         self._caller: ModelCaller | None = None
 
     def describe(self, weight_seed: int) -> dict[str, Any]:
@@ -46,12 +50,14 @@ class Reference:
         inputs = self._drawn()
         tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
         counter = FlopCounterMode(display=False)
+        self.observer.begin(MARKS)
         started = time.perf_counter()
         with torch.no_grad(), counter:
             found = self._model(*inputs)
         outputs = _leaves(found)
         model_caller.settle()
         seconds = time.perf_counter() - started
+        seen = self.observer.end()
         self._specs = [TensorSpec.of(tensor) for tensor in tensors]
         state = self._model.state_dict()
         layout = {
@@ -68,6 +74,7 @@ class Reference:
             "flop": int(counter.get_total_flops()),
             "seconds": seconds,
             "is_single": isinstance(found, torch.Tensor),
+            "seen": seen,
         }
 
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -173,11 +180,15 @@ class Reference:
         except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
             return []
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, slots: int = 1) -> dict[str, Any]:
-        """As the candidate does."""
+    def load(
+        self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, marks: Sequence[int], slots: int = 1
+    ) -> dict[str, Any]:
+        """As the candidate does, observed as it is."""
         assert self._caller is not None
         torch.manual_seed(seed)
-        return self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        self.observer.begin(marks)
+        return loaded
 
     def go(self) -> dict[str, Any]:
         """As the candidate does."""
@@ -225,6 +236,8 @@ def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> N
         try:
             if reference is None:
                 reference = Reference(source, shared, precision)
+            if name != "go":
+                reference.observer.end()
             answer = getattr(reference, name)(**question)
             model_caller.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything

@@ -97,6 +97,12 @@ class TimedWorker:
         """The call once more, on what the input buffers hold."""
         return self._timed()[0]
 
+    def rest(self) -> None:
+        """The last question: what the last call ran is told with its answer."""
+        self.worker.resume()
+        self._ask("rest")
+        self.halt()
+
     def _timed(self) -> tuple[Call, Mapping[str, Any]]:
         pid = self.worker.inner_pid
         waited = processes.waited_ns(pid)

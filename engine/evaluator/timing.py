@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, contract, timing_checks, tolerance
-from engine.evaluation.candidate_failures import Failure, TimedCallFailed
+from engine.evaluation import comparison, contract, operators, timing_checks, tolerance
+from engine.evaluation.candidate_failures import ComputedElsewhere, Failure, TimedCallFailed
 from engine.evaluation.clock import Session, half_width
 from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
@@ -191,7 +191,10 @@ class Timing:
             self._is_memory_read, kind = True, DeviceTimedWorker
 
         def ask_candidate(name: str, **arguments: Any) -> dict[str, Any]:
-            return workers.ask_candidate(name, TIMED, **arguments)
+            try:
+                return workers.ask_candidate(name, TIMED, **arguments)
+            except ComputedElsewhere as error:
+                raise TimedCallFailed(operators.CHECK, error.failure) from error
 
         mine = kind(
             workers.candidate,
@@ -252,6 +255,7 @@ class Timing:
         if not agreement.holds:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
         recall = Recall.confirmed(self._recall)
+        self._mine.rest()
         if recall.remembers:
             message = (
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
@@ -270,6 +274,7 @@ class Timing:
             calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
+            observed=self._workers.observed.detail,
         )
 
     def _recall(self) -> Recall:

@@ -21,9 +21,10 @@ from engine.build.host.build import Builder, BuildFailed, Built
 from engine.build.host.flags import FlagRefused
 from engine.build.host.installation import Installation
 from engine.build.request import RequestRefused
-from engine.evaluation import poison
-from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, WorkerEnded
+from engine.evaluation import operators, poison
+from engine.evaluation.candidate_failures import CandidateFailed, ComputedElsewhere, FailedBuild, WorkerEnded
 from engine.evaluation.contract import Expected
+from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
 from engine.evaluator import candidate_worker, model_caller, reference_worker
 from engine.evaluator.reference_worker import UnusableTask
@@ -66,7 +67,8 @@ class EvaluationRequest:
 class WorkerPair:
     """A reference worker and a candidate worker. Both are forked before this process computes anything.
 
-    `inspect` sees each library before the candidate does; a text it returns is the reason not to hand it over.
+    `inspect` sees each library and its sources before the candidate does; a text it returns is the reason not to
+    hand it over.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class WorkerPair:
         request: EvaluationRequest,
         folder: Path,
         with_reference: bool = True,
-        inspect: Callable[[Path], str] | None = None,
+        inspect: Callable[[Path, tuple[str, ...]], str] | None = None,
     ) -> None:
         self.request = request
         self._inspect = inspect
@@ -86,6 +88,9 @@ class WorkerPair:
         self.stage = "import"
         self.weights = "none"
         self.call_seed = _secret()
+        self.observed = Observed(request.policy)
+        self._open: tuple[list[int], int, str] | None = None
+        self._calls = self._took_ns = 0
         self._weight_seed = _secret()
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
@@ -136,6 +141,7 @@ class WorkerPair:
             torch.set_default_device(self.device)
         told = self.ask_reference("describe", weight_seed=self._weight_seed)
         self.flop = int(told["flop"])
+        self.observed.moves = operators.only_moves(operators.read(told["seen"]))
         self.is_single = bool(told["is_single"])
         self.weight_names = [str(name) for name in told["weight_names"]]
         self.parameter_names = [str(name) for name in told["parameter_names"]]
@@ -168,9 +174,28 @@ class WorkerPair:
         """One question to the candidate, within the limit of one call."""
         self.stage = during
         model_caller.settle()
-        answer = self.candidate.ask({"ask": name, **arguments}, self.request.times.call_s)
+        marks = _marks() if name == "load" else []
+        extra = {"marks": marks} if marks else {}
+        answer = self.candidate.ask({"ask": name, **arguments, **extra}, self.request.times.call_s)
+        if name == "go":
+            self._calls += 1
+            self._took_ns += max(0, took) if isinstance(took := answer.get("ns"), int) else 0
+        if name != "go":
+            self._look(answer)
         _raise_failed(answer, during)
+        if marks:
+            self._open, self._calls, self._took_ns = (marks, int(arguments.get("slots", 1)), during), 0, 0
         return answer
+
+    def _look(self, answer: Mapping[str, Any]) -> None:
+        """What ran between the last `load` and this question."""
+        if self._open is None:
+            return
+        (marks, slots, during), self._open = self._open, None
+        # On a GPU operators only launch: their time is the host's, the call's is the device's.
+        took_ns = self._took_ns if self.device == "cpu" else 0
+        if failure := self.observed.add(answer.get("seen"), marks, slots * max(1, self._calls), during, took_ns):
+            raise ComputedElsewhere(failure)
 
     def ask_reference(self, name: str, **arguments: Any) -> dict[str, Any]:
         """One question to the reference.
@@ -180,8 +205,9 @@ class WorkerPair:
         """
         assert self.reference is not None
         model_caller.settle()
+        extra = {"marks": _marks()} if name == "load" else {}
         try:
-            answer = self.reference.ask({"ask": name, **arguments}, self.request.times.reference_s)
+            answer = self.reference.ask({"ask": name, **arguments, **extra}, self.request.times.reference_s)
         except WorkerEnded as error:
             raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
         if "failed" in answer:
@@ -239,7 +265,7 @@ class WorkerPair:
         except (RequestRefused, FlagRefused) as refusal:
             self.failed_build = FailedBuild(str(refusal), str(refusal))
             return {"excerpt": str(refusal)}
-        if self._inspect and (refused := self._inspect(Path(built.library))):
+        if self._inspect and (refused := self._inspect(Path(built.library), (*wanted.sources, *wanted.cuda_sources))):
             self.failed_build = FailedBuild(refused, refused, Verdict.REFUSED)
             return {"excerpt": refused}
         self.builds.append(built)
@@ -261,6 +287,11 @@ def _raise_failed(answer: Mapping[str, Any], during: str) -> None:
 
 def _secret() -> int:
     return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def _marks() -> list[int]:
+    """Two lengths that nobody guesses, far beyond any real tensor's."""
+    return [_secret() >> 3 | 1 << 59 for _ in range(2)]
 
 
 def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:

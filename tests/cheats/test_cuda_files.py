@@ -15,9 +15,7 @@ FILES = declaration.in_folder(CUDA_KERNELS)
 @pytest.mark.parametrize("declared", FILES, ids=lambda declared: declared.path.stem)
 def test_screening_refuses_a_cuda_file_only_where_that_is_right(declared: Declaration) -> None:
     task = declaration.task_of(declared)
-    refusals = [
-        found.message.lower() for found in screen(declared.source, task.policy, task.source) if found.is_refusal
-    ]
+    refusals = [found.message.lower() for found in screen(declared.source, task.policy) if found.is_refusal]
     if declared.verdicts == (Verdict.REFUSED,):
         assert any(word in message for word in declared.says for message in refusals), refusals
     elif Verdict.REFUSED not in declared.verdicts:

@@ -129,6 +129,22 @@ def test_a_wrong_kernel_is_a_verdict_not_a_failure(home: Path) -> None:
     assert result["max_error"] > result["tolerance"]
 
 
+def test_a_text_is_screened_without_a_build(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = home / "kernel.py"
+    file.write_text(FIRST)
+    assert engine.__main__.main(["screen", "swish", str(file)]) == 0
+    assert "Nothing found in the text" in capsys.readouterr().out
+    file.write_text(
+        FIRST.replace("class ModelNew", "import time\nfast = torch.compile(torch.relu)\n\n\nclass ModelNew")
+    )
+    assert engine.__main__.main(["screen", "swish", str(file), "--json"]) == 1
+    refused, flagged = json.loads(capsys.readouterr().out)
+    assert (refused["rule"], refused["is_refusal"], "torch.compile" in refused["message"]) == (
+        "no library fall-back", True, True,
+    )  # fmt: skip
+    assert (flagged["rule"], flagged["is_refusal"], flagged["line"]) == ("allowed imports", False, refused["line"] - 1)
+
+
 def test_another_systems_result_becomes_a_run_that_ended(home: Path) -> None:
     (home / "nodes").mkdir()
     for depth in range(2):

@@ -11,12 +11,15 @@ import pytest
 from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_tab
 from pages.parts.kernel.trust_tab import Measured
-from storage import queries
+from pages.parts.widgets import table
+from storage import observed, queries
 from storage.folder import RunFolder
+from storage.observed import ObservedOperator
 from storage.proof import Group, StagedProof, Standing, counted
 from storage.records import Verdict
 from tests import samples
 from tests.pages.conftest import Open, words
+from tests.sample_results import RAN
 
 
 def proof(check: str, standing: Standing = Standing.HELD, group: Group = Group.CORRECTNESS) -> StagedProof:
@@ -219,3 +222,25 @@ def test_the_facts_name_the_second_baseline_and_its_interval(home: Path) -> None
     assert ", 95 %: 0.4" in facts["over torch.compile"]
     assert facts["torch.compile itself"].startswith("1.28× over eager")
     assert trust_tab.second(evaluation, None) == []
+
+
+def test_what_ran_in_pytorch_is_a_table_and_no_raw_fact(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=9)
+    shown = trust_of(open_page, first_of(folder, "Checked", "verdict", "passed"))
+    assert "### PyTorch operators in forward" in shown
+    assert "0.043" not in shown
+    assert "operators in forward" not in trust_of(open_page, first_of(folder, "Compiled", "verdict", "compile_error"))
+
+
+def test_an_operators_row_says_what_it_did_how_often_and_for_how_long() -> None:
+    cells = trust_tab.operator_cells(ObservedOperator("aten::mm", "computes", 1.0, 4096.0, 0.875))
+    assert cells["does"] == table.pill("computes", "red")
+    assert (cells["calls"], cells["elements"], cells["share"]) == ("1", "4,096", "87.5%")
+    unknown = trust_tab.operator_cells(ObservedOperator("aten::_foreach_mul", "computes", 2.0, None, None))
+    assert (unknown["elements"], unknown["share"]) == ("lists of tensors", wording.NONE)
+
+
+@pytest.mark.parametrize("evidence", [{}, *({observed.KEY: text} for text in ("[[1]]", "nonsense", '[["a", "b"]]'))])
+def test_observations_that_cannot_be_read_are_none(evidence: dict[str, str]) -> None:
+    assert observed.of(evidence) is None
+    assert observed.of({observed.KEY: observed.to_text(RAN)}) == list(RAN)

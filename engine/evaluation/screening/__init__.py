@@ -1,22 +1,24 @@
-"""Decides from a candidate's text and its built library what it may not do, before anything runs. Runs no candidate.
+"""Decides before a candidate runs what its text or its built library shows. What computes is observed when it runs.
 
-screening.py, finding.py        the entry: ModelNew as a whole, the built library; and what it says
-python/, cpp/                   what Python and C++ may not do
-operators.py                    which names of PyTorch compute
+screening.py, finding.py        the entry for a text; what a finding says
+python_text.py, cpp_text.py     flat rules on syntax trees
+symbols.py                      what a built library links
 structure.py                    whether a new version still has its parent's CuTe structure
 """
 
 from engine.evaluation.screening.finding import Finding, Rule, rule_checks, verdict_message
-from engine.evaluation.screening.screening import imported_symbols, screen, screen_library
+from engine.evaluation.screening.screening import screen, screen_cpp
 from engine.evaluation.screening.structure import lost_structure
+from engine.evaluation.screening.symbols import screen_library, symbols
 
 __all__ = [
     "Finding",
     "Rule",
-    "imported_symbols",
     "lost_structure",
     "rule_checks",
     "screen",
+    "screen_cpp",
     "screen_library",
+    "symbols",
     "verdict_message",
 ]

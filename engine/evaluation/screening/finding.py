@@ -13,8 +13,6 @@ class Rule(StrEnum):
     """What a candidate may not do; the value is the check's name in records."""
 
     LIBRARY = "no library fall-back"
-    DECOY = "own kernel used"
-    REFERENCE = "reference not reused"
     STREAMS = "current stream only"
     PROCESSES = "no processes left"
     MACHINERY = "machinery untouched"
@@ -22,7 +20,6 @@ class Rule(StrEnum):
     OUTSIDE = "no files, network, environment"
     DYNAMIC = "no hidden code"
     IMPORTS = "allowed imports"
-    CACHE = "no result cache"
 
 
 MAX_TOLD = 8
@@ -76,7 +73,7 @@ def verdict_message(findings: Sequence[Finding]) -> str:
         lines.append(f"- and {len(broken) - MAX_TOLD} more of the same kinds")
     return "\n".join(
         (
-            "The candidate was refused before it ran, by what its text does:",
+            "The candidate was refused before it ran, by its text or its built library:",
             *lines,
             "Remove what is named above: the whole computation belongs into the custom C++ kernel that forward calls.",
         )

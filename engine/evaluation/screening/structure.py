@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.evaluation.screening.cpp.lexer import Token, tokenize
-
+COMMENTS = re.compile(r"//[^\n]*|^[ \t]*#[ \t]*include[^\n]*|/\*.*?\*/", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"[A-Za-z_]\w*")
 FEW = 3
 LEFT_SHARE = 0.25
 CUTE = re.compile(
@@ -52,10 +52,10 @@ def structure(source: str) -> Structure:
     cute: Counter[str] = Counter()
     kernels, has_extension = 0, False
     for text in _texts(source):
-        tokens = [token for token in tokenize(text) if isinstance(token, Token) and token.is_name]
-        cute.update(token.text for token in tokens if CUTE.fullmatch(token.text))
-        kernels += sum(token.text == "__global__" for token in tokens)
-        has_extension |= any(token.text in ("load_inline", "load") for token in tokens)
+        names = NAME.findall(COMMENTS.sub(" ", text))
+        cute.update(name for name in names if CUTE.fullmatch(name))
+        kernels += names.count("__global__")
+        has_extension |= not {"load_inline", "load"}.isdisjoint(names)
     return Structure(cute, has_extension, kernels)
 
 

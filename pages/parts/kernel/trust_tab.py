@@ -13,7 +13,8 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import plot, table
-from storage import queries
+from storage import observed, queries
+from storage.observed import ObservedOperator
 from storage.proof import Group, Proof, StagedProof, Standing, counted
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, TimingSamples
 from storage.records import Verdict
@@ -24,6 +25,13 @@ COLUMNS = [
     table.Column("detail", "Detail", "wide"),
 ]
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
+OPERATORS = [
+    table.Column("name", "Operator", "nowrap"),
+    table.Column("does", "What it does", "nowrap"),
+    table.Column("calls", "Times per call", "right"),
+    table.Column("elements", "Elements per call", "right"),
+    table.Column("share", "Share of the call's time", "right"),
+]
 DETAIL_LENGTH = 2_000
 STAGE_NAME = {"write": "writing", "compile": "building", "check": "checking", "time": "timing"}
 PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
@@ -73,6 +81,7 @@ def _group(
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
         _draw_errors(run_id, candidate, measured(checks, evaluation))
+        _draw_operators(candidate, evaluation)
     if group is Group.TIMING:
         _draw_samples(run_id, candidate)
     if facts:
@@ -113,6 +122,31 @@ def _draw_errors(run_id: str, candidate: CandidateRow, found: Sequence[Measured]
     height = errors_height(found)
     zoom = f"{run_id}:{candidate.candidate_id}:errors"
     plot.draw(errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
+
+
+def _draw_operators(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
+    """What PyTorch did in the kernel's calls; nothing where a version did not look."""
+    found = observed.of(evaluation.evidence) if evaluation else None
+    if found is None:
+        return
+    st.markdown("### PyTorch operators in forward")
+    if not found:
+        st.caption("None ran: the kernel's own code did everything.")
+        return
+    rows = [table.Row(f"{i}", operator_cells(one)) for i, one in enumerate(found)]
+    name = "PyTorch operators that ran in forward, per call"
+    table.draw(name, OPERATORS, rows, key=f"operators:{candidate.candidate_id}", is_compact=True, is_folding=True)
+
+
+def operator_cells(one: ObservedOperator) -> dict[str, table.Cell]:
+    """One operator as cells; what computes is the library's work instead of the kernel's."""
+    return {
+        "name": table.text(one.name, "strong"),
+        "does": table.pill(one.does, "red" if one.does == "computes" else "gray"),
+        "calls": f"{one.calls:.3g}",
+        "elements": "lists of tensors" if one.elements is None else f"{one.elements:,.0f}",
+        "share": wording.NONE if one.share is None else f"{one.share:.1%}",
+    }
 
 
 def _draw_samples(run_id: str, candidate: CandidateRow) -> None:
@@ -322,7 +356,9 @@ def correctness(e: EvaluationRow) -> Facts:
         ("seed", wording.NONE if e.seed is None else str(e.seed)),
         ("trials", ", ".join(e.trials) or wording.NONE),
     ]
-    return found + _named({name: value for name, value in e.evidence.items() if name not in _OF_THE_PROCESS})
+    return found + _named(
+        {name: value for name, value in e.evidence.items() if name not in (*_OF_THE_PROCESS, observed.KEY)}
+    )
 
 
 def timing(e: EvaluationRow) -> Facts:

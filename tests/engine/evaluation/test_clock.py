@@ -16,7 +16,17 @@ from storage.proof import Standing
 US, MS = 1_000, 1_000_000
 RECALL = Recall(2.0, 0.98, 0.97, 0.01)
 SETTING = Setting(
-    3, 243, "mixed", can_vary=True, is_memory_read=True, cache="hot", calls=1, rest="", load=0.1, recall=RECALL
+    3,
+    243,
+    "mixed",
+    can_vary=True,
+    is_memory_read=True,
+    cache="hot",
+    calls=1,
+    rest="",
+    load=0.1,
+    recall=RECALL,
+    observed="",
 )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine import tasks
 from engine.tasks import Task
-from storage.policy import Policy
+from storage.policy import EVERYTHING, Policy
 
 SOURCE = '''import torch
 from torch.utils.cpp_extension import load_inline
@@ -106,8 +107,9 @@ def task(
     n: int = 64,
     policy: Policy | None = None,
 ) -> Task:
-    """A task on disk and read back."""
+    """A task on disk and read back; PyTorch may help its candidates."""
     path = folder / "probe.py"
     path.write_text(TASK.format(n=n, init=f"        {init}", arguments=arguments, answer=answer, inputs=inputs))
     read = tasks.read(path).task()
-    return Task(read.name, read.source, read.sizes, policy=policy or Policy())
+    policy = replace(policy or Policy(), library_operators=(EVERYTHING,))
+    return Task(read.name, read.source, read.sizes, policy=policy)

@@ -16,6 +16,7 @@ from engine.toolchains.cpu import CpuToolchain, cache_folder
 from storage import codec
 from storage.proof import Standing
 from storage.records import TimingResult
+from tests.engine.toolchains.fixtures import free
 
 JUDGE = """
 import json, sys
@@ -41,7 +42,7 @@ def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
     request = {
         "act": "time",
         "task_source": small_swish.source,
-        "policy": codec.to_plain(small_swish.policy),
+        "policy": codec.to_plain(free(small_swish).policy),
         "source": EAGER,
         "installation": asdict(cpu.here),
         "cache": str(cache_folder()),

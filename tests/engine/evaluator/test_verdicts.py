@@ -15,6 +15,7 @@ from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains import kernels
+from tests.engine.toolchains.fixtures import free
 from tests.engine.toolchains.kernels import LOOP, forward, swish
 
 WRONG_AT_777 = "  for (int i = 0; i < size(X); ++i) Y(i) = i % 4096 == 777 ? 0.f : X(i) / (1.0f + std::exp(-X(i)));\n"
@@ -117,7 +118,7 @@ def forkserver_of(toolchain: CpuToolchain) -> int:
 def test_a_kernel_that_only_knows_positive_inputs_fails_on_another_distribution(
     cpu: CpuToolchain, small_swish: Task
 ) -> None:
-    result = cpu.check(small_swish, forward("return ext.swish(x.abs())"))
+    result = cpu.check(free(small_swish), forward("return ext.swish(x.abs())"))
     assert result.verdict is Verdict.INCORRECT
     assert result.trials[0] == "own 1"
     assert result.mismatch is not None
@@ -168,7 +169,7 @@ def test_integer_outputs_must_be_exact(cpu: CpuToolchain, tmp_path: Path) -> Non
         "    def forward(self, x):\n        return torch.argmax(x, dim=1)\n\n\n"
         "def get_inputs():\n    return [torch.rand(64, 100)]\n\n\ndef get_init_inputs():\n    return []\n"
     )
-    task = tasks.read(path).task()
+    task = free(tasks.read(path).task())
     right = (
         "import torch\n\n\nclass ModelNew(torch.nn.Module):\n"
         "    def forward(self, x):\n        return x.max(dim=1).indices\n"

@@ -41,7 +41,7 @@ def last(task: str) -> str:
 def test_no_recorded_kernel_is_refused_or_loses_its_structure(task: str) -> None:
     about = tasks.find(task)
     for source in recorded.kernels(task, "cuda").values():
-        assert not [found for found in screen(source, about.policy, about.text) if found.is_refusal]
+        assert not [found for found in screen(source, about.policy) if found.is_refusal]
         assert "cuda_sources=" in source
     assert not [lost for old, new in recorded.pairs(task, "cuda") if (lost := lost_structure(old, new))]
 

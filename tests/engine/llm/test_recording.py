@@ -102,7 +102,7 @@ def test_the_shipped_recording_of_coder_judge_holds_usable_replies() -> None:
         else:
             source = find_python(line.reply)
             assert source
-            assert not [one for one in screen(source, task.policy, task.text) if one.is_refusal]
+            assert not [one for one in screen(source, task.policy) if one.is_refusal]
     assert [line.role for line in recording.lines] == ["synthesise", *["judge", "rewrite"] * 6]
 
 

@@ -17,6 +17,7 @@ from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, checks
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains import kernels
+from tests.engine.toolchains.fixtures import free
 
 MATMUL = '''import torch
 import torch.nn as nn
@@ -86,7 +87,7 @@ def test_weights_of_the_reference_are_handed_to_a_candidate_with_the_same_names(
         "        self.fc = nn.Linear(width, width)\n\n"
         "    def forward(self, x, scale):\n        return (x @ self.fc.weight.T + self.fc.bias) * scale\n"
     )
-    checked = cpu.check(tasks.read(path).task(), source)
+    checked = cpu.check(free(tasks.read(path).task()), source)
     assert checked.verdict is Verdict.PASSED, checked.message
     assert checked.evidence["weights"] == "taken over"
 

@@ -47,9 +47,9 @@ def with_init(*lines: str) -> str:
     )
 
 
-def found(source: str, policy: Policy | None = None, reference: str = REFERENCE) -> list[Finding]:
+def found(source: str, policy: Policy | None = None) -> list[Finding]:
     """All findings about a candidate."""
-    return screen(source, policy or Policy(), reference)
+    return screen(source, policy or Policy())
 
 
 def refused(source: str, policy: Policy | None = None) -> set[Rule]:

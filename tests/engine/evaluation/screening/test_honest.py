@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import tasks
-from engine.evaluation.screening import Rule, rule_checks, screen, verdict_message
-from engine.evaluation.screening.cpp.rules import Unit, breaches
+from engine.evaluation.screening import Rule, rule_checks, screen, screen_cpp, verdict_message
 from engine.evaluation.screening.structure import lost_structure
 from engine.prompting import PROMPTS
 from storage.policy import Policy
@@ -115,8 +113,7 @@ WORDS = st.sampled_from(
 def test_every_recorded_kernel_is_clean(task: str) -> None:
     sources = recorded.kernels(task)
     assert len(sources) >= 7
-    reference = tasks.find(task).task("cpu").source
-    assert [finding for source in sources.values() for finding in found(source, reference=reference)] == []
+    assert [finding for source in sources.values() for finding in found(source)] == []
 
 
 @pytest.mark.parametrize("path", sorted((PROMPTS / "examples").rglob("*.py")), ids=lambda path: path.stem)
@@ -139,17 +136,17 @@ def test_no_recorded_change_loses_the_structure(task: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.text())
 def test_any_text_is_screened_without_an_error(text: str) -> None:
-    screen(text, Policy(), text)
-    screen(f"x = {text!r}\n", Policy(), "")
+    screen(text, Policy())
+    screen(f"x = {text!r}\n", Policy())
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(WORDS, max_size=60))
 def test_any_row_of_words_is_screened_without_an_error(words: list[str]) -> None:
     text = " ".join(words)
-    screen(text, Policy(), text)
-    screen(with_cpp(text.replace('"""', "")), Policy(), "")
-    breaches(Unit.of(text), frozenset(), Policy())
+    screen(text, Policy())
+    screen(with_cpp(text.replace('"""', "")), Policy())
+    screen_cpp([text], Policy())
 
 
 def test_a_syntax_error_is_left_to_the_compiler() -> None:
@@ -187,7 +184,7 @@ def test_a_syntax_error_is_left_to_the_compiler() -> None:
 def test_hostile_text_ends_in_findings_within_seconds(source: str) -> None:
     code = (
         "import sys; from engine.evaluation.screening import screen; from storage.policy import Policy;"
-        "print(len(screen(sys.stdin.read(), Policy(), '')))"
+        "print(len(screen(sys.stdin.read(), Policy())))"
     )
     started = time.monotonic()
     done = subprocess.run(
@@ -203,19 +200,22 @@ def test_hostile_text_ends_in_findings_within_seconds(source: str) -> None:
     assert time.monotonic() - started < 30
 
 
+BREACH = forward("y = ext.swish(x).half()", "return torch.jit.script(torch.relu)(y)")
+
+
 def test_every_rule_has_a_proof() -> None:
-    made = rule_checks(found(forward("self.y = torch.relu(ext.swish(x))", "return self.y")))
+    made = rule_checks(found(BREACH))
     assert [proof.check for proof in made] == [str(rule) for rule in Rule]
     assert {proof.group for proof in made} == {Group.SCREENING}
     standing = {proof.check: proof.standing for proof in made}
     assert standing.pop(Rule.LIBRARY) is Standing.BROKEN
-    assert standing.pop(Rule.CACHE) is Standing.FLAGGED
+    assert standing.pop(Rule.PRECISION) is Standing.FLAGGED
     assert set(standing.values()) == {Standing.HELD}
-    assert "line 26" in made[0].detail
+    assert "line 27" in made[0].detail
 
 
 def test_the_verdict_names_every_refusal_and_nothing_else() -> None:
-    message = verdict_message(found(forward("self.y = torch.relu(ext.swish(x))", "return self.y")))
-    assert "line 26: `torch.relu`" in message
-    assert "keeps a tensor" not in message
+    message = verdict_message(found(BREACH))
+    assert "line 27: `torch.jit.script`" in message
+    assert "half" not in message
     assert verdict_message(found(kernels.SWISH)) == ""

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - one case a line
-"""Rules 2 to 9: each with ways around it that are refused, and look-alikes that are not."""
+"""Each rule on a text: ways around it that are refused, and look-alikes that are not."""
 
 import pytest
 
@@ -7,7 +7,6 @@ from engine.evaluation.screening import Rule
 from storage.policy import Policy
 from tests.engine.evaluation.screening.candidates import (
     CALL,
-    REFERENCE,
     SWISH,
     flagged,
     forward,
@@ -19,28 +18,21 @@ from tests.engine.evaluation.screening.candidates import (
     with_top_and_forward,
 )
 
-MODEL = REFERENCE.split("import torch.nn as nn\n")[1].strip("\n")
-
 REFUSED: dict[Rule, dict[str, str]] = {
-    Rule.REFERENCE: {
-        "inherited": with_top(MODEL).replace("ModelNew(nn.Module)", "ModelNew(Model)"),
-        "inherited by alias": with_top(MODEL + "\n\n\nBase = Model").replace("ModelNew(nn.Module)", "ModelNew(Base)"),
-        "run by forward": with_top_and_forward(MODEL + "\n\n\nm = Model()", "ext.swish(x)", "return m(x)"),
-        "kept on self": with_top(MODEL).replace("    def forward(self, x):\n        return ext", "    def __init__(self):\n        super().__init__()\n        self.m = Model()\n\n    def forward(self, x):\n        self.m(x)\n        return ext"),
-        "its function": with_top_and_forward(MODEL, "ext.swish(x)", "return Model.forward(self, x)"),
-        "under another name": with_top_and_forward(MODEL.replace("Model", "Plain"), "ext.swish(x)", "return Plain()(x)"),
-        "the same forward": forward("return x * torch.sigmoid(x)"),
-        "the same forward, other names": forward("return x * torch.sigmoid(x)").replace("x):", "v):").replace("x * torch.sigmoid(x)", "v * torch.sigmoid(v)"),
+    Rule.LIBRARY: {
+        "compiled": with_top("f = torch.compile(torch.relu)"),
+        "script by getattr": with_top("f = getattr(torch.jit, 'script')(torch.relu)"),
+        "from import": with_top("from torch._inductor import compile_fx"),
+        "numpy's product": forward("return torch.from_numpy(x.numpy() @ x.numpy())"),
+        "numpy by getattr": forward("return getattr(x, 'num' + 'py')()"),
+        "array protocol": forward("return x.__array__()"),
+        "cpp header": with_cpp(top="#include <Eigen/Dense>"),
     },
     Rule.STREAMS: {
         "python stream": forward("with torch.cuda.stream(torch.cuda.Stream()):", "    return ext.swish(x)"),
         "alias": with_top_and_forward("S = getattr(torch.cuda, 'Str' + 'eam')", "s = S()", CALL),
         "graph": with_init("self.g = torch.cuda.CUDAGraph()"),
         "graph module": with_top_and_forward("from torch.cuda import graph as g", "with g(None):", "    return ext.swish(x)"),
-        "cpp": with_cpp("  cudaStream_t s; cudaStreamCreate(&s);\n"),
-        "cpp pasted": with_cpp("  cudaStream_t s; X(cudaStream, CreateWithFlags)(&s, 1);\n", "#define X(a, b) a ## b"),
-        "cpp pool": with_cpp("  auto s = at::cuda::getStreamFromPool();\n"),
-        "cpp graph": with_cpp("  cudaGraphLaunch(g, s);\n"),
         "cpp per thread": with_cpp("  k(cudaStreamPerThread);\n"),
     },
     Rule.PROCESSES: {
@@ -52,14 +44,6 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "daemon thread": with_top("import threading\nthreading.Thread(target=print, daemon=True).start()"),
         "daemon attribute": with_top("import threading\nt = threading.Thread(target=print)\nt.daemon = True"),
         "process pool": with_top("from concurrent.futures import ProcessPoolExecutor\nProcessPoolExecutor()"),
-        "cpp fork": with_cpp("  if (fork() == 0) {}\n"),
-        "cpp system": with_cpp('  ::system("ls");\n'),
-        "cpp pasted": with_cpp("  J(vfo, rk)();\n", "#define J(a, b) a##b"),
-        "cpp pointer": with_cpp("  auto f = &execve; f(0, 0, 0);\n"),
-        "cpp detach": with_cpp("  std::thread t([] {}); t.detach();\n"),
-        "cpp detach at once": with_cpp("  std::thread([] {}).detach();\n"),
-        "cpp pthread": with_cpp("  pthread_detach(pthread_self());\n"),
-        "cpp spawn": with_cpp("  posix_spawn(0, 0, 0, 0, 0, 0);\n"),
     },
     Rule.MACHINERY: {
         "patched torch": with_top("torch.allclose = lambda *a, **k: True"),
@@ -69,12 +53,13 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "patched tensor": with_top("torch.Tensor.__eq__ = lambda a, b: True"),
         "patched by alias": with_top("c = torch.cuda\nc.synchronize = print"),
         "patched builder": with_top("import torch.utils.cpp_extension as e\ne.load = print"),
-        "patched kernel": with_top("ext.swish = torch.sigmoid"),
         "modules": with_top("import sys\nsys.modules['torch'] = None"),
         "modules read": with_top("import sys\nm = sys.modules['engine']"),
         "frames": with_top("import sys\nf = sys._getframe(1)"),
         "trace": with_top("from sys import settrace as s\ns(None)"),
         "gc": with_top("import gc"),
+        "exec of builtins": with_top("import builtins\ngetattr(builtins, 'ex' + 'ec')('1')"),
+        "cpp assembly by macro": with_cpp(top='#define S asm volatile("syscall")'),
         "ctypes": with_top("import ctypes as c"),
         "own engine": with_top("from engine.evaluator import model_caller"),
         "subclasses": with_top("k = ().__class__.__bases__[0].__subclasses__()"),
@@ -86,12 +71,6 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "tensor class": with_top("class T(torch.Tensor):\n    pass"),
         "torch function": with_top("class T:\n    def __torch_function__(self, *a):\n        return 0"),
         "module through a module": with_top("import warnings\nwarnings.sys.exit()"),
-        "cpp ptrace": with_cpp("  ptrace(0, 0, 0, 0);\n"),
-        "cpp dlsym": with_cpp('  auto f = dlsym(0, "x");\n'),
-        "cpp pasted": with_cpp("  J(mpro, tect)(0, 0, 0);\n", "#define J(a, b) a##b"),
-        "cpp syscall": with_cpp("  syscall(57);\n"),
-        "cpp own clock": with_cpp(top='extern "C" int clock_gettime(int, struct timespec* t) { return 0; }'),
-        "cpp own synchronize": with_cpp(top="cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }"),
         "cpp assembly": with_cpp('  asm volatile("syscall" ::: "memory");\n'),
         "cpp assembly in pieces": with_cpp('  __asm__("sys" "call");\n'),
         "cpp assembly bytes": with_cpp('  asm(".byte 0x0f, 0x05");\n'),
@@ -102,12 +81,10 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "matmul precision": with_top("p = torch.set_float32_matmul_precision\np('medium')"),
         "autocast": forward("with torch.autocast('cuda'):", "    return ext.swish(x)"),
         "amp": forward("with torch.cuda.amp.autocast():", "    return ext.swish(x)"),
-        "cpp": with_cpp("  at::globalContext().setAllowTF32CuBLAS(true);\n"),
     },
     Rule.OUTSIDE: {
         "open": with_top("open('/tmp/x', 'w')"),
         "open by alias": with_top("f = open\nf('x')"),
-        "open by builtins": with_top("f = getattr(__builtins__, 'open')"),
         "pathlib": with_top("import pathlib\npathlib.Path('x').write_text('y')"),
         "environment": with_top("import os\nos.environ['LD_PRELOAD'] = 'x'"),
         "environment by update": with_top("import os\nos.environ.update(LD_PRELOAD='x')"),
@@ -116,36 +93,22 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "tempfile": with_top("import tempfile as t"),
         "torch.load": with_top("torch.load('x')"),
         "remove": with_top("import os\nos.remove('x')"),
-        "cpp fopen": with_cpp('  fopen("x", "w");\n'),
-        "cpp stream": with_cpp('  std::ofstream f("x");\n'),
-        "cpp proc": with_cpp('  const char* p = "/proc/self/mem";\n'),
-        "cpp environment": with_cpp('  setenv("A", "B", 1);\n'),
-        "cpp pasted": with_cpp("  J(sock, etpair)(0, 0, 0, 0);\n", "#define J(a, b) a##b"),
         "cpp include of a file": with_cpp(top='#include "/etc/passwd"'),
     },
     Rule.DYNAMIC: {
         "exec": with_top("exec('import torch')"),
         "eval by alias": with_top("e = eval\ne('1')"),
         "compile": with_top("compile('1', 'x', 'eval')"),
-        "builtins by getattr": with_top("import builtins\ngetattr(builtins, 'ex' + 'ec')('1')"),
+        "builtins": with_top("f = getattr(__builtins__, 'open')"),
+        "getattr under another name": with_top("g = getattr\ng(torch, 'compile')"),
+        "method by a computed name": with_top("import operator\nf = operator.methodcaller('num' + str('py'))"),
         "computed import": with_top("__import__(input())"),
         "importlib": with_top("import importlib"),
         "base64": with_top("import base64"),
         "pickle": with_top("import pickle as p"),
         "computed attribute": with_top("names = dir()\nf = getattr(torch, names[0])"),
         "class by type": with_top("T = type('T', (nn.Module,), {})"),
-        "source from bytes": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=bytes([1, 2]).decode()"),
-        "source from characters": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=''.join(chr(c) for c in [1, 2])"),
-        "source backwards": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE[::-1]"),
-        "hidden part": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=SOURCE.replace('cmath', bytes([1]).decode())"),
-        "one of two is hidden": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=[SOURCE, bytes([1]).decode()]"),
-        "source from a docstring": SWISH.replace("cpp_sources=SOURCE", "cpp_sources=load_inline.__doc__"),
-        "cpp python": with_cpp('  PyRun_SimpleString("1");\n'),
-        "cpp import": with_cpp('  py::module_::import("torch");\n'),
-        "cpp import pasted": with_cpp('  py::J(mod, ule)::import("torch");\n', "#define J(a, b) a##b"),
-        "cpp exec": with_cpp('  pybind11::exec("1");\n'),
         "cpp include by macro": with_cpp(top="#define H <mkl.h>\n#include H"),
-        "cpp macros without end": with_cpp("  A A A A\n", "".join(f"#define {a} {b} {b} {b} {b} {b} {b} {b} {b}\n" for a, b in zip("ABCDEFGH", "BCDEFGHI", strict=True))),
     },
     Rule.IMPORTS: {
         "triton": with_top("import triton"),
@@ -157,10 +120,14 @@ REFUSED: dict[Rule, dict[str, str]] = {
 }  # fmt: skip
 
 HONEST: dict[Rule, dict[str, str]] = {
-    Rule.REFERENCE: {
-        "own name": with_init("self.model = 'Model'"),
-        "unused copy": with_top(MODEL),
-        "same shape, own kernel": with_init("self.sigmoid = ext.swish").replace(CALL, "return self.sigmoid(x)"),
+    Rule.LIBRARY: {
+        "guarded fall-back": forward("if not x.is_cuda or x.dtype != torch.float32:", "    return torch.min(x, dim=1)[0]", CALL),
+        "optional bias": forward("y = ext.swish(x)", "if self.bias is not None:", "    y = y + self.bias", "return y"),
+        "one element": forward("return ext.swish(x) / x.shape[0]"),
+        "padding": forward("return ext.swish(torch.nn.functional.pad(x, (0, 4)).contiguous())[:, :-4]"),
+        "an argument named input": SWISH.replace("self, x)", "self, input)").replace("ext.swish(x)", "ext.swish(input)"),
+        "unused copy of the reference": with_top("class Model(nn.Module):", "    def forward(self, x):", "        return x * torch.sigmoid(x)"),
+        "cpp fall-back": with_cpp("  if (!x.is_contiguous()) return at::sigmoid(x) * x;\n"),
     },
     Rule.STREAMS: {
         "current stream": forward("s = torch.cuda.current_stream()", CALL),
@@ -246,46 +213,12 @@ def test_an_honest_look_alike_is_not_refused(rule: Rule, source: str) -> None:
         forward("h = getattr(x, 'ha' + 'lf')", "return ext.swish(h())"),
         forward("y = torch.empty_like(x, dtype=torch.float16)", CALL),
         with_cpp("  cutlass::half_t h(1.f);\n"),
-        with_cpp("  J(__ha, lf) h;\n", "#define J(a, b) a##b"),
         with_cpp("  auto z = x.to(at::kBFloat16);\n"),
     ],
 )
 def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
     assert Rule.PRECISION in flagged(source)
     assert Rule.PRECISION not in flagged(source, Policy(precision="fp16"))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        forward("self.y = ext.swish(x)", "return self.y"),
-        forward("setattr(self, 'y', ext.swish(x))", "return getattr(self, 'y')"),
-        with_top_and_forward("cache = {}", "cache[x.shape] = ext.swish(x)", "return cache[x.shape]"),
-        with_top_and_forward("cache = []", "cache.append(ext.swish(x))", "return cache[0]"),
-        with_top_and_forward("last = None", "global last", "last = ext.swish(x)", "return last"),
-        SWISH.replace("self, x)", "self, x, kept={})").replace(CALL, "kept[0] = ext.swish(x)\n        return kept[0]"),
-        with_top_and_forward(
-            "import functools\n@functools.lru_cache\ndef run(v):\n    return ext.swish(v)", "return run(x)"
-        ),
-        with_cpp("  static torch::Tensor kept = y;\n"),
-        with_cpp("  kept = y;\n", "at::Tensor kept;"),
-    ],
-)
-def test_a_tensor_kept_between_calls_is_flagged(source: str) -> None:
-    assert Rule.CACHE in flagged(source), found(source)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        forward("y = ext.swish(x)", "return y"),
-        forward("parts = {}", "parts['y'] = ext.swish(x)", "return parts['y']"),
-        with_init("self.n = 0").replace(CALL, "self.n = x.shape[0]\n        return ext.swish(x)"),
-        with_cpp("  static int const n = 4; torch::Tensor z = y;\n", "static torch::Tensor helper(torch::Tensor a);"),
-    ],
-)
-def test_values_of_one_call_are_no_cache(source: str) -> None:
-    assert Rule.CACHE not in flagged(source), found(source)
 
 
 def test_a_task_may_allow_further_imports() -> None:

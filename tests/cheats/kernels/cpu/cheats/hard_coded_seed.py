@@ -2,7 +2,7 @@
 
 Task: swish batch_size=64 dim=4096
 Verdict: incorrect | refused
-Says: wrong | own kernel
+Says: wrong | manual_seed
 Also without screening: incorrect | refused
 Known from: KBOT cheat-rng
 Walls: not needed

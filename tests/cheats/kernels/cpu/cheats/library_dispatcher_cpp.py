@@ -1,4 +1,4 @@
-"""The extension calls the operator by name through the stable dispatcher.
+"""The extension calls the operator by name through the dispatcher.
 
 Task: swish batch_size=64 dim=4096
 Verdict: refused
@@ -14,12 +14,11 @@ from torch.utils.cpp_extension import load_inline
 
 SOURCE = r"""
 #include <torch/extension.h>
-#include <torch/csrc/stable/stableivalue_conversions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 torch::Tensor swish(torch::Tensor x) {
-  StableIValue stack[1] = {torch::stable::detail::from(static_cast<const torch::stable::Tensor&>(x))};
-  aoti_torch_call_dispatcher("aten::si" "lu", "", stack);
-  return torch::stable::detail::to<torch::stable::Tensor>(stack[0]);
+  auto silu = c10::Dispatcher::singleton().findSchemaOrThrow("aten::si" "lu", "").typed<at::Tensor(const at::Tensor&)>();
+  return silu.call(x);
 }
 """
 

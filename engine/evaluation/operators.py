@@ -1,0 +1,188 @@
+"""Which of PyTorch's operators compute, and what of it a candidate may. Tables and one rule; runs nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.evaluation.candidate_failures import Failure
+from storage.observed import ObservedOperator
+from storage.policy import EVERYTHING, Policy
+from storage.records import Verdict
+
+MOST_ELEMENTS = 64
+CHECK = "own computation"
+MAX_TOLD = 6
+MAX_ROWS = 40
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+LAYOUT = words(
+    """view view_as view_dtype reshape reshape_as contiguous transpose transpose_ permute flatten unflatten unsqueeze
+    unsqueeze_ squeeze squeeze_ expand expand_as broadcast_to broadcast_tensors t t_ swapaxes swapdims movedim moveaxis
+    narrow select slice unbind split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk hsplit vsplit dsplit
+    as_strided as_strided_ adjoint detach detach_ diagonal unfold view_as_real view_as_complex atleast_1d atleast_2d
+    atleast_3d numpy_T matrix_H mH mT alias real imag requires_grad_ refine_names rename conj _conj resolve_conj
+    resolve_neg _neg_view _reshape_alias _unsafe_view lift lift_fresh _reshape_copy swapaxes_ swapdims_ _fw_primal"""
+)
+ALLOCATION = words(
+    """empty empty_like empty_strided empty_permuted zeros zeros_like ones ones_like full full_like arange eye
+    scalar_tensor new_empty new_empty_strided new_zeros new_ones new_full zero zero_ fill fill_ resize resize_
+    resize_as_ resize_output_ set_ _efficientzerotensor linspace"""
+)
+COPIES = words(
+    """clone copy copy_ to _to_copy _to_cpu type_as to_dense pin_memory _pin_memory cat concat concatenate stack hstack
+    vstack dstack column_stack repeat repeat_interleave tile pad constant_pad_nd index_select index gather take
+    take_along_dim flip fliplr flipud roll rot90 narrow_copy block_diag pixel_shuffle pixel_unshuffle meshgrid
+    permute_copy im2col col2im _pad_enum reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d"""
+)
+LOOKS = words(
+    """size stride dim numel item _local_scalar_dense is_pinned is_same_size result_type can_cast promote_types
+    storage_offset record_stream equal_shape output_nr _version sym_size sym_numel sym_stride data retain_grad
+    set_data _has_compatible_shallow_copy_type has_names align_as is_set_to _is_zerotensor _assert_async random_
+    manual_seed"""
+)
+HARMLESS = LAYOUT | ALLOCATION | COPIES | LOOKS
+
+
+def is_harmless(name: str) -> bool:
+    """True for an operator, named without its namespace, that allocates, looks, fills, views or copies."""
+    return name in HARMLESS or name.startswith("is_")
+
+
+def _does(name: str) -> str:
+    """Of a harmless operator, in one word."""
+    groups = ((COPIES, "copies"), (ALLOCATION, "allocates"), (LAYOUT, "views"))
+    return next((word for names, word in groups if name in names), "looks")
+
+
+def is_allowed(name: str, operators: Collection[str]) -> bool:
+    """True when the task leaves this operator to the library, as a function, method or layer."""
+    if EVERYTHING in operators:
+        return True
+    mine = {_plain(name), re.sub(r"[123]d$", "", _plain(name)), _plain(name).removesuffix("native")}
+    return any(_plain(operator) in mine for operator in operators)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator over one or more calls: elements of its largest inputs in all, -1 where they are not known."""
+
+    name: str
+    calls: int
+    elements: int
+    nanoseconds: int
+
+    @property
+    def leaf(self) -> str:
+        """Without its namespace."""
+        return self.name.partition("::")[2]
+
+    def __add__(self, other: Operator) -> Operator:
+        elements = -1 if self.elements < 0 or other.elements < 0 else self.elements + other.elements
+        return Operator(self.name, self.calls + other.calls, elements, self.nanoseconds + other.nanoseconds)
+
+    @property
+    def size(self) -> str:
+        """For a reader."""
+        return "lists of tensors" if self.elements < 0 else f"{self.elements:,} elements"
+
+
+def read(told: Any) -> list[Operator]:
+    """The rows of a worker's summary.
+
+    Raises:
+        ValueError: it is malformed.
+    """
+    try:
+        rows = [Operator(str(name), int(calls), int(size), int(took)) for name, calls, size, took in told["operators"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError("what the worker tells of the operators it saw is malformed") from error
+    return rows
+
+
+@dataclass(slots=True)
+class Observed:
+    """What ran in a candidate's calls so far. `moves` says that the task itself only moves data."""
+
+    policy: Policy
+    moves: bool = False
+    calls: int = 0
+    nanoseconds: int = 0
+    totals: dict[str, Operator] = field(default_factory=dict)
+
+    def add(self, told: Any, marks: Sequence[int], calls: int, during: str, took_ns: int = 0) -> Failure | None:
+        """One more observation over `calls` calls that took so long; a Failure when what it shows is refused."""
+        if not isinstance(told, Mapping) or told.get("marks") != list(marks):
+            return Failure(
+                Verdict.REFUSED, f"{during}: the candidate switched off the observer of PyTorch's operators; remove it"
+            )
+        try:
+            rows = read(told)
+        except ValueError as error:
+            return Failure(Verdict.REFUSED, f"{during}: {error}")
+        self.calls += calls
+        self.nanoseconds += took_ns
+        for row in rows:
+            self.totals[row.name] = row + self.totals[row.name] if row.name in self.totals else row
+        return self._refusal(rows, calls, during)
+
+    def computing(self, rows: Iterable[Operator]) -> list[Operator]:
+        """Those that do what the candidate's own kernels should, the largest first."""
+        found = [row for row in rows if self._computes(row) and not is_allowed(row.leaf, self.policy.library_operators)]
+        return sorted(found, key=lambda row: (row.elements >= 0, -row.elements))
+
+    def _computes(self, row: Operator) -> bool:
+        return not is_harmless(row.leaf) or (self.moves and row.leaf in COPIES)
+
+    def _refusal(self, rows: Sequence[Operator], calls: int, during: str) -> Failure | None:
+        found = self.computing(rows)
+        if all(row.elements >= 0 for row in found) and sum(row.elements for row in found) <= MOST_ELEMENTS * calls:
+            return None
+        told = ", ".join(f"{row.name} on {row.size}" for row in found[:MAX_TOLD])
+        return Failure(
+            Verdict.REFUSED,
+            f"{during}: PyTorch computed instead of the candidate's own kernel, a library fall-back: {told}"
+            f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the C++ kernel that forward calls",
+        )
+
+    @property
+    def detail(self) -> str:
+        """What the check that held has seen."""
+        told = ", ".join(row.name for row in self.rows[:MAX_TOLD]) or "nothing"
+        return f"in {self.calls} calls PyTorch only allocated, viewed or copied: {told}"
+
+    @property
+    def rows(self) -> list[Operator]:
+        """All of them, what computes first, then by time."""
+        return sorted(self.totals.values(), key=lambda row: (not self._computes(row), -row.nanoseconds))
+
+    @property
+    def table(self) -> tuple[ObservedOperator, ...]:
+        """For a reader: each operator per call."""
+        calls = max(1, self.calls)
+        return tuple(
+            ObservedOperator(
+                row.name,
+                "computes" if self._computes(row) else _does(row.leaf),
+                row.calls / calls,
+                row.elements / calls if row.elements >= 0 else None,
+                row.nanoseconds / self.nanoseconds if self.nanoseconds else None,
+            )
+            for row in self.rows[:MAX_ROWS]
+        )
+
+
+def only_moves(rows: Iterable[Operator]) -> bool:
+    """True when a reference with these operators computes nothing: moving data is the task then."""
+    return not any(not is_harmless(row.leaf) and not 0 <= row.elements <= MOST_ELEMENTS for row in rows)

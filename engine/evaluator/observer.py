@@ -1,0 +1,102 @@
+"""What PyTorch's dispatcher ran in this process, in every thread, between two questions. Runs in both workers.
+
+Everything it uses is taken before a candidate's code runs. It tells; the evaluator decides what was allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler
+from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
+
+from engine.evaluation.operators import is_harmless
+
+# It reports each start and stop on standard error otherwise, and a candidate's output is kept.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+_ACTIVITIES = {ProfilerActivity.CPU}
+_CONFIG = ProfilerConfig(
+    ProfilerState.KINETO, True, False, False, False, False, _ExperimentalConfig(profile_all_threads=True)
+)
+_NO_TENSOR = frozenset({"", "Scalar", "ScalarList"})
+_LIST = "TensorList"
+_mark = torch.ops.aten.alias.default
+_MARK = "aten::alias"
+NAMESPACES = frozenset(name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names())
+"""Of PyTorch's own operators, listed before a candidate can add some."""
+
+
+class Observer:
+    """Begun by the question before a call, ended by the one after it; each end carries a mark of this call alone."""
+
+    def __init__(self) -> None:
+        self._is_on = False
+        self._one = torch.zeros(1, device="cpu")
+        self._marks: Sequence[int] = ()
+
+    def begin(self, marks: Sequence[int]) -> None:
+        """`marks` are two lengths, drawn by the evaluator: tensors of them are the first and the last thing seen."""
+        self._marks = marks
+        _prepare_profiler(_CONFIG, _ACTIVITIES)
+        _enable_profiler(_CONFIG, _ACTIVITIES)
+        self._is_on = True
+        _mark(self._one.expand(marks[0]))
+
+    def end(self) -> dict[str, Any] | None:
+        """What ran since it began: `marks` as seen, and one row per operator; None when it was not begun."""
+        if not self._is_on:
+            return None
+        self._is_on = False
+        _mark(self._one.expand(self._marks[1]))
+        try:
+            events = _disable_profiler().events()
+        except RuntimeError:  # somebody else has ended it
+            return {"marks": [], "operators": []}
+        return summary(events)
+
+
+def summary(events: Iterable[Any]) -> dict[str, Any]:
+    """Marks and rows `[name, calls, elements, nanoseconds]`; elements are -1 where nobody can tell."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    marks: list[int] = []
+    for event in topmost(events):
+        shapes = event.shapes()
+        if event.name() == _MARK and shapes and len(shapes[0]) == 1 and shapes[0][0] > 1 << 40:
+            marks.append(shapes[0][0])
+            continue
+        row, size = found[event.name()[:100]], elements(shapes, event.dtypes())
+        row[0] += 1
+        row[1] = -1 if size < 0 or row[1] < 0 else row[1] + size
+        row[2] += event.duration_ns()
+    return {"marks": marks, "operators": [[name, *row] for name, row in found.items()]}
+
+
+def topmost(events: Iterable[Any]) -> list[Any]:
+    """Operators that no computing one called: below `matmul` is what PyTorch makes of it, below a copy may be more."""
+    threads: dict[int, list[Any]] = defaultdict(list)
+    for event in events:
+        threads[event.start_thread_id()].append(event)
+    kept = []
+    for thread in threads.values():
+        until = 0
+        for event in sorted(thread, key=lambda one: (one.start_ns(), -one.duration_ns())):
+            namespace, _, name = event.name().partition("::")
+            if event.start_ns() < until or not name or namespace not in NAMESPACES:
+                continue
+            kept.append(event)
+            if not is_harmless(name):
+                until = event.end_ns()
+    return kept
+
+
+def elements(shapes: Sequence[Sequence[int]], kinds: Sequence[str]) -> int:
+    """Of the largest tensor that goes in; -1 where a list of tensors does, whose sizes are not told."""
+    if _LIST in kinds:
+        return -1
+    pairs = zip(shapes, kinds, strict=False)
+    return max((math.prod(shape) for shape, kind in pairs if kind not in _NO_TENSOR), default=0)

@@ -1,0 +1,148 @@
+"""What a candidate's calls run in PyTorch decides, not what its text could run; no screening here."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.evaluation import operators
+from engine.evaluation.operators import Observed, Operator, only_moves
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain
+from storage.policy import Policy
+from storage.proof import Standing
+from storage.records import CheckResult, TimingResult, Verdict
+from tests.engine.toolchains.kernels import forward
+
+CALL = "return ext.swish(x)"
+# Written, and not taken at the task's sizes; or too small to be the work.
+HONEST = {
+    "guarded fall-back": ("if x.dtype != torch.float32 or x.dim() > 2:", "    return x * torch.sigmoid(x)", CALL),
+    "fall-back of an error": ("try:", "    " + CALL, "except RuntimeError:", "    return x * torch.sigmoid(x)"),
+    "optional bias": ("y = ext.swish(x)", "return y if getattr(self, 'bias', None) is None else y + self.bias"),
+    "copies": ("y = torch.cat([x.clone(), x.t().contiguous().t()])[: x.shape[0]]", "return ext.swish(y.contiguous())"),
+    "padding": ("y = torch.nn.functional.pad(x, (0, 4))[:, :-4].contiguous()", CALL.replace("(x)", "(y)")),
+    "one element": ("scale = torch.ones(()) / x.shape[0]", "return ext.swish(x) if scale.item() < 2 else x"),
+    "a scalar's tail": ("tail = x[0, :8] * 2", "y = ext.swish(x)", "return y"),
+    "threads that allocate": (
+        "import threading",
+        "made = []",
+        "t = threading.Thread(target=lambda: made.append(torch.empty_like(x).copy_(x)))",
+        "t.start(); t.join()",
+        "return ext.swish(made[0])",
+    ),
+}
+TAKEN = {
+    "operator": ("return x * torch.sigmoid(x)",),
+    "beside the kernel": ("ext.swish(x)", "return torch.nn.functional.silu(x)"),
+    "in a thread": (
+        "import threading",
+        "made = []",
+        "t = threading.Thread(target=lambda: made.append(x * torch.sigmoid(x)))",
+        "t.start(); t.join()",
+        "return made[0]",
+    ),
+    "in many small pieces": ("return torch.cat([torch.nn.functional.silu(part) for part in x.split(1)])",),
+    "lists of tensors": ("return torch._foreach_mul([torch.nn.functional.silu(x)], 1.0)[0]",),
+    "excluded from Python": (
+        "with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python)):",
+        "    return x * torch.sigmoid(x)",
+    ),
+    "under a mode of its own": ("with torch._C.DisableTorchFunction():", "    return x * torch.sigmoid(x)"),
+    "compiled to TorchScript": (
+        "f = torch.jit.trace(lambda v: v * torch.sigmoid(v), (torch.ones(3),))",
+        "return f(x)",
+    ),
+}
+ENDED = "torch._C._autograd._disable_profiler()"
+BEGUN = (
+    "from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig as E",
+    "c = ProfilerConfig(ProfilerState.KINETO, True, False, False, False, False, E(profile_all_threads=True))",
+    "torch._C._autograd._prepare_profiler(c, {ProfilerActivity.CPU})",
+    "torch._C._autograd._enable_profiler(c, {ProfilerActivity.CPU})",
+)
+
+
+@pytest.mark.parametrize("lines", HONEST.values(), ids=HONEST)
+def test_what_is_written_and_not_taken_is_no_cheat(
+    cpu: CpuToolchain, small_swish: Task, lines: tuple[str, ...]
+) -> None:
+    result = cpu.check(small_swish, forward(*lines))
+    assert result.verdict is Verdict.PASSED, result.message
+    proof = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert proof.standing is Standing.HELD
+    assert " calls PyTorch only allocated" in proof.detail
+
+
+@pytest.mark.parametrize("lines", TAKEN.values(), ids=TAKEN)
+def test_a_fall_back_that_runs_is_refused_with_its_sizes(
+    cpu: CpuToolchain, small_swish: Task, lines: tuple[str, ...]
+) -> None:
+    result = cpu.check(small_swish, forward(*lines))
+    assert result.verdict is Verdict.REFUSED, result.message
+    assert "library fall-back" in result.message
+    broken = [one.check for one in result.proofs if one.standing is Standing.BROKEN]
+    assert broken == [operators.CHECK]
+
+
+@pytest.mark.parametrize("lines", [(ENDED,), (ENDED, *BEGUN)], ids=["ended", "begun anew"])
+def test_who_switches_the_observer_off_is_refused(cpu: CpuToolchain, small_swish: Task, lines: tuple[str, ...]) -> None:
+    result = cpu.check(small_swish, forward("y = ext.swish(x)", *lines, "return y"))
+    assert (result.verdict, "switched off the observer" in result.message) == (Verdict.REFUSED, True), result.message
+
+
+def test_a_fall_back_that_waits_for_the_timing_is_refused_there(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = forward(
+        "self.calls = getattr(self, 'calls', 0) + 1",
+        "return ext.swish(x) if self.calls < 25 else torch.nn.functional.silu(x)",
+    )
+    result = cpu.time(small_swish, source)
+    assert isinstance(result, CheckResult)
+    assert result.verdict is Verdict.REFUSED
+    assert "aten::silu" in result.message
+    assert [one.check for one in result.proofs if one.standing is Standing.BROKEN] == [operators.CHECK]
+
+
+def test_timed_calls_are_observed_to_the_last(cpu: CpuToolchain, small_swish: Task) -> None:
+    result = cpu.time(small_swish, forward(CALL))
+    assert isinstance(result, TimingResult)
+    proof = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert int(proof.detail.split()[1]) > 2 * 30
+
+
+def seen(*rows: tuple[str, int, int], marks: tuple[int, ...] = (5, 6)) -> dict[str, object]:
+    return {"marks": list(marks), "operators": [[f"aten::{name}", calls, size, 10] for name, calls, size in rows]}
+
+
+@pytest.mark.parametrize(
+    ("told", "calls", "policy", "moves", "is_refused"),
+    [
+        (seen(), 1, Policy(), False, False),
+        (seen(("empty", 1, 0), ("copy_", 3, 10**9), ("transpose", 1, 10**9)), 1, Policy(), False, False),
+        (seen(("add", 1, 64)), 1, Policy(), False, False),
+        (seen(("add", 1, 65)), 1, Policy(), False, True),
+        (seen(("add", 1, 40), ("mul", 1, 40)), 1, Policy(), False, True),
+        (seen(("add", 2, 80), ("mul", 2, 40)), 2, Policy(), False, False),
+        (seen(("_foreach_add", 1, -1)), 1, Policy(), False, True),
+        (seen(("conv2d", 1, 10**9)), 1, Policy(library_operators=("conv2d",)), False, False),
+        (seen(("conv2d", 1, 10**9)), 1, Policy(library_operators=("matmul",)), False, True),
+        (seen(("cat", 1, 10**6)), 1, Policy(), True, True),
+        (seen(("view", 1, 10**6)), 1, Policy(), True, False),
+        (seen(marks=()), 1, Policy(), False, True),
+        (seen(marks=(5, 7)), 1, Policy(), False, True),
+        (seen(marks=(5, 6, 6)), 1, Policy(), False, True),
+        ({"marks": [5, 6], "operators": [["aten::add", "many"]]}, 1, Policy(), False, True),
+        ({"marks": [5, 6]}, 1, Policy(), False, True),
+        (None, 1, Policy(), False, True),
+    ],
+)
+def test_what_is_refused(told: object, calls: int, policy: Policy, moves: bool, is_refused: bool) -> None:
+    failure = Observed(policy, moves=moves).add(told, [5, 6], calls, "forward")
+    assert (failure is not None) == is_refused
+    assert failure is None or failure.verdict is Verdict.REFUSED
+
+
+def test_a_task_that_only_moves_data_is_known_by_its_reference() -> None:
+    moving = [Operator("aten::cat", 1, 10**6, 1), Operator("aten::add", 1, 8, 1)]
+    assert only_moves(moving)
+    assert not only_moves([*moving, Operator("aten::sum", 1, 10**6, 1)])
+    assert not only_moves([*moving, Operator("aten::_foreach_add", 1, -1, 1)])
