@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import streamlit as st
-import uvicorn
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index
+from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
 from storage import folder, read_only
 from storage.database import DatabaseError
@@ -28,7 +26,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     """Own the index while the server lives. Engines are not touched: they outlive it."""
     # While many journals are read, a page would wait 5 ms for its turn at each of a thousand small things it does.
     sys.setswitchinterval(0.0005)
-    bound_shutdown()
+    streamlit_internals.bound_shutdown(SHUTDOWN_S)
     try:
         index.open_index()
     except DatabaseError as error:
@@ -46,16 +44,6 @@ def address() -> str:
     """Where a browser on this machine finds the dashboard."""
     host = st.get_option("server.address") or ""
     return f"http://{'localhost' if host in ('', '0.0.0.0', '::') else host}:{st.get_option('server.port')}"
-
-
-def bound_shutdown() -> None:
-    """End a few seconds after it was asked for.
-
-    Trap: the web server waits without end for a connection whose browser went away while a page was coming.
-    """
-    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
-    if isinstance(server, uvicorn.Server):
-        server.config.timeout_graceful_shutdown = SHUTDOWN_S
 
 
 def start_demo() -> None:

@@ -1,6 +1,7 @@
 """The seam to language models: messages in, one completed reply out. Knows no toolchain and no run folder.
 
 endpoint.py, protocols.py               any OpenAI-compatible endpoint and its two protocols
+watched_client.py                       an HTTP client that can be broken off while it waits
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, environment.py              which model answers which role
 prices.py                               what a model costs

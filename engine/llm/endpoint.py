@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import email.utils
-import functools
 import json
 import math
-import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpcore2
 import httpx2
 import openai
 
@@ -21,103 +18,8 @@ from engine.errors import CallError, ModelError
 from engine.llm import Completion, Message, OnText, Purpose, Terms, environment
 from engine.llm.prices import Price
 from engine.llm.protocols import Chat, Draft, Responses, Scrubber, Wire
+from engine.llm.watched_client import Watch, watched_client
 from storage.models import CallFailure, ModelOptions, WireProtocol
-
-POLL_S = 0.1
-
-
-class Watch:
-    """What is asked between two slices. It raises to break off; the connection is then closed."""
-
-    def __init__(self) -> None:
-        self.ask: Callable[[], None] = lambda: None
-
-
-class WatchedStream(httpcore2.NetworkStream):
-    """A connection that never waits longer than a slice without asking."""
-
-    def __init__(self, inner: httpcore2.NetworkStream, watch: Watch) -> None:
-        self._inner = inner
-        self._watch = watch
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read what comes within `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            self._watch.ask()
-            left = POLL_S if deadline is None else min(POLL_S, deadline - time.monotonic())
-            try:
-                return self._inner.read(max_bytes, max(left, 0.001))
-            except httpcore2.ReadTimeout:
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write; a prompt is small, so this does not wait long."""
-        self._inner.write(buffer, timeout)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._inner.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore2.NetworkStream:
-        """The same connection, encrypted and still watched."""
-        return WatchedStream(self._inner.start_tls(ssl_context, server_hostname, timeout), self._watch)
-
-    def get_extra_info(self, info: str) -> Any:
-        """What the connection below knows."""
-        return self._inner.get_extra_info(info)
-
-
-class WatchedBackend(httpcore2.NetworkBackend):
-    """Opens watched connections."""
-
-    def __init__(self, inner: httpcore2.NetworkBackend, watch: Watch) -> None:
-        self._inner = inner
-        self._watch = watch
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.NetworkStream:
-        """Connect to a host."""
-        return WatchedStream(self._inner.connect_tcp(host, port, timeout, local_address, socket_options), self._watch)
-
-    def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
-    ) -> httpcore2.NetworkStream:
-        """Connect to a socket of this machine."""
-        return WatchedStream(self._inner.connect_unix_socket(path, timeout, socket_options), self._watch)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        self._inner.sleep(seconds)
-
-
-def watched_client(watch: Watch, timeout: httpx2.Timeout) -> httpx2.Client:
-    """An HTTP client with the environment's proxies, all of whose connections are watched.
-
-    Trap: a client that is handed a transport ignores the environment's proxies, so the backend is put in afterwards.
-    """
-    client = httpx2.Client(timeout=timeout, follow_redirects=False, verify=_certificates())
-    for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)
-        if pool is not None:
-            pool._network_backend = WatchedBackend(pool._network_backend, watch)
-    return client
-
-
-@functools.cache
-def _certificates() -> ssl.SSLContext:
-    """Whom to trust; read once, since that takes longer than everything else about a client."""
-    return httpx2.create_ssl_context()
-
 
 TIMEOUT_S = 1800.0
 SILENCE_S = 600.0

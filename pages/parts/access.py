@@ -7,7 +7,6 @@ Streamlit keeps a login (OpenID Connect) in a signed cookie and tells pages who 
 from __future__ import annotations
 
 import hmac
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,28 +15,16 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit.auth_util import (
-    get_cookie_with_chunks,
-    get_origin_from_redirect_uri,
-    get_secrets_auth_section,
-    get_signing_secret,
-)
 from streamlit.errors import StreamlitAuthError
-from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 from pages.parts import wording
+from pages.parts.streamlit_internals import is_login_configured, user_of
 from storage import read_only
 
 TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
 USERS_VARIABLE = "TILEWRIGHT_USERS"
 OURS = ("/api/", "/metrics")
 FOR_PAGES = ("/api/pulse", "/api/stream")
-
-
-def is_login_configured() -> bool:
-    """True when secrets.toml has a section [auth]."""
-    return bool(get_secrets_auth_section())
 
 
 def is_welcome(user: Mapping[str, Any]) -> bool:
@@ -58,21 +45,6 @@ def person() -> str:
         return ""
     user = st.user.to_dict()
     return str(user.get("email") or user.get("name") or user.get("sub") or "") if is_welcome(user) else ""
-
-
-def user_of(cookies: Mapping[str, str]) -> dict[str, Any]:
-    """What the login cookie says; empty when it is missing, forged, too old or of another site."""
-    raw = get_cookie_with_chunks(lambda name: _signed(cookies.get(name), name), USER_COOKIE_NAME)
-    try:
-        user = json.loads(raw.decode()) if raw else {}
-    except ValueError:
-        return {}
-    is_ours = isinstance(user, dict) and user.get("origin") == get_origin_from_redirect_uri()
-    return user if is_ours else {}
-
-
-def _signed(value: str | None, name: str) -> bytes | None:
-    return decode_signed_value(get_signing_secret(), name, value.encode("latin-1")) if value else None
 
 
 def may_read(request: Request) -> bool:

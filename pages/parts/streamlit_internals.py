@@ -1,0 +1,61 @@
+"""What Tilewright uses of Streamlit beyond its documented interface: the login cookie and the web server it starts.
+The only module that knows such names. `tests/test_private_names.py` says what it needs, and of which version.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import uvicorn
+
+WRITTEN_FOR = "1.67.0"
+
+try:
+    from streamlit.auth_util import (
+        get_cookie_with_chunks,
+        get_origin_from_redirect_uri,
+        get_secrets_auth_section,
+        get_signing_secret,
+    )
+    from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+    from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+except ImportError as error:
+    raise ImportError(
+        f"streamlit {version('streamlit')} lacks what {__name__} needs of streamlit {WRITTEN_FOR} ({error}): install "
+        f"the version in requirements.txt"
+    ) from error
+
+
+def is_login_configured() -> bool:
+    """True when secrets.toml has a section [auth]."""
+    return bool(get_secrets_auth_section())
+
+
+def user_of(cookies: Mapping[str, str]) -> dict[str, Any]:
+    """What the login cookie says; empty when it is missing, forged, too old or of another site."""
+    raw = get_cookie_with_chunks(lambda name: _signed(cookies.get(name), name), USER_COOKIE_NAME)
+    try:
+        user = json.loads(raw.decode()) if raw else {}
+    except ValueError:
+        return {}
+    is_ours = isinstance(user, dict) and user.get("origin") == get_origin_from_redirect_uri()
+    return user if is_ours else {}
+
+
+def _signed(value: str | None, name: str) -> bytes | None:
+    return decode_signed_value(get_signing_secret(), name, value.encode("latin-1")) if value else None
+
+
+def bound_shutdown(seconds: int) -> None:
+    """Let the web server end this long after it was asked to; nothing where another server runs the app.
+
+    Trap: it waits without end for a connection whose browser went away while a page was coming. It is found by its
+    handler of SIGTERM.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    if isinstance(server, uvicorn.Server):
+        server.config.timeout_graceful_shutdown = seconds
