@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from storage.blobs import Blobs
 from tests import samples
 from tests.browser.conftest import ROOT, Server, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth
-from tests.browser.prometheus import read_metrics
 
 pytestmark = pytest.mark.browser
 
@@ -204,6 +204,23 @@ def test_no_answer_tells_a_key_or_a_place_of_this_machine(api: Server) -> None:
         assert not [word for word in (str(api.home), str(ROOT), KEY, "secret.example") if word in said], path
     assert ask(api, "/api/runs/telling").json["settings"]["recording"] == "replies.jsonl"
     assert "<home>/runs/x" in ask(api, "/api/runs/telling/events").body.decode()
+
+
+def read_metrics(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Samples by name; each metric comes once, explained and typed, and so does each sample."""
+    families = list(text_string_to_metric_families(text))
+    assert text.endswith("\n")
+    assert len({family.name for family in families}) == len(families)
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in families:
+        name = family.name + ("_total" if family.type == "counter" else "")
+        assert family.documentation, name
+        assert family.type in ("gauge", "counter"), name
+        found[name] = [(sample.labels, sample.value) for sample in family.samples]
+        assert {sample.name for sample in family.samples} <= {name}
+        assert len({tuple(labels.items()) for labels, _ in found[name]}) == len(found[name]), name
+        assert family.type == "gauge" or all(value >= 0 for _, value in found[name]), name
+    return found
 
 
 def test_the_metrics_are_what_prometheus_reads(api: Server) -> None:

@@ -8,12 +8,17 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import exposition
+from prometheus_client.core import CounterMetricFamily as Counter
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,6 +26,7 @@ from engine.strategies import catalogue
 from pages.parts import index, run_state
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
+from storage.database import Database
 from storage.queries import AttemptRow, DepthRow, EventRow, RunFilter, RunRow, RunSort
 from storage.records import RunState
 
@@ -237,66 +243,46 @@ def _finite(value: Any) -> Any:
     return [_finite(one) for one in value] if isinstance(value, list) else value
 
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Sample = tuple[Mapping[str, str], float]
+MEDIA_TYPE = exposition.CONTENT_TYPE_PLAIN_0_0_4
 
 
-def prometheus_text() -> str:
+def prometheus_text() -> bytes:
     """All figures as they are now."""
-    return "".join([*_runs(), *_index(), *_spending()])
+    return exposition.generate_latest(_Figures())
 
 
-def metric(name: str, metric_type: str, about: str, samples: Iterable[Sample]) -> str:
-    """One metric with its lines; `metric_type` is gauge or counter."""
-    head = f"# HELP {name} {about}\n# TYPE {name} {metric_type}\n"
-    return head + "".join(f"{name}{_labels(labels)} {_number(value)}\n" for labels, value in samples)
+class _Figures(Collector):
+    def collect(self) -> Iterator[Metric]:
+        """Every metric with its samples; the exposition adds `_total` to the names of counters."""
+        db = index.current()
+        yield from _runs(db)
+        lag, sums = index.ingest().lag(), queries.totals(db)
+        yield Gauge("tilewright_ingest_lag_bytes", "Bytes of run files not yet indexed.", lag.size)
+        about = "Seconds since the oldest file with bytes not yet indexed was written."
+        yield Gauge("tilewright_ingest_lag_seconds", about, lag.seconds)
+        yield Gauge("tilewright_ingest_failing", "1 while some run cannot be indexed.", bool(index.ingest().failure))
+        yield Counter("tilewright_events", "Journal events in the index.", sums.events)
+        yield Gauge("tilewright_problems", "Lines of run files that could not be read.", sums.problems)
+        tokens = Counter("tilewright_model_tokens", "Tokens of all model calls, where counted.", labels=["direction"])
+        tokens.add_metric(["input"], sums.input_tokens)
+        tokens.add_metric(["output"], sums.output_tokens)
+        yield tokens
+        yield Counter("tilewright_model_calls", "Model calls of all runs.", sums.model_calls)
+        yield Counter("tilewright_cost_usd", "US dollars of calls whose price is known.", sums.cost_usd)
+        yield Counter("tilewright_model_calls_unpriced", "Model calls whose cost is unknown.", sums.unpriced_calls)
 
 
-def _runs() -> Iterable[str]:
-    db = index.current()
+def _runs(db: Database) -> Iterator[Metric]:
     unfinished = queries.unfinished_runs(db)
     alive = {name for name in unfinished if run_state.has_engine(name)}
-    found = queries.state_counts(db, [name for name in unfinished if name not in alive])
-    counts = dict.fromkeys(RunState, 0) | {row.state: row.runs for row in found}
-    by_state = [({"state": str(state)}, count) for state, count in counts.items()]
-    yield metric("tilewright_runs", "gauge", "Runs by state.", by_state)
-    yield metric("tilewright_engines_alive", "gauge", "Engines at work on this machine.", [({}, len(alive))])
-    best = queries.best_speedups(db, sorted(alive))
-    yield metric(
-        "tilewright_run_best_speedup", "gauge", "Best speed-up over the baseline of each run that has an engine.",
-        [({"run": row.run_id, "task": row.task_name}, row.speedup) for row in best],
-    )  # fmt: skip
-
-
-def _index() -> Iterable[str]:
-    lag, sums = index.ingest().lag(), queries.totals(index.current())
-    yield metric("tilewright_ingest_lag_bytes", "gauge", "Bytes of run files not yet indexed.", [({}, lag.size)])
-    about = "Seconds since the oldest file with bytes not yet indexed was written."
-    yield metric("tilewright_ingest_lag_seconds", "gauge", about, [({}, lag.seconds)])
-    is_stuck: list[Sample] = [({}, float(bool(index.ingest().failure)))]
-    yield metric("tilewright_ingest_failing", "gauge", "1 while some run cannot be indexed.", is_stuck)
-    yield metric("tilewright_events_total", "counter", "Journal events in the index.", [({}, sums.events)])
-    yield metric("tilewright_problems", "gauge", "Lines of run files that could not be read.", [({}, sums.problems)])
-
-
-def _spending() -> Iterable[str]:
-    sums = queries.totals(index.current())
-    tokens = [({"direction": "input"}, sums.input_tokens), ({"direction": "output"}, sums.output_tokens)]
-    yield metric("tilewright_model_tokens_total", "counter", "Tokens of all model calls, where counted.", tokens)
-    yield metric("tilewright_model_calls_total", "counter", "Model calls of all runs.", [({}, sums.model_calls)])
-    yield metric(
-        "tilewright_cost_usd_total", "counter", "US dollars of calls whose price is known.", [({}, sums.cost_usd)]
-    )
-    about = "Model calls whose cost is unknown."
-    yield metric("tilewright_model_calls_unpriced_total", "counter", about, [({}, sums.unpriced_calls)])
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    escaped = {n: v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for n, v in labels.items()}
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}" if labels else ""
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return repr(float(value)) if math.isfinite(value) else "+Inf" if value > 0 else "-Inf"
+    counted = {row.state: row.runs for row in queries.state_counts(db, [n for n in unfinished if n not in alive])}
+    runs = Gauge("tilewright_runs", "Runs by state.", labels=["state"])
+    for state in RunState:
+        runs.add_metric([state], counted.get(state, 0))
+    yield runs
+    yield Gauge("tilewright_engines_alive", "Engines at work on this machine.", len(alive))
+    about = "Best speed-up over the baseline of each run that has an engine."
+    best = Gauge("tilewright_run_best_speedup", about, labels=["run", "task"])
+    for row in queries.best_speedups(db, sorted(alive)):
+        best.add_metric([row.run_id, row.task_name], row.speedup)
+    yield best
