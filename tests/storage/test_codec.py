@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from storage import codec, events, journal
 from storage.journal import Entry
-from storage.records import Budget, CheckResult, Command, RunSettings, Verdict
+from storage.records import Budget, CheckResult, Command, ProfileResult, RunSettings, TimingResult, Verdict
 from tests.samples import sample_settings
 from tests.storage.event_strategies import KINDS, any_event
 
@@ -53,6 +55,39 @@ def test_a_missing_field_without_default_is_an_error() -> None:
 def test_a_value_outside_a_closed_set_is_an_error_that_names_it() -> None:
     with pytest.raises(codec.DecodeError, match="'eaten' is not a Verdict"):
         codec.from_plain(CheckResult, {"verdict": "eaten", "seconds": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "sentence"),
+    [
+        (events.Checked, {"step": 1, "candidate_id": "c", "result": {"verdict": "passed", "seconds": "long"}},
+         "Checked: CheckResult: expected float, got 'long'"),
+        (events.Checked, {"step": 1, "candidate_id": "c", "result": 3},
+         "Checked: expected an object for CheckResult, got 3"),
+        (CheckResult, {"verdict": "passed", "seconds": 1.0, "mismatch": []},
+         "CheckResult: expected an object for Mismatch, got []"),
+        (CheckResult, {"verdict": "passed", "seconds": 1.0, "trials": ["a", 2]}, "CheckResult: expected str, got 2"),
+        (CheckResult, {"verdict": "passed", "seconds": 1.0, "evidence": {"a": {"b": 1}}},
+         "CheckResult: Expected `str`, got `object`"),
+        (ProfileResult, {"kernel_hash": "", "bound": "", "summary": "", "metrics": [{"name": "a", "unit": "b"}]},
+         "ProfileResult: Metric: Object missing required field `value`"),
+        (events.BudgetChanged, {"budget": {"tokens": "all"}}, "BudgetChanged: Budget: expected int, got 'all'"),
+        (TimingResult, {"candidate_ms": [1.0], "baseline_ms": [0.0]},
+         "TimingResult: latencies must be finite and above zero"),
+        (Budget, None, "expected an object for Budget, got None"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told_with_the_records_that_it_stands_in(kind: type, plain: object, sentence: str) -> None:
+    with pytest.raises(codec.DecodeError) as told:
+        codec.from_plain(kind, plain)
+    assert str(told.value) == sentence
+
+
+def test_any_mapping_and_any_tuple_is_written_and_nothing_that_json_has_no_word_for() -> None:
+    result = CheckResult(Verdict.PASSED, 1.0, ("a",), evidence=MappingProxyType({"lone": "\ud800"}))
+    assert codec.from_plain(CheckResult, json.loads(codec.dumps([result]))[0]) == result
+    with pytest.raises(TypeError, match="no word for PosixPath"):
+        codec.dumps({"file": Path("a")})
 
 
 @given(

@@ -240,7 +240,7 @@ def _finite(value: Any) -> Any:
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list) else value
+    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 MEDIA_TYPE = exposition.CONTENT_TYPE_PLAIN_0_0_4
