@@ -8,11 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from pages import report
 from pages.parts import wording
 from pages.parts.report import report_run
-from pages.parts.report.report_html import DIFF_LINES, difference, element, escape
+from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
 from pages.parts.report.report_run import run_report
 from storage import queries
 from storage.database import index_file, open_database
@@ -116,14 +118,31 @@ def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_
 
 def test_long_differences_are_cut_and_say_so() -> None:
     new = "\n".join(f"line {number}" for number in range(DIFF_LINES + 200))
-    assert "more lines are not shown" in difference("", new)
+    difference = vars(ENVIRONMENT.get_template("elements.html").module)["difference"]
+    assert "202 more lines are not shown" in difference("", new)
+    assert "identical" in difference(new, new)
 
 
 def test_elements_escape_what_is_put_into_them() -> None:
-    made = element("p", "<b>", title='"><script>')
+    made = ENVIRONMENT.from_string('<p title="{{ a }}">{{ b }}</p>').render(a='"><script>', b="<b>")
     assert made == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;</p>'
-    assert escape(made) == made
+    assert escape(Markup(made)) == made
     assert escape("a\x00b\ud800") == "a\ufffdb\ufffd"
+
+
+def test_no_template_lets_a_value_in_as_it_is_or_outside_quotation_marks() -> None:
+    """`style` alone is HTML already: a file of ours."""
+    folder = Path(str(report_run.__file__)).parent
+    for path in (folder / "templates").iterdir():
+        text = path.read_text()
+        assert not re.search(r"\|\s*safe\b|autoescape|Markup|=\s*\{\{|<script|\son\w+=", text), path.name
+    code = "\n".join(path.read_text() for path in folder.glob("*.py"))
+    assert set(re.findall(r"Markup\((.{9})", code)) == {"html.esca", '"\\n".join', "client.re"}
+
+
+def test_a_template_that_asks_for_what_is_not_given_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="warnings"):
+        render("comparison.html", "a title")
 
 
 def test_the_shell_writes_a_report_or_a_comparison_without_a_server(

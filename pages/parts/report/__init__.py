@@ -2,5 +2,5 @@
 
 report_run.py           one run, its depths
 report_comparison.py    several runs
-report_html.py          elements, escaped; a curve as SVG
+report_html.py          templates/ filled, every value escaped; a curve in pixels
 """

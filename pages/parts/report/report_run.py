@@ -5,46 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from pages.parts import run_state, speed_of_light, texts, wording
 from pages.parts.kernel import repair_tab, trust_tab
-from pages.parts.report import report_html
-from pages.parts.report.report_html import (
-    Html,
-    Level,
-    Series,
-    Spot,
-    document,
-    element,
-    facts,
-    folded,
-    join,
-    section,
-    table,
-)
+from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
 from pages.parts.status import damaged, settings_list
 from storage import codec, counters, damage, folder, queries
 from storage.command_arguments import readable
 from storage.database import Database
-from storage.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow, StepRow
+from storage.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
 from storage.records import DepthOutcome, Verdict
 from storage.relative import is_known
 from storage.verbs import VERBS
 
-HOW_TO_READ = (
-    "A speed-up is the median, over pairs of calls taken in turn, of the baseline's latency over the kernel's; the "
-    "interval holds the median with 95 % confidence. The baseline is the PyTorch module run eagerly, in the same "
-    "precision class.",
-    "A depth is one completed optimisation step: it starts from a correct kernel, changes one thing, and ends when the "
-    "result is correct and timed, or is given up. Depth 0 is the first correct kernel.",
-    "The best kernel is the fastest correct one of the run, abandoned branches included. Kernels that it does not beat "
-    "by more than the noise are tied with it. The next depth starts from the kernel that the base policy chooses, "
-    "which counts only gains beyond the noise.",
-    "A failed kernel is first diagnosed in words and then patched by line edits. Failed kernels are listed under their "
-    "depth with their diagnosis and repair.",
-    "The hardware limit is the theoretical minimum: the time to move the task's bytes, or to do its operations, at the "
-    "rates measured on the device. Its line is drawn against eager's latency at the first timing of the run.",
-)
 RINGS = 1_500
 
 
@@ -57,22 +31,22 @@ def run_report(db: Database, run_id: str) -> str:
     run = queries.run(db, run_id)
     if run is None:
         raise LookupError(f"there is no run {run_id} in the index")
-    attempts = queries.attempts(db, run_id)
-    shown_depths = {depth.depth for depth in chosen(queries.depths(db, run_id))}
-    title = (
-        f"{run.title.capitalize()}: {wording.speedup(run.best_speedup)} over eager PyTorch"
-        if run.best_speedup
-        else (f"{run.title.capitalize()}: no correct kernel yet")
-    )
-    return document(
-        title,
-        *_head(db, run),
-        section("Speed-up by depth", _curve(db, run, attempts, shown_depths)),
-        _best(db, run, attempts),
-        *sections(db, run, attempts),
-        _steering(queries.commands(db, run_id)),
-        _settings(run_id),
-        section("How to read this", *(element("p", text) for text in HOW_TO_READ)),
+    attempts, depths = queries.attempts(db, run_id), queries.depths(db, run_id)
+    told = chosen(depths)
+    reached = f"{wording.speedup(run.best_speedup)} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
+    return render(
+        "run.html",
+        f"{run.title.capitalize()}: {reached}",
+        text_of=lambda blob: texts.source(run_id, blob),
+        warnings=list(_warnings(db, run)),
+        known=_known(db, run),
+        numbers=_numbers(db, run),
+        curve=_curve(db, run, attempts, {depth.depth for depth in told}),
+        depths=list(_depths(db, run, told, attempts)),
+        depth_count=len(depths),
+        commands=[_command(one) for one in queries.commands(db, run_id)],
+        **_best(db, run, attempts),
+        **_settings(run_id),
     )
 
 
@@ -81,35 +55,34 @@ def file_name(run: RunRow) -> str:
     return f"{run.run_id}.html"
 
 
-def _head(db: Database, run: RunRow) -> Iterator[Html]:
-    state = run_state.of(run)
-    limit = queries.limit(db, run.run_id)
+def _warnings(db: Database, run: RunRow) -> Iterator[str]:
+    state, found = run_state.of(run), damaged.of(run.run_id, db)
     if run.replay_of:
-        yield element("p", f"Replay of run {run.replay_of}: shown again, not measured again.", class_="warn")
-    found = damaged.of(run.run_id, db)
-    if facts_of_it := " ".join(damage.sentences(found)):
-        yield element("p", f"{damage.title(found)}. {facts_of_it}".removeprefix(". "), class_="warn")
+        yield f"Replay of run {run.replay_of}: shown again, not measured again."
+    if facts := " ".join(damage.sentences(found)):
+        yield f"{damage.title(found)}. {facts}".removeprefix(". ")
     if not state.is_finished:
-        yield element("p", f"This run is {state}. The report shows its state at the time of writing.", class_="warn")
-    yield facts(
-        [
-            ("Run", run.run_id),
-            ("State", f"{state}" + (f": {run.state_reason}" if run.state_reason else "")),
-            ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
-            ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
-            ("Model", run.model),
-            ("Started", wording.moment(run.started_at or run.created_at)),
-            ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
-        ]
-    )
-    yield _figures(db, run)
+        yield f"This run is {state}. The report shows its state at the time of writing."
 
 
-def _figures(db: Database, run: RunRow) -> Html:
+def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
+    limit = queries.limit(db, run.run_id)
+    return [
+        ("Run", run.run_id),
+        ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
+        ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
+        ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
+        ("Model", run.model),
+        ("Started", wording.moment(run.started_at or run.created_at)),
+        ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
+    ]
+
+
+def _numbers(db: Database, run: RunRow) -> list[tuple[str, str, str]]:
     limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
     under = second.under(run.best_speedup, run.best_noise) if second else None
     allowed = queries.allowance(db, run.run_id)
-    shown = [
+    return [
         ("Best speed-up", wording.speedup(run.best_speedup, run.best_noise),
          wording.interval(run.best_low, run.best_high)),
         ("Latency", wording.latency(run.best_latency_ms), "median of the best kernel"),
@@ -121,37 +94,24 @@ def _figures(db: Database, run: RunRow) -> Html:
         ("Cost", wording.cost(run.cost_usd), "of the model calls"),
         ("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps, without pauses"),
     ]  # fmt: skip
-    items = [element("li", name, element("b", value), element("small", note)) for name, value, note in shown]
-    return element("ul", *items, class_="figures")
 
 
-def _best(db: Database, run: RunRow, attempts: list[AttemptRow]) -> Html:
+def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str, Any]:
     best = next((a for a in attempts if a.candidate_id == run.best_candidate_id), None)
     if best is None:
-        return section("The best kernel", element("p", "No correct kernel timed yet.", class_="quiet"))
-    tied = ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied)
+        return {"best": None}
     proofs = queries.proofs(db, run.run_id, best.candidate_id)
-    found = trust_tab.overall(best.verdict, best.speedup is not None, proofs)
-    rows = [(wording.GROUP_NAME[p.group], p.check, wording.STANDING_NAME[p.standing], p.detail) for p in proofs]
-    return section(
-        "The best kernel",
-        element("p", f"Kernel {best.number}, made at depth {best.depth}: {best.summary}"),
-        *([element("p", f"Tied with it within the noise: {tied}.")] if tied else []),
-        element("p", element("b", found.sentence), f" {found.rest}"),
-        folded("All checks", table("Checks of the best kernel", ("Group", "Check", "Result", "Detail"), rows)),
-        folded("Source", report_html.source(texts.source(run.run_id, best.source_blob)), is_open=True),
-    )
+    return {
+        "best": best,
+        "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
+        "trust": trust_tab.overall(best.verdict, best.speedup is not None, proofs),
+        "checks": [(wording.GROUP_NAME[p.group], p.check, wording.STANDING_NAME[p.standing], p.detail) for p in proofs],
+    }
 
 
-def _steering(commands: list[CommandRow]) -> Html:
-    if not commands:
-        return section("Steering", element("p", "No commands were given to this run.", class_="quiet"))
-    rows = [
-        (wording.moment(c.asked_at), c.asked_by, f"{VERBS[c.kind].name} {readable(c.argument)}".strip(),
-         command_state(c), c.note)
-        for c in commands
-    ]  # fmt: skip
-    return section("Steering", table("Commands of people", ("Asked", "By", "Command", "State", "Result"), rows))
+def _command(c: CommandRow) -> tuple[str, str, str, str, str]:
+    verb = f"{VERBS[c.kind].name} {readable(c.argument)}".strip()
+    return wording.moment(c.asked_at), c.asked_by, verb, command_state(c), c.note
 
 
 def command_state(command: CommandRow) -> str:
@@ -163,35 +123,31 @@ def command_state(command: CommandRow) -> str:
     return "received" if command.acknowledged_at is not None else "asked"
 
 
-def _settings(run_id: str) -> Html:
+def _settings(run_id: str) -> dict[str, Any]:
     """What the run was started with; addresses of endpoints stay out of a file that is passed on."""
     try:
         settings = folder.find_run(run_id).read_settings()
     except (FileNotFoundError, codec.DecodeError) as error:
-        return section("Settings", element("p", f"run.json cannot be read: {error}", class_="quiet"))
-    return section(
-        "Settings",
-        facts(list(settings_list.rows(settings))),
-        folded("The reference module", report_html.source(settings.task_source)),
-    )
+        return {"unread_settings": f"{error}"}
+    rows = list(settings_list.rows(settings))
+    return {"unread_settings": "", "setting_rows": rows, "reference": settings.task_source}
 
 
-def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_depths: Collection[int]) -> Html:
-    """The curve; marks lead to their depth where that is one of `shown_depths`."""
+def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_depths: Collection[int]) -> Curve | None:
+    """The curve, if there is any; marks lead to their depth where that is one of `shown_depths`."""
     timed = [a for a in attempts if a.speedup is not None]
     if not timed:
-        return element("p", "No correct kernel timed yet.", class_="quiet")
+        return None
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
-    rings = [_ring(a, shown_depths) for a in shown]
     words = (
         f"Speed-up by depth: {wording.counted(len(timed), 'correct kernel')}, best {wording.speedup(run.best_speedup)}"
     )
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
-    series = Series(name, "green", "solid", _rises(queries.depths(db, run.run_id), shown_depths), rings)
-    drawn = report_html.draw_curve(words, "depth (completed optimisation steps)", [series], _levels(db, run))
-    return join([drawn, element("p", "Point at a mark for its figures; click it for its depth.", class_="quiet")])
+    rises = _rises(queries.depths(db, run.run_id), shown_depths)
+    series = Series(name, "green", "solid", rises, [_ring(a, shown_depths) for a in shown])
+    return Curve(words, "depth (completed optimisation steps)", [series], _levels(db, run))
 
 
 def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int]) -> list[Spot]:
@@ -229,17 +185,10 @@ METRICS = 8
 TOLD_CHARACTERS = 6_000
 
 
-def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Iterator[Html]:
-    """One section per depth that is told, after a word on those that are not."""
-    depths = queries.depths(db, run.run_id)
-    shown = chosen(depths)
-    if len(shown) < len(depths):
-        yield element(
-            "p",
-            f"This report shows {len(shown):,} of {len(depths):,} depths: the first, the last, those that made a new "
-            "best kernel, and the newest of the others. The run folder has all of them.",
-            class_="warn",
-        )
+def _depths(
+    db: Database, run: RunRow, shown: Sequence[DepthRow], attempts: Sequence[AttemptRow]
+) -> Iterator[dict[str, Any]]:
+    """What is told of each depth."""
     unapplied = [s for s in queries.steps(db, run.run_id, limit=20_000) if s.outcome == "patch_failed"]
     by_id = {a.candidate_id: a for a in attempts}
     cures: dict[str, AttemptRow] = {}
@@ -249,8 +198,19 @@ def sections(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Itera
         if a.parent_id:
             cures.setdefault(a.parent_id, a)
     for depth in shown:
-        of_depth = by_depth.get(depth.depth, [])
-        yield _section(db, run, depth, of_depth, by_id, cures, [s for s in unapplied if s.depth == depth.depth])
+        result = by_id.get(depth.candidate_id or "")
+        failed = [a for a in by_depth.get(depth.depth, []) if a.verdict not in (None, Verdict.PASSED)]
+        yield {
+            "depth": depth,
+            "result": result,
+            "outcome": _outcome(depth, result),
+            "failed": [_failure(db, run, a, cures.get(a.candidate_id)) for a in failed[:FAILURES]],
+            "hidden": len(failed) - FAILURES,
+            "unapplied": [s for s in unapplied if s.depth == depth.depth][:FAILURES],
+            **_review(db, run, depth.candidate_id),
+            **(_change(run, result, by_id) if result else {"base": None}),
+            **(_metrics(db, run, result) if result else {"metrics": [], "no_profile": ""}),
+        }
 
 
 def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
@@ -259,28 +219,6 @@ def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
         return list(depths)
     between = sorted(depths[1:-1], key=lambda d: (d.is_best, d.depth))[-(limit - 2) :]
     return [depths[0], *sorted(between, key=lambda d: d.depth), depths[-1]]
-
-
-def _section(
-    db: Database, run: RunRow, depth: DepthRow, attempts: Sequence[AttemptRow], by_id: Mapping[str, AttemptRow],
-    cures: Mapping[str, AttemptRow], unapplied: Sequence[StepRow],
-) -> Html:  # fmt: skip
-    result = by_id.get(depth.candidate_id or "")
-    parts = [element("p", _outcome(depth, result))]
-    parts += _review(db, run, depth.candidate_id)
-    if result is not None and result.summary:
-        parts.append(element("p", element("b", "What changed: "), result.summary))
-    if depth.is_profile_exposed:
-        parts.append(element("p", "Profile shown to the model.", class_="quiet"))
-    if result is not None:
-        parts += _change(run, result, by_id)
-        parts += _metrics(db, run, result)
-    parts += [_failure(db, run, a, cures.get(a.candidate_id)) for a in _failed(attempts)[:FAILURES]]
-    hidden = len(_failed(attempts)) - FAILURES
-    if hidden > 0:
-        parts.append(element("p", f"{hidden} more failed kernels of this depth are not shown.", class_="quiet"))
-    parts += [element("p", f"Not applied: {step.text}", class_="quiet") for step in unapplied[:FAILURES]]
-    return section(f"Depth {depth.depth}", *parts, anchor=f"depth-{depth.depth}")
 
 
 def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
@@ -294,27 +232,23 @@ def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
     return f"Kernel {result.number} is correct, {measured}, {wording.latency(result.latency_ms)}{best} ({tried})."
 
 
-def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) -> list[Html]:
+def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) -> dict[str, Any]:
     """Against the kernel that the depth started from: repairs within it are part of the change."""
     base = by_id.get(result.base_id or "") or by_id.get(result.parent_id or "")
     if base is None or base.candidate_id == result.candidate_id:
-        return []
-    old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, result.source_blob)
-    added, removed = report_html.changed(old, new)
-    title = f"Difference to kernel {base.number}: {added} lines added, {removed} removed"
-    return [folded(title, report_html.difference(old, new))]
+        return {"base": None}
+    old, new = (texts.source(run.run_id, one.source_blob) for one in (base, result))
+    signs = [line[0] for line in changed_lines(old, new, around=0)]
+    return {"base": base, "added": signs.count("+"), "removed": signs.count("-")}
 
 
-def _metrics(db: Database, run: RunRow, result: AttemptRow) -> list[Html]:
+def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:
     changes = queries.metric_changes(db, run.run_id, result.candidate_id)
-    if not changes:
-        found = queries.profile(db, run.run_id, result.candidate_id)
-        return [element("p", f"No profile: {found.failure}", class_="quiet")] if found and found.failure else []
+    found = None if changes else queries.profile(db, run.run_id, result.candidate_id)
     rows = [_metric(change) for change in telling(changes)]
-    left = len(changes) - len(rows)
-    more = f"; {left} more are not shown" if left else ""
+    more = f"; {len(changes) - len(rows)} more are not shown" if len(changes) > len(rows) else ""
     name = f"Profile of kernel {result.number} against its nearest profiled ancestor, largest changes first{more}"
-    return [folded("Profile", table(name, ("Metric", "Value", "Before", "Change"), rows, right=(1, 2, 3)))]
+    return {"metrics": rows, "profile_of": name, "no_profile": found.failure if found else ""}
 
 
 def telling(changes: Sequence[MetricChangeRow], limit: int = METRICS) -> list[MetricChangeRow]:
@@ -333,41 +267,27 @@ def _metric(change: MetricChangeRow) -> tuple[str, str, str, str]:
     return counters.label(change.metric), wording.quantity(change.value, change.unit, is_share), before, moved
 
 
-def _failed(attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
-    return [a for a in attempts if a.verdict not in (None, Verdict.PASSED)]
-
-
-def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> Html:
+def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> dict[str, Any]:
     """One failed kernel: its error, its diagnosis, and the kernel that was to mend it."""
-    verdict = wording.VERDICT_NAME[a.verdict] if a.verdict else ""
-    parts: list[Html] = []
     found = queries.evaluation(db, run.run_id, a.candidate_id)
-    if text := (found.message or found.diagnostics) if found else a.message:
-        parts.append(element("pre", wording_cut(text), class_="told", tabindex="0"))
-    for diagnosis in queries.diagnoses(db, run.run_id, a.candidate_id):
-        if diagnosis.candidate_id == a.candidate_id:
-            cause = texts.source(run.run_id, diagnosis.text_blob)
-            parts += [
-                element("p", element("b", "Diagnosis")),
-                element("pre", wording_cut(cause), class_="told", tabindex="0"),
-            ]
-    if child is None:
-        parts.append(element("p", "Not repaired.", class_="quiet"))
-    else:
-        became = wording.VERDICT_NAME[child.verdict] if child.verdict else "not judged yet"
-        parts.append(element("p", f"Patched into kernel {child.number} ({became}): {child.summary}"))
-    return folded(f"Kernel {a.number}: {verdict}. {wording.cut(a.message, 160)}", *parts)
+    text = (found.message or found.diagnostics) if found else a.message
+    causes = [d for d in queries.diagnoses(db, run.run_id, a.candidate_id) if d.candidate_id == a.candidate_id]
+    verdict = wording.VERDICT_NAME[a.verdict] if a.verdict else ""
+    return {
+        "title": f"Kernel {a.number}: {verdict}. {wording.cut(a.message, 160)}",
+        "text": wording_cut(text or ""),
+        "causes": [wording_cut(texts.source(run.run_id, cause.text_blob)) for cause in causes],
+        "child": child,
+        "became": wording.VERDICT_NAME[child.verdict] if child and child.verdict else "not judged yet",
+    }
 
 
-def _review(db: Database, run: RunRow, candidate_id: str | None) -> list[Html]:
+def _review(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any]:
     """What a judge had said before a kernel was written."""
     said = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
-    if said is None:
-        return []
-    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob))
+    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob)) if said else {}
     told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
-    title = element("p", element("b", f"{said.label.capitalize()} on the parent"))
-    return [title, element("pre", wording_cut(told), class_="told", tabindex="0")]
+    return {"review": said, "said": wording_cut(told)}
 
 
 def wording_cut(text: str) -> str:
