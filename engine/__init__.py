@@ -10,6 +10,7 @@ calling.py, daily.py    one model call, from the budget to the journal; what a d
 prompting.py            prompt files and how they fit a model's window
 llm/, patching/         the models; from a raw reply to a new source
 human/                  commands from people, calls they answer, steps they approve
+toolchain_table.py      the toolchains by name
 toolchains/, evaluation/, profiling/            build, judge and time, profile
 tasks.py, run_settings.py, capabilities.py      tasks, settings of a new run, what this machine can do
 supervisor.py           starts, finds and stops engine processes

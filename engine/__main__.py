@@ -13,11 +13,10 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from engine import loop, supervisor, tasks
+from engine import loop, supervisor, tasks, toolchain_table
 from engine.cli import arguments, export, judgement, person, sharing, subcommands
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
@@ -43,10 +42,6 @@ from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
 from storage.models import ModelOptions
 from storage.records import CommandKind, RunState
-
-if TYPE_CHECKING:
-    from engine.toolchains.cpu import CpuToolchain
-    from engine.toolchains.cuda import CudaToolchain
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -243,7 +238,7 @@ def remeasure_kernels(options: Namespace) -> int:
     _leave_name(folder)
     toolchain = _toolchain(request.toolchain, folder.scratch)
     try:
-        return sharing.remeasure(folder, request, toolchain, toolchain.lease_files, as_json=options.json)
+        return sharing.remeasure(folder, request, toolchain, as_json=options.json)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)
@@ -322,18 +317,11 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     return EndpointModel(options, address, key, price)
 
 
-def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> CpuToolchain | CudaToolchain:
+def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Toolchain:
     if device:  # every process started from here on uses it
         os.environ["CUDA_VISIBLE_DEVICES"] = devices.choose(device, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    if name == "cpu":
-        from engine.toolchains.cpu import CpuToolchain
-
-        return CpuToolchain(scratch)
-    if name == "cuda":
-        from engine.toolchains.cuda import CudaToolchain
-
-        return CudaToolchain(scratch)
-    raise ToolchainError(f"unknown toolchain {name!r}: use cpu or cuda")
+    toolchain: Toolchain = toolchain_table.find_toolchain(name)(scratch)
+    return toolchain
 
 
 def _detach(folder: RunFolder) -> None:

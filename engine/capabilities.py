@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
+from engine.toolchain_table import GPU, TABLE, device_of
 from storage import read_only
 from storage.command_arguments import MANUAL
 from storage.folder import home
@@ -116,17 +115,9 @@ def set_day_limits(limits: Mapping[str, float]) -> None:
 
 def available_toolchains() -> dict[str, str]:
     """Toolchain names with the reason why one is not available here (empty when it is)."""
-    return {
-        "cpu": "" if shutil.which("g++") else "g++ is not installed (on Debian: apt install g++)",
-        "cuda": _why_no_cuda(),
-    }
+    return {name: entry.lacks() for name, entry in TABLE.items()}
 
 
-def _why_no_cuda() -> str:
-    """Seen without asking the driver: the doctor looks closely."""
-    if not any(Path("/dev").glob("nvidia[0-9]*")):
-        return "no NVIDIA GPU on this machine"
-    places = [shutil.which("nvcc"), *(f"{os.environ.get(name)}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH"))]
-    if not any(place and Path(place).exists() for place in (*places, "/usr/local/cuda/bin/nvcc")):
-        return "nvcc is not installed (the CUDA toolkit, or NVIDIA's pip packages)"
-    return ""
+def has_gpu(toolchain: str) -> bool:
+    """Whether kernels of a toolchain run on a GPU, which can be named."""
+    return device_of(toolchain) == GPU

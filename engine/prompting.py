@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.errors import ModelError, PromptError
 from engine.llm import Message
+from engine.toolchain_table import device_of
 
 PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
 _SLOT = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -49,6 +50,12 @@ def fill(name: str, **values: str) -> str:
         missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
         raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
     return _SLOT.sub(lambda match: values[match[1]], template).strip() + "\n"
+
+
+def for_toolchain(folder: str, toolchain: str) -> str:
+    """What a folder holds for a toolchain, a file or a folder's name; of one that it does not name, for its device."""
+    found = (path for path in (PROMPTS / folder).iterdir() if path.stem == toolchain)
+    return next((f"{folder}/{path.name}" for path in found), "") or for_toolchain(folder, device_of(toolchain))
 
 
 def for_class(folder: str, kernel_class: str, suffix: str) -> str:

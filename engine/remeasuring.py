@@ -97,10 +97,9 @@ class Measuring:
         self,
         request: RemeasureRequest,
         toolchain: Toolchain,
-        lease_files: lease.Files,
         listen: Callable[[RemeasureProgress], None],
     ) -> None:
-        self._request, self._toolchain, self._lease_files, self._listen = request, toolchain, lease_files, listen
+        self._request, self._toolchain, self._listen = request, toolchain, listen
         self._rounds: tuple[Round, ...] = ()
 
     def run(self) -> RemeasureProgress:
@@ -148,7 +147,8 @@ class Measuring:
         name = self._names()[which]
         where = f"{name}, round {number + 1} of {self._request.rounds}"
         self._tell(RemeasureState.WAITING, where)
-        with lease.hold(*self._lease_files):  # only to say truly whether it waits; the toolchain takes the lease itself
+        # Only to say truly whether it waits: the toolchain takes the lease itself.
+        with lease.hold(*self._toolchain.lease_files):
             pass
         self._tell(RemeasureState.MEASURING, where)
         result = self._toolchain.time(task, source)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import tasks
-from engine.capabilities import available_models
+from engine.capabilities import available_models, has_gpu
 from engine.errors import EngineError, ModelError
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import check_language
@@ -82,7 +82,7 @@ def new_settings(
 
 
 def _check_device(device: str, toolchain: str) -> None:
-    if device and toolchain == "cpu":
+    if device and not has_gpu(toolchain):
         raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
     if device:
         devices.choose(device, None)

@@ -24,6 +24,7 @@ from engine.capabilities import available_models as available_models
 from engine.capabilities import available_toolchains as available_toolchains
 from engine.capabilities import day_limits as day_limits
 from engine.capabilities import examine as examine
+from engine.capabilities import has_gpu as has_gpu
 from engine.capabilities import price_note as price_note
 from engine.capabilities import see_that_money_can_be_kept as see_that_money_can_be_kept
 from engine.capabilities import set_day_limits as set_day_limits
@@ -58,7 +59,7 @@ def see_that_it_fits(settings: RunSettings) -> None:
     Raises:
         TaskError: it has not; the message says what would fit.
     """
-    if settings.toolchain == "cpu":
+    if not has_gpu(settings.toolchain):
         fitting.see_that_it_fits(settings.task_source, settings.sizes)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from engine.toolchain_table import HOST, device_of
 from storage import codec
 from storage.codec import DecodeError
 from storage.policy import Policy
@@ -59,12 +60,12 @@ class TaskFile:
         return self.path.is_relative_to(SHIPPED)
 
     def task(self, toolchain: str = "cpu", overrides: Mapping[str, Size] | None = None) -> Task:
-        """The task at the sizes of a toolchain (`cpu`, or `gpu` for cuda), further overridden by name.
+        """The task at the sizes for a toolchain's device (`sizes.cpu` or `sizes.gpu`), further overridden by name.
 
         Raises:
             TaskError: an override names no module-level number.
         """
-        preset = self.presets.get("cpu" if toolchain == "cpu" else "gpu", {})
+        preset = self.presets.get("cpu" if device_of(toolchain) == HOST else "gpu", {})
         sizes = {**self.constants, **preset, **(overrides or {})}
         return Task(
             self.name, set_constants(self.text, sizes, self.path), sizes, self.kernel_class, self.title, self.policy

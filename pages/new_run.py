@@ -73,7 +73,7 @@ def _toolchain() -> tuple[str, str]:
         )
         st.stop()
     chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
-    if chosen == "cpu":
+    if not supervisor.has_gpu(chosen):
         return chosen, ""
     device = st.text_input(
         "GPU", key="device", placeholder="the first that is visible", width=260,

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import tasks
-from engine.errors import ProfileUnavailable
+from engine import supervisor, tasks, toolchain_table
+from engine.cli import arguments, export
+from engine.errors import EngineError, ProfileUnavailable, TaskError, ToolchainError
+from engine.steps.conversation import synthesise
+from engine.toolchain_table import Entry
+from engine.toolchains import Toolchain
 from pages.parts import index
 from storage.records import KernelClass
 from tests import documented, samples
+from tests.engine.contexts import open_context
+from tests.engine.story import asks
+from tests.engine.test_judgement import GivenResults
+from tests.engine.toolchains.kernels import SWISH
 
 
 def test_every_example_is_one_that_a_test_runs() -> None:
@@ -36,6 +46,47 @@ def test_the_toolchain_is_one_and_takes_no_profile(tmp_path: Path) -> None:
         assert toolchain.name == "draft"
         with pytest.raises(ProfileUnavailable, match="draft"):
             toolchain.profile(tasks.find("swish").task(), "")
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the toolchain of the guide, with the entry that the guide gives it."""
+    name, *values = re.findall(r'^    "draft": Entry\("([^"]+)", (\w+), (\w+)\),$', documented.TEXT, re.MULTILINE)[0]
+    entry = Entry(name, *(getattr(toolchain_table, value) for value in values))
+    monkeypatch.setitem(toolchain_table.TABLE, "draft", entry)
+    return "draft"
+
+
+def test_one_entry_makes_a_toolchain_known_everywhere(listed: str, tmp_path: Path) -> None:
+    words = ["evaluate", "swish", "kernel.py", "--toolchain", listed]
+    assert arguments.parse(words).toolchain == listed
+    assert supervisor.available_toolchains()[listed] == supervisor.available_toolchains()["cpu"]
+    assert tasks.find("swish").task(listed).sizes == tasks.find("swish").task("cpu").sizes
+    sizes = {"batch_size": 1 << 17, "dim": 1 << 17}
+    settings = supervisor.new_settings("swish", toolchain=listed, model="manual", overrides=sizes)
+    with pytest.raises(TaskError, match="--set"):
+        supervisor.see_that_it_fits(settings)
+    with pytest.raises(EngineError, match="a device is a GPU"):
+        supervisor.new_settings("swish", toolchain=listed, model="manual", device="0")
+    assert export.standing_alone(SWISH, listed) == export.standing_alone(SWISH, "cpu") != SWISH
+    context = open_context(tmp_path)
+    prompts = []
+    for name in ("cpu", listed):
+        context.toolchain = cast(Toolchain, GivenResults())
+        context.toolchain.name = name
+        prompts.append([m.text for m in synthesise(context, asks("synthesise"))])
+    assert prompts[0] == prompts[1]
+
+
+@pytest.mark.parametrize("name", toolchain_table.TABLE)
+def test_the_table_says_of_a_toolchain_what_its_class_says(name: str) -> None:
+    found = toolchain_table.find_toolchain(name)
+    assert (found.name, found.device) == (name, toolchain_table.device_of(name))
+
+
+def test_what_is_no_toolchain_is_told_with_those_that_are() -> None:
+    with pytest.raises(ToolchainError, match="unknown toolchain 'tpu': use cpu or cuda"):
+        toolchain_table.find_toolchain("tpu")
 
 
 def test_the_page_shows_the_fastest_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def test_only_the_command_line_chooses_concrete_classes() -> None:
         str(path.relative_to(ROOT))
         for path in (ROOT / "engine").rglob("*.py")
         if any(within(name, *concrete) or name == "engine.strategies.cutegen" for name in imports(path))
-        and "strategies" not in path.parts
+        and not {"strategies", "toolchains"} & set(path.parts)
     }
     assert choosers <= {"engine/__main__.py", "engine/doctor.py"}
 

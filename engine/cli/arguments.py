@@ -11,6 +11,7 @@ from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
+from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
 from storage.records import Budget, CommandKind, KernelClass
@@ -169,7 +170,9 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="set a module-level number of the task; may be repeated",
     )
-    parser.add_argument("--toolchain", default="cpu", choices=("cpu", "cuda"), help="where kernels run (default: cpu)")
+    parser.add_argument(
+        "--toolchain", default="cpu", choices=tuple(TOOLCHAINS), help="where kernels run (default: cpu)"
+    )
     parser.add_argument(
         "--device", default="", metavar="GPU",
         help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",

@@ -16,14 +16,14 @@ from engine.build.light_headers import SHIM
 from engine.cli.report import kernel_of, load
 from engine.errors import EngineError
 from engine.record import Candidate, Record
+from engine.toolchain_table import GPU, HOST, device_of
 from storage.blobs import Blobs
 from storage.folder import RunFolder
 
-CPU = "cpu"
 NEEDS = {
-    CPU: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
+    HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
 # nvidia-cuda-cccl and nvidia-cuda-crt: headers only, no GPU.""",
-    "cuda": """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, the CUDA toolkit (nvcc), ninja, a C++ compiler
+    GPU: """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, the CUDA toolkit (nvcc), ninja, a C++ compiler
 # and CUTLASS: pip install nvidia-cutlass, or set CUTLASS_PATH.""",
 }
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
@@ -55,9 +55,10 @@ def standing_alone(source: str, toolchain: str) -> str:
     Raises:
         SyntaxError: the source is not valid Python.
     """
-    kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if toolchain == CPU else "")
+    is_host = device_of(toolchain) == HOST
+    kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if is_host else "")
     parts = [inspect.getsource(part).rstrip() for part in (_tilewright, _tilewright_headers, _tilewright_arch)]
-    if toolchain == CPU:
+    if is_host:
         parts.insert(0, f"_TILEWRIGHT_HOST = {pprint.pformat(_host(), width=116, compact=True)}")
     return "\n\n\n".join([*parts, f"{MARK}\n{kernel}"])
 
@@ -72,7 +73,7 @@ def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> 
     told = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     if candidate.timed and record.limit:
         told += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
-    return f"{told}.\n{NEEDS[record.settings.toolchain]}"
+    return f"{told}.\n{NEEDS[device_of(record.settings.toolchain)]}"
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 
 from rich.console import Console
 
@@ -70,9 +69,7 @@ def prepare_remeasurement(options: Namespace) -> tuple[RunFolder, RemeasureReque
     return remeasurements.create(request), request
 
 
-def remeasure(
-    folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, lease_files: tuple[Path, ...], *, as_json: bool
-) -> int:
+def remeasure(folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, *, as_json: bool) -> int:
     """Measure until the end, writing down and printing how far it is. The caller holds the folder's lock."""
 
     def listen(progress: RemeasureProgress) -> None:
@@ -81,7 +78,7 @@ def remeasure(
             about = f": {printable(progress.message)}" if progress.message else ""
             print(f"{progress.state}{about}", flush=True)
 
-    ended = Measuring(request, toolchain, lease_files, listen).run()
+    ended = Measuring(request, toolchain, listen).run()
     if as_json:
         ratio = ended.ratio
         found = [ratio.value, ratio.low, ratio.high] if ratio else None

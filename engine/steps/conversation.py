@@ -20,20 +20,21 @@ def open_conversation(
     context: RunContext, ask: Ask, name: str, system_name: str = "system.md", **values: str
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
-    system = prompting.fill(system_name, toolchain=prompting.text(f"toolchains/{context.toolchain.name}.md").strip())
+    machine = prompting.text(prompting.for_toolchain("toolchains", context.toolchain.name)).strip()
+    system = prompting.fill(system_name, toolchain=machine)
     prompt = compose(name, context.room(ask.label, ask.about, len(system)), **values)
     return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
 
 
 def synthesise(context: RunContext, ask: Ask) -> list[Message]:
     """Write a first kernel."""
-    record = context.record
+    record, examples = context.record, prompting.for_toolchain("examples", context.toolchain.name)
     return open_conversation(
         context,
         ask,
         "synthesise.md",
         task=as_code(context.task.source),
-        example=as_code(prompting.for_class(f"examples/{context.toolchain.name}", record.kernel_class, ".py")),
+        example=as_code(prompting.for_class(examples, record.kernel_class, ".py")),
         classes=", ".join(KernelClass),
         rules=rule_section(record.steering.rules),
         hint=hint_section(record.pending_hints),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.machine import lease
 from engine.tasks import Task
 from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
 
@@ -23,6 +24,16 @@ class Toolchain(Protocol):
     """
 
     name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with whatever can change a result: versions, flags, machine, limits. Results are remembered by it."""
+        ...
+
+    @property
+    def lease_files(self) -> lease.Files:
+        """What is locked while timing and profiling, one such job at a time; empty where nothing is shared."""
+        ...
 
     def limit(self, task: Task) -> HardwareLimit:
         """Measure what the hardware can do, and say what this task needs at least. Asked again, it is never lower."""

@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from engine.machine import lease
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import codec
@@ -21,22 +22,23 @@ Record = TypeVar("Record", CompileResult, CheckResult, TimingResult, ProfileResu
 UNSTEADY = (Verdict.TIMEOUT, Verdict.OUT_OF_MEMORY)
 
 
-class Identified(Toolchain, Protocol):
-    """A toolchain that can say when its results may differ."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Versions, flags, processor, threads and limits, hashed."""
-        ...
-
-
 class CachedToolchain:
     """Asks `inner` only what `folder` does not hold. A remembered result says so: `is_cached`, or evidence `cached`."""
 
-    def __init__(self, inner: Identified, folder: Path) -> None:
+    def __init__(self, inner: Toolchain, folder: Path) -> None:
         self._inner = inner
         self._folder = folder
         self.name = inner.name
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the inner toolchain."""
+        return self._inner.fingerprint
+
+    @property
+    def lease_files(self) -> lease.Files:
+        """Those of the inner toolchain."""
+        return self._inner.lease_files
 
     def limit(self, task: Task) -> HardwareLimit:
         """Not remembered here: the toolchain keeps its measurement itself."""
@@ -84,7 +86,7 @@ class CachedToolchain:
         self._inner.close()
 
     def _file(self, act: str, task: Task, source: str) -> Path:
-        words = [act, self._inner.name, self._inner.fingerprint, task.source, codec.to_plain(task.policy), source]
+        words = [act, self.name, self.fingerprint, task.source, codec.to_plain(task.policy), source]
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
 

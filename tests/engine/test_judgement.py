@@ -28,7 +28,8 @@ TIMED = TimingResult((1.0, 1.1), (2.0, 2.1), proofs=SUSPICIOUS)
 class GivenResults:
     """A toolchain for one source, whose results are known."""
 
-    name = "given"
+    name, fingerprint = "given", ""
+    lease_files: tuple[Path, ...] = ()
 
     def __init__(
         self, built: CompileResult = BUILT, checked: CheckResult = RIGHT, timed: TimingResult | CheckResult = TIMED

@@ -23,6 +23,7 @@ class Turns:
     def __init__(self, gain: float = 1.2, failing: str = "") -> None:
         self.gain, self.failing = gain, failing
         self.timed: list[str] = []
+        self.lease_files: tuple[Path, ...] = ()
         self.first = ""
 
     def compile(self, task: Task, source: str) -> CompileResult:
@@ -46,7 +47,8 @@ def measured(home: Path, toolchain: Turns) -> tuple[RemeasureProgress, list[Reme
     write_run(home / "runs", "old")
     request = remeasuring.request_of(("old", "c007"), ("old", "5"))
     told: list[RemeasureProgress] = []
-    ended = Measuring(request, toolchain, (home / "lease",), told.append).run()  # type: ignore[arg-type]
+    toolchain.lease_files = (home / "lease",)
+    ended = Measuring(request, toolchain, told.append).run()  # type: ignore[arg-type]
     return ended, told
 
 

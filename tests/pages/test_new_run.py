@@ -13,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
+from engine.toolchain_table import GPU, HOST, Entry
+from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts.steering.dialogs import Dialog, Opened
 from tests import samples
 from tests.engine.strategies.test_catalogue import MINE
@@ -120,6 +122,18 @@ def test_strategies_of_ones_own_are_offered_and_the_page_imports_none(
     assert "Maximum repairs per kernel" not in [one.label for one in app.number_input]
     assert int(marker.read_text()) != os.getpid()
     assert "mine_for_the_page" not in sys.modules
+
+
+def test_a_gpu_is_asked_for_only_where_the_toolchain_uses_one(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, device in (("hosted", HOST), ("accelerated", GPU)):
+        monkeypatch.setitem(TOOLCHAINS, name, Entry("nowhere:Toolchain", device, str))
+    app = open_page("new_run")
+    seen = []
+    for name in ("hosted", "accelerated"):
+        field(app, "Toolchain").set_value(name).run()
+        assert not app.exception
+        seen.append("GPU" in [one.label for one in app.text_input])
+    assert seen == [False, True]
 
 
 def test_recorded_replies_start_with_the_policy_that_keeps_to_them(open_page: Open) -> None:

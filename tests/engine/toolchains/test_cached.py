@@ -18,6 +18,7 @@ class Counting:
 
     name: str = "counting"
     fingerprint: str = "machine 1"
+    lease_files: tuple[Path, ...] = ()
     verdict: Verdict = Verdict.PASSED
     asked: list[str] = field(default_factory=list)
 
