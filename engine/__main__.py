@@ -112,12 +112,15 @@ def resume_run(options: Namespace) -> int:
     folder = find_run(options.run_id)
     if options.budget:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
+    supervisor.refuse_damaged(folder)
+    if reason := subcommands.over(folder):  # before a model is looked for, which is not needed
+        print(f"{RunState.FINISHED}: {reason}")
+        return OK
     if options.background:
         if liveness.is_held(folder):
             raise liveness.AlreadyRunningError(
                 f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
             )
-        supervisor.refuse_damaged(folder)
         settings = folder.read_settings()
         if settings.replay_of is None:
             open_strategy(settings.strategy)  # while whoever starts the engine still hears why it cannot

@@ -104,7 +104,8 @@ class Verb:
     label, no dialog and nothing else to say (`is_plain`) is drawn from here alone.
 
     `is_confirmed`: a page asks once more, and says what will follow. `in_replay`: a replay takes it too. `ends_wait`: a
-    run that waits for a person goes on. `keeps_step`: the step that waits for a yes stays the next one.
+    run that waits for a person goes on. `keeps_step`: the step that waits for a yes stays the next one. `reopens`: a
+    run that has finished may go on because of it.
     """
 
     kind: CommandKind
@@ -125,6 +126,7 @@ class Verb:
     in_replay: bool = False
     ends_wait: bool = True
     keeps_step: bool = False
+    reopens: bool = False
 
 
 _TABLE = (
@@ -156,6 +158,7 @@ _TABLE = (
         "abandon the current depth; the next one starts from this kernel",
         "Going back to {} after this step", "Go back or fork", "undo",
         "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
+        reopens=True,
     ),
     Verb(
         CommandKind.SET_BASE, Takes.KERNEL, "set base kernel", "KERNEL",
@@ -192,7 +195,7 @@ _TABLE = (
         CommandKind.SUBMIT, Takes.SUBMISSION, "kernel by hand", "KERNEL HASH",
         "a kernel edited by hand (sent by `python -m engine submit`)",
         "Kernel sent", "Edit a kernel by hand", "edit",
-        moment=Moment.CARRIED, offered=Offered.ALWAYS, result=Result.KERNEL,
+        moment=Moment.CARRIED, offered=Offered.ALWAYS, result=Result.KERNEL, reopens=True,
     ),
     Verb(
         CommandKind.SET_MODEL, Takes.MODEL, "model", '"NAME [OPTIONS]"',
@@ -203,12 +206,12 @@ _TABLE = (
     Verb(
         CommandKind.RETRY, Takes.MODEL_AND_STEP, "do a step again", '"NAME [OPTIONS] [step=N]"',
         "redo the last model step (or step N) with this model",
-        "Redoing a step with {}", moment=Moment.BREAKS_REPLY, result=Result.CALL, is_confirmed=True,
+        "Redoing a step with {}", moment=Moment.BREAKS_REPLY, result=Result.CALL, is_confirmed=True, reopens=True,
     ),
     Verb(
         CommandKind.SET_BUDGET, Takes.LIMITS, "limits", '"calls=80 cost=5"',
         "change limits; also tokens, minutes, depths, target, stagnation",
-        "New limits sent: {}", offered=Offered.ALWAYS,
+        "New limits sent: {}", offered=Offered.ALWAYS, reopens=True,
     ),
     Verb(
         CommandKind.ANSWER, Takes.ANSWER, "answer", "STEP.CALL HASH",

@@ -119,6 +119,8 @@ def sentence(event: ev.Event) -> str:
             return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"
         case ev.PatchTried(is_applied=False, reason=reason):
             return f"patch not applied: {reason.splitlines()[0]}"
+        case ev.StepFinished(kind=kind, outcome="patch_failed" | "unreadable"):
+            return f"{kind}: the reply could not be used"
         case ev.DepthFinished(depth=depth, outcome=outcome, reason=reason, is_best=best):
             word = "accepted" if outcome is DepthOutcome.ACCEPTED else f"abandoned: {reason}"
             return f"depth {depth} {word}{', new best' if best else ''}"

@@ -13,19 +13,20 @@ from typing import Any
 from rich.console import Console
 
 from engine import supervisor, tasks
+from engine.actions import Finish
 from engine.cli import export, report
 from engine.errors import EngineError
 from engine.llm.recording import recorded_strategy
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
-from engine.strategies import catalogue
-from engine.strategies.loading import DEFAULT, options_of
+from engine.strategies import catalogue, refused_verbs
+from engine.strategies.loading import DEFAULT, find_strategy, open_strategy, options_of
 from engine.strategies.options import parse
 from storage import budgets, codec, commands, damage, exposure, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
-from storage.records import Budget, CommandKind, KernelClass, RunSettings, Switch
+from storage.records import Budget, CommandKind, KernelClass, RunSettings, RunState, Switch
 from storage.verbs import VERBS, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -56,10 +57,26 @@ def send_command(options: Namespace) -> int:
     kind, argument = CommandKind(options.kind), options.argument
     if VERBS[kind].takes is Takes.KERNEL and argument.isdecimal():  # a person may give its number
         argument = report.kernel_of(folder, report.load(folder), argument).candidate_id
+    if not VERBS[kind].reopens and (reason := over(folder)):
+        go_on = "set_budget, submit or fork go on from it"
+        raise EngineError(f"run {folder.run_id} has finished ({reason}), so {kind} has no effect: {go_on}")
     command = commands.send(folder.commands_file, kind, argument)
     state = "" if liveness.is_held(folder) else " The run is not running; the command takes effect when it is resumed."
     print(f"Sent {command.kind} (command {command.command_id}).{state}")
     return OK
+
+
+def over(folder: RunFolder) -> str | None:
+    """Why an engine would end this run as soon as it were resumed; None where it would go on, or is at work."""
+    record = report.load(folder)
+    is_open = record.state is not RunState.FINISHED or record.in_flight is not None
+    waiting = (
+        one for one in commands.read_from(folder.commands_file)[0] if one.command_id not in record.settled_commands
+    )
+    if is_open or record.settings.replay_of is not None or any(VERBS[one.kind].reopens for one in waiting):
+        return None
+    action = open_strategy(record.settings.strategy).next(record)
+    return action.reason if isinstance(action, Finish) else None
 
 
 def export_kernel(options: Namespace) -> int:
@@ -151,6 +168,8 @@ def settings_of(options: Namespace) -> RunSettings:
     fields: dict[str, Any] = {"collect": Switch(options.collect), "language": options.language}
     strategy = options.strategy or (recorded_strategy(Path(options.recording)) if options.recording else DEFAULT)
     own = parse(options_of(strategy), options.strategy_options)
+    if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
+        raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)

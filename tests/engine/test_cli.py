@@ -7,18 +7,21 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import engine.__main__
 from engine import supervisor
-from engine.cli import arguments, report
+from engine.cli import arguments, live, report
 from engine.llm.recording import read_recording
 from storage import liveness
 from storage.command_arguments import Submission
 from storage.commands import read_from
+from storage.events import StepFinished
 from storage.folder import RunFolder
+from storage.records import Budget
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
@@ -26,6 +29,8 @@ from tests.engine.test_supervisor import until
 from tests.real_pair import real_pair
 
 SET = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
+
+RESTARTS = "tests.engine.strategies.random_restarts:RandomRestarts"
 
 
 def tilewright(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -56,6 +61,9 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert "strategy cutegen: each depth starts from: always the latest correct kernel" in told
 
     assert "has no kernel 99" in tilewright("command", run_id, "pin", "99").stderr
+    assert "has finished (all 2 depths are done)" in tilewright("command", run_id, "hint", "try again").stderr
+    assert not RunFolder(home / "runs" / run_id).commands_file.exists()
+    assert tilewright("command", run_id, "set_budget", "depths=3").returncode == 0
     asked = tilewright("command", run_id, "hint", "try again")
     assert asked.returncode == 0
     assert "takes effect when it is resumed" in asked.stdout
@@ -83,6 +91,31 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert result["max_error"] < 8e-6
     assert isinstance(result["proofs"], list)
     assert tilewright("evaluate", "swish", str(exported), *SET).stdout.startswith("passed, ")
+
+
+def test_a_finished_run_says_so_without_a_model_and_takes_only_what_lets_it_go_on(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = real_pair(home)
+    settings = replace(run.read_settings(), model="tester", budget=Budget(depths=1))
+    run.settings_file.unlink()
+    run.write_settings(settings)
+    assert engine.__main__.main(["resume", run.run_id]) == 0
+    assert capsys.readouterr().out == "finished: all 1 depths are done\n"
+    for words in (["pause"], ["stop"], ["collect", "on"]):
+        assert engine.__main__.main(["command", run.run_id, *words]) == 2
+        told = capsys.readouterr().err
+        assert f"has finished (all 1 depths are done), so {words[0]} has no effect: set_budget" in told
+    assert not run.commands_file.exists()
+    for words in (["set_budget", "depths=3"], ["collect", "on"]):
+        assert engine.__main__.main(["command", run.run_id, *words]) == 0
+    assert "takes effect when it is resumed" in capsys.readouterr().out
+
+
+def test_a_reply_that_could_not_be_used_has_its_line() -> None:
+    for kind, outcome in (("synthesise", "patch_failed"), ("judge", "unreadable")):
+        assert live.sentence(StepFinished(1, kind, 1.0, outcome)) == f"{kind}: the reply could not be used"
+    assert live.sentence(StepFinished(1, "synthesise", 1.0, "created")) == ""
 
 
 def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
@@ -187,6 +220,7 @@ def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> Non
         (("run", "swish", "--recording", "/nowhere.jsonl"), "cannot read recording"),
         (("run", "swish", "--device", "0"), "a device is a GPU: choose the toolchain cuda"),
         (("run", "swish", "--strategy", "coder_judge"), "No recorded replies for task swish on cpu with the strategy"),
+        (("run", "swish", "--strategy", RESTARTS, "--collect", "on"), "no --collect: no kernel is profiled here"),
         (("show", "../etc"), "no run"),
         (("resume", "nothing"), "no run"),
         (("command", "nothing", "pause"), "no run"),
@@ -266,9 +300,8 @@ def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> Non
     first = "Kernel class: activation\nApproach: %s\n```python\n" + FIRST + "```\n"
     replies = [("write", None, first % "one"), ("write", None, first % "two")]
     recording = write_recording(home / "replies.jsonl", replies)
-    name = "tests.engine.strategies.random_restarts:RandomRestarts"
     words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "1", *SET]
-    done = tilewright("run", "swish", "--strategy", name, *words)
+    done = tilewright("run", "swish", "--strategy", RESTARTS, *words)
     assert done.returncode == 0, done.stderr
     assert "finished: all 1 depths are done" in done.stdout
     (run,) = (home / "runs").iterdir()

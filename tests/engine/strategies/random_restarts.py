@@ -23,6 +23,7 @@ class RandomRestarts:
 
     name, options = "random_restarts", Settings
     refuses: ClassVar = dict.fromkeys((K.SUBMIT, K.RETRY, K.ROLL_BACK, K.SET_BASE, K.PIN), "every kernel is new here")
+    refuses |= dict.fromkeys((K.COLLECT, K.EXPOSE), "no kernel is profiled here")
 
     def next(self, record: Record) -> Action:
         index, made = record.step_index, self._made(record)
