@@ -13,6 +13,7 @@ from storage import events as ev
 from storage.command_arguments import MANUAL, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.journal import Entry
 from storage.records import (
+    EVALUATIONS,
     Budget,
     CheckResult,
     Command,
@@ -23,6 +24,7 @@ from storage.records import (
     ProfileResult,
     RunSettings,
     RunState,
+    StepKind,
     TimingResult,
     Verdict,
 )
@@ -84,6 +86,12 @@ class Candidate:
         if self.compiled is not None and not self.compiled.is_ok:
             return self.compiled.verdict
         return self.checked.verdict if self.checked else None
+
+    @property
+    def next_stage(self) -> StepKind | None:
+        """The first of compile, check and time that has not been done; None when all have."""
+        done = zip(EVALUATIONS, (self.compiled, self.checked, self.timed), strict=False)
+        return next((stage for stage, result in done if result is None), None)
 
     @property
     def has_failed(self) -> bool:

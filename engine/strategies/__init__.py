@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from engine.actions import Action, Conclude, Step
+from engine.actions import Action, Conclude, Evaluate, Step
+from engine.errors import EngineError
 from engine.record import Record
 from storage import events as ev
-from storage.records import Command, CommandKind
+from storage.records import EVALUATIONS, Command, CommandKind, StepKind
 
 
 class Strategy(Protocol):
@@ -57,6 +58,17 @@ def refused_verbs(strategy: Strategy | type[Strategy]) -> Mapping[CommandKind, s
     """Verbs that a strategy never honours, each with the reason."""
     found: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
     return found
+
+
+def evaluation_again(record: Record, label: str, about: str | None) -> Evaluate | None:
+    """The evaluation of that name once more; None for a step of a method's own about a kernel.
+
+    Raises:
+        EngineError: the run has no such kernel.
+    """
+    if about is None or about not in record.candidates:
+        raise EngineError(f"the strategy asked to {label} {about}, a kernel that this run does not have")
+    return Evaluate(StepKind(label), record.step_index, about) if label in EVALUATIONS else None
 
 
 class Folded(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.record import Record, named
 from storage import events as ev
+from storage.command_arguments import Retry, is_call
 from storage.records import Command, CommandKind, DepthOutcome, TimingResult, is_improvement
 
 
@@ -24,6 +25,7 @@ class AcceptedLine:
     fruitless: int = 0
     _timed: dict[str, TimingResult] = field(default_factory=dict)
     _commands: dict[str, Command] = field(default_factory=dict)
+    _calls: dict[int, ev.StepStarted] = field(default_factory=dict)
 
     @property
     def fastest(self) -> str | None:
@@ -36,6 +38,8 @@ class AcceptedLine:
         match event:
             case ev.Timed(candidate_id=name, result=timed):
                 self._timed[name] = timed
+            case ev.StepStarted() if is_call(event.kind):
+                self._calls[event.step] = event
             case ev.DepthFinished():
                 self._conclude(event)
             case ev.CommandAcknowledged(command=command):
@@ -46,6 +50,13 @@ class AcceptedLine:
             case _:
                 pass
         return None
+
+    def call_of(self, retry: Command | None) -> ev.StepStarted | None:
+        """The call that a command wants done again, the last where it names none; None for any other command."""
+        if retry is None or retry.kind is not CommandKind.RETRY:
+            return None
+        number = Retry.parse(retry.argument).step
+        return self._calls.get(max(self._calls, default=0) if number is None else number)
 
     def _conclude(self, event: ev.DepthFinished) -> None:
         self.fruitless += 1

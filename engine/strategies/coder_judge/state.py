@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.command_arguments import Retry
 from storage.records import CommandKind, DepthOutcome, Verdict
 
 SYNTHESISE, JUDGE, REWRITE = "synthesise", "judge", "rewrite"
@@ -33,7 +32,6 @@ class CoderJudgeState(AcceptedLine):
     mends: int = 0
     _failed: set[str] = field(default_factory=set)
     _problem: str = ""
-    _calls: dict[int, ev.StepStarted] = field(default_factory=dict)
 
     @classmethod
     def new(cls, record: Record) -> CoderJudgeState:
@@ -50,11 +48,12 @@ class CoderJudgeState(AcceptedLine):
         command = self.follow(event)
         if command is not None and command.kind in CHOICES:
             self.failed_id, self.mends = None, 0
-        if command is not None and command.kind is CommandKind.RETRY:
-            self._redo(Retry.parse(command.argument))
+        if (call := self.call_of(command)) is not None:
+            self.current_id, self.spent = None, ""
+            self.subject_id, self.is_judged = call.candidate_id, call.kind == REWRITE
         match event:
-            case ev.StepStarted() if event.kind in CALLS:
-                self._begin_call(event)
+            case ev.StepStarted(kind=kind, candidate_id=name) if kind == JUDGE:
+                self.subject_id = name
             case ev.ReviewWritten(problem=problem) if problem:
                 self._problem = problem
             case ev.ReviewWritten():
@@ -74,11 +73,6 @@ class CoderJudgeState(AcceptedLine):
             case _:
                 pass
 
-    def _begin_call(self, event: ev.StepStarted) -> None:
-        self._calls[event.step] = event
-        if event.kind == JUDGE:
-            self.subject_id = event.candidate_id
-
     def _finish_round(self, event: ev.DepthFinished) -> None:
         tried, name = self.subject_id is not None and self.subject_id == self.failed_id, event.candidate_id
         if event.outcome is DepthOutcome.ACCEPTED:
@@ -87,9 +81,3 @@ class CoderJudgeState(AcceptedLine):
             self.mends = self.mends + 1 if tried else 0
             self.failed_id = name if name in self._failed else self.failed_id
         self.subject_id, self.is_judged, self.current_id, self.spent = None, False, None, ""
-
-    def _redo(self, retry: Retry) -> None:
-        number = retry.step if retry.step is not None else max(self._calls, default=None)
-        if (step := self._calls.get(number or 0)) is not None:
-            self.current_id, self.spent = None, ""
-            self.subject_id, self.is_judged = step.candidate_id, step.kind == REWRITE

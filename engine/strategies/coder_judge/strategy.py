@@ -14,13 +14,12 @@ from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, New
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
-from engine.strategies import Fold, accepted_line
+from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.coder_judge import prompts
 from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
 from engine.strategies.options import option, read
 from storage.command_arguments import Submission
 from storage.records import (
-    EVALUATIONS,
     FAILED,
     Command,
     CommandKind,
@@ -100,11 +99,9 @@ class CoderJudge:
             return Ask(SYNTHESISE, index, None, Expects.SOURCE, synthesise, makes)
         if label == StepKind.SUBMIT:
             return self._take(record, about)
-        candidate = record.candidates.get(about or "")
-        if candidate is None:
-            raise EngineError(f"the strategy asked to {label} {about}, a kernel that this run does not have")
-        if label in EVALUATIONS:
-            return Evaluate(StepKind(label), index, candidate.candidate_id)
+        if (evaluation := evaluation_again(record, label, about)) is not None:
+            return evaluation
+        candidate = record.candidates[about or ""]
         match label:
             case "judge":
                 return _judge(record, candidate)
@@ -160,14 +157,11 @@ def _evaluate(record: Record, candidate: Candidate) -> Action:
     name, index, base = candidate.candidate_id, record.step_index, candidate.created.base_id
     if candidate.verdict is not None and candidate.has_failed:
         return Conclude(index, DepthOutcome.GIVEN_UP, name, base, f"the kernel {FAILED[candidate.verdict]}")
-    if candidate.compiled is None:
-        return Evaluate(StepKind.COMPILE, index, name)
-    if candidate.checked is None:
-        return Evaluate(StepKind.CHECK, index, name)
-    if candidate.timed is None:
-        return Evaluate(StepKind.TIME, index, name)
-    if not candidate.is_profile_tried and record.steering.collect is not Switch.OFF:
-        return Evaluate(StepKind.PROFILE, index, name)
+    stage = candidate.next_stage
+    if stage is None and record.steering.collect is not Switch.OFF and not candidate.is_profile_tried:
+        stage = StepKind.PROFILE
+    if stage is not None:
+        return Evaluate(stage, index, name)
     return Conclude(index, DepthOutcome.ACCEPTED, name, base, "correct and timed")
 
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.command_arguments import Retry
-from storage.records import CommandKind, Origin
+from storage.records import Origin
 
 SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE = "synthesise", "diagnose", "repair", "optimise"
-CALLS = (SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE)
 # These cost no generation: what mends a kernel, and what is brought along.
 FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
 
@@ -30,7 +28,6 @@ class CuteGenState(AcceptedLine):
     repairs_tried: dict[str, int] = field(default_factory=dict)
     _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
     _started: ev.StepStarted | None = None
-    _calls: dict[int, ev.StepStarted] = field(default_factory=dict)
 
     @classmethod
     def new(cls, record: Record) -> CuteGenState:
@@ -56,9 +53,8 @@ class CuteGenState(AcceptedLine):
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
-        command = self.follow(event)
-        if command is not None and command.kind is CommandKind.RETRY:
-            self._redo(Retry.parse(command.argument))
+        if (call := self.call_of(self.follow(event))) is not None:
+            self.current_id = call.candidate_id if call.kind in (DIAGNOSE, REPAIR) else None
         match event:
             case ev.CandidateCreated(candidate_id=name):
                 self._made[name] = event
@@ -75,8 +71,6 @@ class CuteGenState(AcceptedLine):
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         self._started = event
-        if event.kind in CALLS:
-            self._calls[event.step] = event
         if event.kind == OPTIMISE and self.base_id is None:
             self.base_id = event.candidate_id
 
@@ -88,8 +82,3 @@ class CuteGenState(AcceptedLine):
             self.repairs_tried[started.candidate_id] = self.repairs_tried.get(started.candidate_id, 0) + 1
         else:
             self.generations_used, self.current_id = self.generations_used + 1, None
-
-    def _redo(self, retry: Retry) -> None:
-        number = retry.step if retry.step is not None else max(self._calls, default=None)
-        if (step := self._calls.get(number or 0)) is not None:
-            self.current_id = step.candidate_id if step.kind in (DIAGNOSE, REPAIR) else None

@@ -11,14 +11,14 @@ from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, New
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
-from engine.strategies import Fold, accepted_line
+from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.cutegen import prompts
 from engine.strategies.cutegen.base_policy import choose_base
 from engine.strategies.cutegen.schedule import is_collected, is_exposed
 from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
 from storage.command_arguments import Submission
-from storage.records import EVALUATIONS, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.records import Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
 
 class CuteGen:
@@ -60,11 +60,9 @@ class CuteGen:
             return _synthesise(record, state)
         if label == StepKind.SUBMIT:
             return _take(record, state, about)
-        candidate = record.candidates.get(about or "")
-        if candidate is None:
-            raise EngineError(f"the strategy asked to {label} {about}, a kernel that this run does not have")
-        if label in EVALUATIONS:
-            return Evaluate(StepKind(label), record.step_index, candidate.candidate_id)
+        if (evaluation := evaluation_again(record, label, about)) is not None:
+            return evaluation
+        candidate = record.candidates[about or ""]
         match label:
             case "diagnose":
                 return _diagnose(record, candidate)
@@ -126,14 +124,11 @@ def _is_beyond_repair(record: Record, state: CuteGenState, candidate: Candidate)
 
 def _evaluate(record: Record, candidate: Candidate) -> Action:
     name, depth = candidate.candidate_id, record.step_index
-    if candidate.compiled is None:
-        return Evaluate(StepKind.COMPILE, depth, name)
-    if candidate.checked is None:
-        return Evaluate(StepKind.CHECK, depth, name)
-    if candidate.timed is None:
-        return Evaluate(StepKind.TIME, depth, name)
-    if is_collected(record) and not candidate.is_profile_tried:
-        return Evaluate(StepKind.PROFILE, depth, name)
+    stage = candidate.next_stage
+    if stage is None and is_collected(record) and not candidate.is_profile_tried:
+        stage = StepKind.PROFILE
+    if stage is not None:
+        return Evaluate(stage, depth, name)
     return Conclude(depth, DepthOutcome.ACCEPTED, name, candidate.created.base_id, "correct and timed")
 
 

@@ -34,9 +34,8 @@ class RandomRestarts:
             return Finish(RunState.FINISHED, reason) if reason else self.again(record, "write", None)
         if made.has_failed:
             return Conclude(index, DepthOutcome.GIVEN_UP, made.candidate_id, None, str(made.verdict))
-        for stage, result in zip(EVALUATIONS, (made.compiled, made.checked, made.timed), strict=False):
-            if result is None:
-                return Evaluate(stage, index, made.candidate_id)
+        if made.next_stage is not None:
+            return Evaluate(made.next_stage, index, made.candidate_id)
         return Conclude(index, DepthOutcome.ACCEPTED, made.candidate_id, None, "correct and timed")
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
