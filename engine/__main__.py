@@ -35,6 +35,7 @@ from engine.record import Record
 from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
+from engine.toolchains.evaluating import evaluate
 from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
@@ -250,8 +251,6 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
-    from engine.cli.judgement import evaluate
-
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
     source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain, device=options.device)

@@ -6,5 +6,5 @@ person.py               answer, submit, record
 sharing.py              replay, remeasure
 report.py               runs from their folders
 live.py                 a run at work on a terminal
-judgement.py            one evaluation, one compilation, as JSON and on a terminal
+judgement.py            one evaluation, one compilation, on a terminal
 """

@@ -1,5 +1,4 @@
-"""One evaluation, one compilation: all steps on one candidate in order as one JSON-ready answer, and what a terminal
-shows of either. Knows the toolchain only by its protocol."""
+"""What a terminal shows of one evaluation or one compilation. Knows results, not what they were had from."""
 
 from __future__ import annotations
 
@@ -10,93 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.errors import ProfileUnavailable
 from engine.evaluation.screening import Finding
-from engine.tasks import Task
-from engine.toolchains import Toolchain
 from storage import codec
 from storage.proof import WORDS, StagedProof, Standing, counted, standing
-from storage.records import CheckResult, CompileResult, KernelResources, TimingResult, Verdict
-
-
-def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = False) -> dict[str, Any]:
-    """Compile, check, time and if asked profile; stops at the first verdict that is not passed.
-
-    Returns:
-        Every key is always there; what a failed evaluation does not have is None. Times as their names say.
-
-    Raises:
-        EngineError: the task or this machine is at fault, not the candidate.
-    """
-    built = toolchain.compile(task, source)
-    checked = toolchain.check(task, source) if built.is_ok else None
-    is_right = checked is not None and checked.verdict is Verdict.PASSED
-    timed = toolchain.time(task, source) if is_right else None
-    failed = timed if isinstance(timed, CheckResult) else None
-    answer = _verdict_fields(built, failed or checked)
-    answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
-    answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
-    answer["profile"] = None
-    if profile and isinstance(timed, TimingResult):
-        answer["profile"] = _profile_fields(toolchain, task, source, timed)
-    return answer
-
-
-def _verdict_fields(built: CompileResult, checked: CheckResult | None) -> dict[str, Any]:
-    return {
-        "verdict": str(checked.verdict if checked else built.verdict),
-        "message": checked.message if checked else built.diagnostics,
-        "compile_seconds": built.seconds,
-        "is_cached": built.is_cached,
-    }
-
-
-def _correctness_fields(checked: CheckResult | None) -> dict[str, Any]:
-    if checked is None:
-        names = ("max_error", "tolerance", "reference_error", "precision", "mismatch", "seed", "check_seconds")
-        return {**dict.fromkeys(names), "trials": [], "evidence": {}}
-    return {
-        "max_error": checked.max_error,
-        "tolerance": checked.tolerance,
-        "reference_error": checked.reference_error,
-        "precision": checked.precision or None,
-        "mismatch": codec.to_plain(checked.mismatch),
-        "seed": checked.seed,
-        "check_seconds": checked.seconds,
-        "trials": list(checked.trials),
-        "evidence": dict(checked.evidence),
-    }
-
-
-def _speed_fields(timed: TimingResult | None) -> dict[str, Any]:
-    if timed is None:
-        names = ("speedup", "speedup_interval", "latency_ms", "baseline_latency_ms", "baseline", "noise", "pairs")
-        return {**dict.fromkeys(names), "timing_evidence": {}}
-    return {
-        "speedup": timed.speedup,
-        "speedup_interval": list(timed.speedup_interval),
-        "latency_ms": timed.latency_ms,
-        "baseline_latency_ms": timed.baseline_latency_ms,
-        "baseline": timed.baseline,
-        "noise": timed.noise,
-        "pairs": len(timed.candidate_ms),
-        "timing_evidence": dict(timed.evidence),
-    }
-
-
-def _proofs(results: Mapping[str, CompileResult | CheckResult | TimingResult | None]) -> list[dict[str, Any]]:
-    """Every check made, in order, with the stage it was made in."""
-    made = {stage: result.proofs for stage, result in results.items() if result is not None}
-    return [{"stage": stage, **codec.to_plain(proof)} for stage, proofs in made.items() for proof in proofs]
-
-
-def _profile_fields(toolchain: Toolchain, task: Task, source: str, timed: TimingResult) -> dict[str, Any]:
-    try:
-        result: dict[str, Any] = codec.to_plain(toolchain.profile(task, source, timed))
-    except ProfileUnavailable as error:
-        return {"unavailable": str(error)}
-    return result
-
+from storage.records import CompileResult, KernelResources
 
 STYLE = {Standing.HELD: "green", Standing.FLAGGED: "yellow", Standing.BROKEN: "red", Standing.ABSENT: "dim"}
 

@@ -2,6 +2,7 @@
 
 cpu.py, cuda.py, local.py       the two toolchains and what they share
 cached.py                       a toolchain that remembers
+evaluating.py                   all stages on one candidate, as one answer
 requirements.py                 whether this machine has what they need
 """
 

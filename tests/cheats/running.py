@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from engine.cli.judgement import evaluate
 from engine.errors import EngineError
 from engine.machine.worker_limits import GIB, Limits, Times
 from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain
+from engine.toolchains.evaluating import evaluate
 from storage.records import TimingResult, Verdict
 from tests.cheats import leftovers
 from tests.cheats.declaration import Declaration, task_of

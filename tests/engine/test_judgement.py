@@ -11,10 +11,11 @@ from rich.console import Console
 
 from engine import doctor
 from engine.cli import report
-from engine.cli.judgement import evaluate, print_judgement
+from engine.cli.judgement import print_judgement
 from engine.errors import BaselineUnavailable
 from engine.sandbox import isolation
 from engine.tasks import Task
+from engine.toolchains.evaluating import evaluate
 from storage.folder import RunFolder
 from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
 from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS

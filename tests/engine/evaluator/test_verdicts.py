@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine import tasks
-from engine.cli.judgement import evaluate
 from engine.machine import processes
 from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
+from engine.toolchains.evaluating import evaluate
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
