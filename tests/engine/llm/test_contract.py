@@ -28,7 +28,8 @@ UNKNOWN = Purpose(Role.REPAIR, "b" * 64, 0, depth=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
 PROTOCOLS = {"chat": WireProtocol.CHAT, "responses": WireProtocol.RESPONSES}
 ENDPOINTS = (*PROTOCOLS, "by role")
-KINDS = (*ENDPOINTS, "recorded", "manual", "program")
+OTHERS = ("recorded", "manual", "program")  # what asks no server: the same purpose gets the same reply
+KINDS = (*ENDPOINTS, *OTHERS)
 
 
 class Stage:
@@ -213,7 +214,7 @@ def test_terms_stay_the_same_and_only_what_is_free_has_none(stage: Stage) -> Non
         assert 0 < terms.reply_room < terms.window
 
 
-@every("recorded", "manual", "program")
+@every(*OTHERS)
 def test_the_same_purpose_gets_the_same_reply_in_a_later_process_too(stage: Stage) -> None:
     first, later = stage.open(), stage.open()
     assert answer(first).text == answer(first).text == answer(later).text == TEXT

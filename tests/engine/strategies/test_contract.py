@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, Step, TakeSubmission, label
 from engine.record import Record
-from engine.strategies import Strategy, refused_verbs
+from engine.strategies import Strategy, catalogue, refused_verbs
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
+from engine.toolchains import Toolchain
 from storage import events as ev
+from storage.blobs import text_hash
 from storage.command_arguments import Submission
 from storage.records import (
     Budget,
@@ -27,12 +32,15 @@ from storage.records import (
     TimingResult,
     Verdict,
 )
+from tests.engine.contexts import open_context
 from tests.engine.story import SETTINGS
+from tests.guard.engine_side import NoToolchain
 
-NAMES = ("cutegen", "coder_judge", "tests.engine.strategies.random_restarts:RandomRestarts")
+# Those of one's own that TILEWRIGHT_STRATEGIES names are played too.
+NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRestarts")
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
-    NAMES[0]: lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
-    NAMES[1]: lambda chance: {"max_mends": chance.randint(0, 3)},
+    "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
+    "coder_judge": lambda chance: {"max_mends": chance.randint(0, 3)},
 }
 SEEDS = range(8)
 MOST_ACTIONS = 600
@@ -47,8 +55,9 @@ def settings_of(name: str, seed: int) -> RunSettings:
 class Play:
     """A run in memory: carries out what a strategy asks for with results drawn at random."""
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(self, name: str, seed: int, keep: Callable[[str], str] = text_hash) -> None:
         self.settings = settings_of(name, seed)
+        self.keep = keep
         self.chance = random.Random(seed)
         self.record = Record.of(self.settings, [])
 
@@ -76,10 +85,11 @@ class Play:
         )  # fmt: skip
         if action.expects is Expects.JSON and action.about:
             problem = "no object" if self.chance.random() < 0.2 else ""
-            yield ev.ReviewWritten(number, 0, action.label, action.index, action.about, "blob", "a point", problem)
+            blob = self.keep(json.dumps(dict.fromkeys(action.fields, "a point")))
+            yield ev.ReviewWritten(number, 0, action.label, action.index, action.about, blob, "a point", problem)
             return "unreadable" if problem else "written"
         if action.expects is Expects.TEXT and action.about:
-            yield ev.DiagnosisWritten(number, action.about, "blob")
+            yield ev.DiagnosisWritten(number, action.about, self.keep("a diagnosis"))
         elif self.chance.random() < 0.25 or action.makes is None:
             return "patch_failed"
         else:
@@ -87,7 +97,7 @@ class Play:
             makes = action.makes
             yield ev.CandidateCreated(
                 number, name, action.about, makes.base_id, action.index, makes.generation, makes.repair, makes.origin,
-                f"blob-{name}", None, 1, 0, name,
+                self.keep(f"class ModelNew: ...  # {name}\n"), None, 1, 0, name,
             )  # fmt: skip
         return "created"
 
@@ -157,6 +167,29 @@ def test_a_limit_of_calls_ends_every_run(name: str) -> None:
             most = play.settings.budget.model_calls or 0
             # Within a step index the calls themselves are refused; a new one does not begin.
             assert play.record.usage.model_calls <= most + 20
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prompt_can_be_filled_and_that_of_a_kernel_carries_what_a_person_asks_for(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    context, strategy = open_context(tmp_path), open_strategy(name)
+    play = Play(name, seed, context.blobs.put)
+    context.strategy, context.record, context.toolchain = strategy, play.record, cast(Toolchain, NoToolchain("cpu"))
+    for kind, text in ((CommandKind.HINT, "mind the tail"), (CommandKind.BAN, "inline assembly")):
+        play.record.apply(ev.CommandAcknowledged(Command(kind, kind, text, "someone", 0.0), 1))
+    play.record.apply(ev.CommandEffective(CommandKind.BAN, 1, ""))
+    asked = 0
+    while not isinstance(action := strategy.next(play.record), Finish):
+        if isinstance(action, Ask):
+            asked += 1
+            prompt = "\n".join(message.text for message in action.prompt(context, action))
+            for kind, text in ((CommandKind.HINT, "mind the tail"), (CommandKind.BAN, "inline assembly")):
+                assert text in prompt or action.makes is None or kind in refused_verbs(strategy)
+        for event in play.carry_out(action):
+            play.record.apply(event)
+    assert asked
 
 
 @pytest.mark.parametrize("name", NAMES)
