@@ -5,10 +5,9 @@ from __future__ import annotations
 from benchmarks.mutation import TESTS, of
 
 RULES = (f"{TESTS}/evaluation/screening/test_rules.py",)
-LIBRARY = (f"{TESTS}/evaluation/screening/test_library.py", f"{TESTS}/evaluation/screening/test_reach.py")
-CONTAINERS = (f"{TESTS}/evaluation/screening/test_containers.py",)
-SHADOWS = (f"{TESTS}/evaluation/screening/test_shadows.py",)
 SYMBOLS = (f"{TESTS}/evaluation/screening/test_library_symbols.py",)
+OBSERVED = (f"{TESTS}/evaluator/test_observed.py",)
+REFUSED = (f"{TESTS}/evaluator/test_observed.py", "-k", "what_is_refused or only_moves")
 STRUCTURE = (f"{TESTS}/evaluation/screening/test_structure.py",)
 ISOLATION = (f"{TESTS}/sandbox",)
 CLOCK = (f"{TESTS}/evaluation/test_clock.py",)
@@ -27,60 +26,65 @@ TRIALS = (
 
 MUTATIONS = [
     *of(
-        "evaluation/screening/python/rules",
-        (*LIBRARY, *RULES),
-        ("elif use.act in (Act.CALLED, Act.LOADED) and operators.is_computing(use.name):", "elif False:"),
-        ("    if use.act is Act.COMPUTED:\n", "    if False:\n"),
-        ("if use.act in (Act.CALLED, Act.LOADED) and STREAMS.fullmatch(use.name):", "if False:"),
-        ("if OS_PROCESSES.fullmatch(use.name) or PROCESSES.fullmatch(use.name):", "if False:"),
-        ("elif MACHINERY.fullmatch(use.name):", "elif False:"),
-        ("elif last in ATTRIBUTES:", "elif False:"),
-        ("if use.act in (Act.CALLED, Act.STORED) and PRECISION.fullmatch(use.name):", "if False:"),
-        ("elif OUTSIDE.fullmatch(use.name):", "elif False:"),
-        ("    if use.act is Act.DYNAMIC:\n", "    if False:\n"),
-        ("if root not in IMPORTS:", "if False:"),
-        ("if use.act is Act.KEPT and use.is_forward:", "if False:"),
+        "evaluation/screening/python_text",
+        RULES,
+        ("        if pattern.fullmatch(full):\n            yield Finding(rule, node", "        if False:\n            yield Finding(rule, node"),
+        ("if name in attributes and not (", "if False and not ("),
+        ("    if name in BUILTINS:\n", "    if False:\n"),
+        ("    elif not is_called:\n", "    elif False:\n"),
+        ("    if leaf is None:\n", "    if False:\n"),
+        ("    if root not in IMPORTS:\n", "    if False:\n"),
+        ("        if root in refused:\n", "        if False:\n"),
+        ('    elif not full.startswith("builtins.getattr"):\n', "    elif False:\n"),
+        ("    if PRECISION_SETTINGS.search(full):\n", "    if False:\n"),
+        ('    if not BUILD_VARIABLES.fullmatch(name or ""):\n', "    if False:\n"),
+        ('ast.unparse(base).rpartition(".")[2] in INTERCEPTING', "False"),
+        ('word.arg == "daemon" and not', "False and not"),
+        ("len(node.args) == 3:\n", "False:\n"),
     ),
     *of(
-        "evaluation/screening/screening",
-        (*LIBRARY, *RULES),
-        ("    if not is_reached and not is_unclear:\n", "    if False:\n"),
-        ("        elif name in reading.called_classes:\n", "        elif False:\n"),
-        ("if theirs is not None and not is_reached and _same(mine, theirs):", "if False:"),
+        "evaluation/screening/cpp_text",
+        RULES,
+        ("    elif LIBRARY_HEADERS.search(name):\n", "    elif False:\n"),
+        ('path.type not in ("system_lib_string", "string_literal")', "False"),
+        ("    if ASSEMBLY.search(inside.lower()", "    if False and (inside.lower()"),
+        ("_text(node) in STREAMS", "False"),
+        ("        if pattern.search(name):\n", "        if False:\n"),
+        ("    if name in TAKEN and", "    if False and"),
     ),
     *of(
-        "evaluation/screening/cpp/rules",
-        (*LIBRARY, *RULES),
-        ("            if pattern.fullmatch(named.leaf):\n", "            if False:\n"),
-        ("if pattern.fullmatch(named.leaf) and not (head", "if False and not (head"),
-        ("if ASSEMBLY.search(inside.lower()):", "if False:"),
-        ("if not operators.is_allowed(computed.name, policy.library_operators):", "if False:"),
+        "evaluation/operators",
+        REFUSED,
+        ('told.get("marks") != list(marks)', "False"),
+        ("MOST_ELEMENTS = 64", "MOST_ELEMENTS = 65"),
+        ("<= MOST_ELEMENTS * calls:", "<= MOST_ELEMENTS:"),
+        ("all(row.elements >= 0 for row in found) and", ""),
+        ("or (self.moves and row.leaf in COPIES)", ""),
+        ("and not is_allowed(row.leaf, self.policy.library_operators)]", "]"),
+        ("not 0 <= row.elements <= MOST_ELEMENTS for row", "False for row"),
     ),
     *of(
-        "evaluation/screening/python/containers",
-        CONTAINERS,
-        ("return frozenset({held}) if name in METHODS else", "return frozenset({held}) if True else"),
-        ("return union((held.all, frozenset({held}), *given[1:]))", "return NUMBER"),
-        ("return [value.load for value in values if isinstance(value, Tensor)]", "return []"),
-        ("return union((*parts, values if has_other else NOTHING))", "return union(parts)"),
+        "evaluator/observer",
+        OBSERVED,
+        ("profile_all_threads=True", "profile_all_threads=False"),
+        ("    if _LIST in kinds:\n        return -1\n", ""),
+        ("        _mark(self._one.expand(marks[0]))\n", ""),
+        ("max((math.prod(shape)", "min((math.prod(shape)"),
     ),
     *of(
-        "evaluation/screening/cpp/shadows",
-        SHADOWS,
-        ("return self._nearest(named.name, named.first) is True", "return False"),
-        ("return self._nearest(named.name, named.first) is True", "return True"),
-        ("return chain_end(view, named.last + 1) is not None", "return True"),
-        ("return self._after_statement(close) if self._is_control(opener) else close", "return self._end"),
-        ("key=lambda each: each.start", "key=lambda each: -each.start"),
-    ),
-    *of(
-        "evaluation/screening/cpp/shadows",
-        SHADOWS,
-        ("if not inside & HOLDS_TENSOR:", "if True:"),
-        ("if name not in self._unclear_names()}", "}"),
+        "evaluator/worker_pair",
+        OBSERVED,
+        ("            self._look(answer)\n", "            pass\n"),
+        ("slots * max(1, self._calls)", "1 << 40"),
     ),
     *of("evaluation/screening/structure", STRUCTURE, ("if old.has_extension and not new.has_extension:", "if False:")),
-    *of("evaluation/screening/screening", SYMBOLS, ("for symbol in symbols", "for symbol in ()")),
+    *of(
+        "evaluation/screening/symbols",
+        SYMBOLS,
+        ("            if pattern.search(name):\n", "            if False:\n"),
+        ('        if symbol.partition("@")[0] in TAKEN:\n', "        if False:\n"),
+        ('symbol["st_shndx"] == "SHN_UNDEF"', 'symbol["st_shndx"] != "SHN_UNDEF"'),
+    ),
     *of(
         "evaluator/process",
         GATE,
