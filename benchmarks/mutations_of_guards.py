@@ -28,7 +28,10 @@ MUTATIONS = [
     *of(
         "evaluation/screening/python_text",
         RULES,
-        ("        if pattern.fullmatch(full):\n            yield Finding(rule, node", "        if False:\n            yield Finding(rule, node"),
+        (
+            "if pattern.fullmatch(full):\n            yield Finding(rule, node",
+            "if False:\n            yield Finding(rule, node",
+        ),
         ("if name in attributes and not (", "if False and not ("),
         ("    if name in BUILTINS:\n", "    if False:\n"),
         ("    elif not is_called:\n", "    elif False:\n"),

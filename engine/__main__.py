@@ -12,6 +12,7 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -252,6 +253,7 @@ def remeasure_kernels(options: Namespace) -> int:
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
+    task = replace(task, policy=tasks.policy_with(task.policy, options.library, options.precision))
     source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain, device=options.device)
     try:

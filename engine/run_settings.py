@@ -39,7 +39,8 @@ def new_settings(
 ) -> RunSettings:
     """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
 
-    `options` describes those of the strategy, which is imported where they are not given.
+    `library` and `precision` change the task's policy, as `tasks.policy_with` says. `options` describes those of the
+    strategy, which is imported where they are not given.
 
     Raises:
         TaskError: no such task, or an override names nothing in it.
@@ -48,6 +49,7 @@ def new_settings(
     """
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
+    library, precision = fields.pop("library", ""), fields.pop("precision", "")
     check_language(fields.get("language", LANGUAGE))
     _check_device(fields.get("device", ""), toolchain)
     chosen = tasks.find(task).task(toolchain, overrides)
@@ -73,7 +75,7 @@ def new_settings(
         toolchain=toolchain,
         model=model,
         recording=recording,
-        policy=chosen.policy,
+        policy=tasks.policy_with(chosen.policy, library, precision),
         created_at=created,
         strategy=strategy,
         strategy_options=own,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from engine.errors import TaskError
 from engine.toolchain_table import HOST, device_of
 from storage import codec
 from storage.codec import DecodeError
-from storage.policy import Policy
+from storage.policy import EVERYTHING, PRECISIONS, Policy
 from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parent.parent / "tasks"
@@ -182,6 +182,26 @@ def _number(node: ast.expr) -> Size | None:
     except (ArithmeticError, ValueError):
         return None
     return value if type(value) in (int, float) else None
+
+
+def policy_with(policy: Policy, library: str = "", precision: str = "") -> Policy:
+    """A task's policy as a person wants it for one run; an empty text leaves it as it is.
+
+    Args:
+        policy: of the task.
+        library: what PyTorch may compute: `none`, `all`, or names of operators with commas between them.
+        precision: one of PRECISIONS.
+
+    Raises:
+        TaskError: a name that no operator can have, or no such precision.
+    """
+    if precision and precision not in PRECISIONS:
+        raise TaskError(f"precision {precision!r} is unknown; choose {' or '.join(PRECISIONS)}")
+    names = tuple(name.strip() for name in library.split(",") if name.strip())
+    if wrong := [name for name in names if not name.isidentifier()]:
+        raise TaskError(f"{wrong[0]!r} is no operator's name; write none, all, or names such as conv2d,matmul")
+    operators = {("none",): (), ("all",): (EVERYTHING,), (): policy.library_operators}.get(names, names)
+    return replace(policy, library_operators=operators, precision=precision or policy.precision)
 
 
 def _policy(plain: Mapping[str, Any], path: Path) -> Policy:

@@ -14,6 +14,7 @@ from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
 from pages.parts.steering import approval, options_form
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
+from storage.policy import EVERYTHING, PRECISIONS
 from storage.records import Budget, RunSettings
 
 _MODEL_HELP = (
@@ -23,6 +24,10 @@ _MODEL_HELP = (
 _STRATEGY_HELP = (
     "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
     "names further ones of your own, as package.module:Name."
+)
+_LIBRARY_HELP = (
+    "none: every kernel is the model's own. Operators such as conv2d, matmul may stay with PyTorch, for a whole "
+    "network. all: the model chooses what is worth a kernel. What runs is observed and shown on the Trust tab."
 )
 OWN_FILE = "your own file"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
@@ -40,14 +45,14 @@ def form() -> None:
     chosen = _task(toolchain)
     if chosen is None:
         return
-    task, sizes = chosen
+    task, sizes, policy = chosen
     why_not = supervisor.recording_note(task.name, toolchain, strategy.name) if model == "recorded" else ""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
         budget = _budget(model, task.name, toolchain, strategy.name)
-    fields = _options(strategy, budget.depths, model) | {"device": device}
+    fields = _options(strategy, budget.depths, model) | {"device": device} | policy
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
@@ -82,8 +87,8 @@ def _toolchain() -> tuple[str, str]:
     return chosen, device.strip()
 
 
-def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
-    """The task chosen and the sizes that differ from its own, or None while there is no usable task."""
+def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, str]] | None:
+    """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
     with st.container(border=True):
         st.markdown("## Task")
         try:
@@ -95,9 +100,26 @@ def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size]] | None:
             st.caption("Enter the path of a KernelBench-style file: class Model, get_inputs() and get_init_inputs().")
             return None
         sizes = _sizes(task, toolchain)
+        policy = _policy(task)
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
-    return task, sizes
+    return task, sizes, policy
+
+
+def _policy(task: TaskFile) -> dict[str, str]:
+    """What kernels may leave to PyTorch, and how exact they must be."""
+    left, right = st.columns([3, 1])
+    usual = task.policy.library_operators
+    if EVERYTHING in usual:
+        usual = ("all",)
+    library = left.text_input(
+        "PyTorch may compute", ", ".join(usual) or "none", key=f"library:{task.path}", help=_LIBRARY_HELP
+    )
+    precision = right.segmented_control(
+        "Precision", PRECISIONS, default=task.policy.precision, required=True, key=f"precision:{task.path}",
+        help="tf32 lets tensor cores round the operands of products; the reference is timed the same way.",
+    )  # fmt: skip
+    return {"library": library.strip() or "none", "precision": str(precision)}
 
 
 def _task_file() -> TaskFile | None:

@@ -10,6 +10,10 @@ EVERYTHING = "*"
 """Of `library_operators`: all of PyTorch."""
 
 
+PRECISIONS = ("fp32", "tf32")
+NOTHING = "nothing: own kernels only"
+
+
 class SpecialValues(StrEnum):
     """What becomes of a candidate that treats NaN and infinities unlike the reference."""
 
@@ -40,3 +44,10 @@ class Policy:
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
     suspicious_speedup: float = 10.0
     counts_operations: bool = True
+
+    @property
+    def library_in_words(self) -> str:
+        """What PyTorch may compute in a kernel's calls."""
+        if EVERYTHING in self.library_operators:
+            return "anything"
+        return ", ".join(self.library_operators) or NOTHING

@@ -14,6 +14,7 @@ from engine.strategies.loading import DEFAULT, TABLE, options_of
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.models import NAMES, ModelRole, with_option
+from storage.policy import PRECISIONS
 from storage.records import Budget, CommandKind, KernelClass
 from storage.remeasurements import ROUNDS
 from storage.verbs import VERBS
@@ -179,6 +180,15 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--library", default="", metavar="OPERATORS",
+        help="what PyTorch may compute in forward: none, all, or operators such as conv2d,matmul (default: as the task "
+        "says; none for the shipped ones)",
+    )  # fmt: skip
+    parser.add_argument("--precision", default="", choices=PRECISIONS, help="precision class (default: the task's)")
+
+
 def _strategy_options(parser: argparse.ArgumentParser) -> None:
     """Options by name, and a flag for each option of the strategies of the table: one where several share it."""
     parser.add_argument(
@@ -201,6 +211,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run = verbs.add_parser("run", help="optimise a task")
     run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
     _sizes(run)
+    _policy(run)
     run.add_argument(
         "--option",
         dest="model_options",
@@ -334,6 +345,7 @@ def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument("task", metavar="TASK")
     evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
     _sizes(evaluate)
+    _policy(evaluate)
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
     evaluate.add_argument("--json", action="store_true", help="print JSON")

@@ -171,6 +171,7 @@ def settings_of(options: Namespace) -> RunSettings:
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
+    fields |= {"library": options.library, "precision": options.precision}
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
     if options.model_options:

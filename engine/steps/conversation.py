@@ -12,6 +12,7 @@ from engine.llm import Message
 from engine.prompting import Part, compose
 from engine.record import Candidate, Record
 from storage.events import CommandEffective
+from storage.policy import EVERYTHING, Policy
 from storage.records import Command, DepthOutcome, KernelClass
 from storage.verbs import Rule
 
@@ -21,9 +22,21 @@ def open_conversation(
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
     machine = prompting.text(prompting.for_toolchain("toolchains", context.toolchain.name)).strip()
-    system = prompting.fill(system_name, toolchain=machine)
+    system = prompting.fill(system_name, toolchain=machine, **allowed(context.task.policy))
     prompt = compose(name, context.room(ask.label, ask.about, len(system)), **values)
     return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
+
+
+def allowed(policy: Policy) -> dict[str, str]:
+    """What the task leaves to PyTorch, and how exact a kernel must be, in a system prompt's words."""
+    operators = policy.library_operators
+    if EVERYTHING in operators:
+        library = prompting.text("policy/all.md")
+    elif operators:
+        library = prompting.fill("policy/some.md", operators=", ".join(f"`{name}`" for name in operators))
+    else:
+        library = prompting.text("policy/own.md")
+    return {"library": library.strip(), "precision": prompting.text(f"policy/{policy.precision}.md").strip()}
 
 
 def synthesise(context: RunContext, ask: Ask) -> list[Message]:

@@ -178,6 +178,19 @@ def test_a_text_is_screened_without_a_build(home: Path, capsys: pytest.CaptureFi
     assert (flagged["rule"], flagged["is_refusal"], flagged["line"]) == ("allowed imports", False, refused["line"] - 1)
 
 
+def test_a_fall_back_passes_where_the_person_leaves_it_to_pytorch(home: Path) -> None:
+    file = home / "kernel.py"
+    model = "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * x.sigmoid()\n"
+    file.write_text(f"import torch\n\n\n{model}")
+    seen = []
+    for library in ("none", "mul, sigmoid"):
+        judged = tilewright("evaluate", "swish", str(file), "--json", "--library", library, *SET)
+        assert judged.returncode == 0, judged.stderr
+        result = json.loads(judged.stdout)
+        seen.append((result["verdict"], "aten::sigmoid" in result["evidence"]["operators"]))
+    assert seen == [("refused", True), ("passed", True)]
+
+
 def test_another_systems_result_becomes_a_run_that_ended(home: Path) -> None:
     (home / "nodes").mkdir()
     for depth in range(2):

@@ -7,8 +7,10 @@ from engine import prompting
 from engine.actions import Ask
 from engine.errors import PromptError
 from engine.prompting import PROMPTS
+from engine.steps.conversation import allowed
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
+from storage.policy import PRECISIONS, Policy
 from storage.records import DISTURBED, KernelClass, ProfileResult, Switch
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import Step, resolved
@@ -45,11 +47,25 @@ def test_every_class_has_a_guide_and_an_example(kernel_class: KernelClass, toolc
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> None:
     notes = prompting.text(f"toolchains/{toolchain}.md").strip()
-    assert notes in prompting.fill("system.md", toolchain=notes)
+    assert notes in prompting.fill("system.md", toolchain=notes, **allowed(Policy()))
     is_gpu = "cuda_sources" in notes
     assert is_gpu == (toolchain == "cuda")
     for example in (PROMPTS / "examples" / toolchain).glob("*.py"):
         assert ("cuda_sources=" in example.read_text()) == is_gpu
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    ("operators", "said"),
+    [((), "No `torch` operator"), (("conv2d", "mm"), "with PyTorch: `conv2d`, `mm`."), (("*",), "may do any part")],
+)
+def test_the_system_text_says_what_pytorch_may_do_and_how_exact_a_kernel_must_be(
+    operators: tuple[str, ...], said: str, precision: str
+) -> None:
+    told = allowed(Policy(library_operators=operators, precision=precision))
+    rendered = prompting.fill("system.md", toolchain="", **told)
+    assert said in rendered
+    assert ("round their operands to TF32" in rendered) == (precision == "tf32")
 
 
 def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed(tmp_path: Path) -> None:

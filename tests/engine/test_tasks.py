@@ -4,6 +4,7 @@ import pytest
 
 from engine import tasks
 from engine.errors import TaskError
+from storage.policy import NOTHING, Policy
 
 FOREIGN = """\
 import torch
@@ -77,3 +78,20 @@ def test_an_unknown_name_lists_the_shipped_tasks() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="absent.py"):
         tasks.find(str(tmp_path / "absent.py"))
+
+
+def test_a_persons_choice_changes_the_policy_and_an_empty_one_does_not() -> None:
+    policy = Policy(library_operators=("conv2d",))
+    assert tasks.policy_with(policy) == policy
+    assert tasks.policy_with(policy, "none", "tf32") == Policy(precision="tf32")
+    assert tasks.policy_with(policy, "all").library_operators == ("*",)
+    assert tasks.policy_with(policy, " matmul, mm ,").library_operators == ("matmul", "mm")
+    assert [tasks.policy_with(policy, text).library_in_words for text in ("none", "", "all")] == [
+        NOTHING, "conv2d", "anything",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("library", "precision", "said"), [("conv 2d", "", "'conv 2d'"), ("", "fp8", "'fp8'")])
+def test_a_choice_that_cannot_be_is_named(library: str, precision: str, said: str) -> None:
+    with pytest.raises(TaskError, match=said):
+        tasks.policy_with(Policy(), library, precision)

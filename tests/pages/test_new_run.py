@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine import supervisor
+from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts.steering.dialogs import Dialog, Opened
+from storage.records import RunSettings
 from tests import samples
 from tests.engine.strategies.test_catalogue import MINE
 from tests.pages.conftest import Open, words
@@ -168,3 +171,23 @@ def forking(open_page: Open, run: str) -> AppTest:
     app.run()
     assert not app.exception
     return app
+
+
+def test_what_pytorch_may_compute_and_the_precision_go_into_the_run(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(settings: RunSettings) -> None:
+        raise EngineError(f"{settings.policy.library_in_words} at {settings.policy.precision}")
+
+    monkeypatch.setattr(supervisor, "start", tell)
+    app = open_page("new_run")
+    assert field(app, "PyTorch may compute").value == "none"
+    app.button(key="start").click().run()
+    assert "own kernels only at fp32" in app.error[0].value
+    field(app, "PyTorch may compute").set_value("conv2d, matmul")
+    field(app, "Precision").set_value("tf32")
+    app.button(key="start").click().run()
+    assert "conv2d, matmul at tf32" in app.error[0].value
+    field(app, "PyTorch may compute").set_value("conv 2d")
+    app.button(key="start").click().run()
+    assert "is no operator's name" in app.error[0].value.replace("\\", "")

@@ -135,7 +135,19 @@ def _draw_operators(candidate: CandidateRow, evaluation: EvaluationRow | None) -
         return
     rows = [table.Row(f"{i}", operator_cells(one)) for i, one in enumerate(found)]
     name = "PyTorch operators that ran in forward, per call"
+    st.caption(wording.plain(own_share(found)))
     table.draw(name, OPERATORS, rows, key=f"operators:{candidate.candidate_id}", is_compact=True, is_folding=True)
+
+
+def own_share(found: Sequence[ObservedOperator]) -> str:
+    """How much of a call was the kernel's own code, as far as times tell."""
+    computing = [one.share for one in found if one.does == "computes"]
+    if not computing:
+        return "All computing was the kernel's own code."
+    if any(share is None for share in computing):
+        return "PyTorch computed a part of it; how much of the time is not known."
+    library = min(1.0, sum(share for share in computing if share is not None))
+    return f"Share of the call's time: own code {1 - library:.0%}, PyTorch's operators {library:.0%}."
 
 
 def operator_cells(one: ObservedOperator) -> dict[str, table.Cell]:

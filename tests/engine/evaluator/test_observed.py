@@ -42,7 +42,8 @@ TAKEN = {
         "return made[0]",
     ),
     "in many small pieces": ("return torch.cat([torch.nn.functional.silu(part) for part in x.split(1)])",),
-    "lists of tensors": ("return torch._foreach_mul([torch.nn.functional.silu(x)], 1.0)[0]",),
+    "lists of tensors": ("return torch._foreach_mul([ext.swish(x)], 1.0)[0]",),
+    "by a scalar": ("return ext.swish(x) * torch.ones(())",),
     "excluded from Python": (
         "with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python)):",
         "    return x * torch.sigmoid(x)",
