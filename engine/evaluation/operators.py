@@ -159,8 +159,13 @@ class Observed:
     @property
     def detail(self) -> str:
         """What the check that held has seen."""
-        told = ", ".join(row.name for row in self.rows[:MAX_TOLD]) or "nothing"
-        return f"in {self.calls} calls PyTorch only allocated, viewed or copied: {told}"
+        few = [row.name for row in self.computing(self.rows)]
+        left = [row.name for row in self.rows if self._computes(row) and row.name not in few]
+        others = [row.name for row in self.rows if not self._computes(row)]
+        told = [f"computed what the policy leaves to it ({', '.join(left[:MAX_TOLD])})"] if left else []
+        told += [f"computed on few elements ({', '.join(few[:MAX_TOLD])})"] if few else []
+        told += [f"only allocated, viewed or copied: {', '.join(others[:MAX_TOLD]) or 'nothing'}"]
+        return f"in {self.calls} calls PyTorch {' and '.join(told)}"
 
     @property
     def rows(self) -> list[Operator]:

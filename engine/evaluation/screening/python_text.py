@@ -231,7 +231,8 @@ def fall_backs(source: str) -> list[tuple[str, int]]:
         return []
     names = names_of(module)
     calls = [(names.of(node.func), node.lineno) for node in ast.walk(module) if isinstance(node, ast.Call)]
-    return [(name, line) for name, line in calls if COMPUTING.fullmatch(name) and not _is_free(name)]
+    found = [(name, line) for name, line in calls if COMPUTING.fullmatch(name) and not _is_free(name)]
+    return sorted(found, key=lambda one: one[1])
 
 
 def _is_free(name: str) -> bool:

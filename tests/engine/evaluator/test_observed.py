@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from engine.evaluation import operators
 from engine.evaluation.operators import Observed, Operator, only_moves
+from engine.evaluation.screening import screen
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.policy import Policy
@@ -31,6 +34,32 @@ HONEST = {
         "return ext.swish(made[0])",
     ),
 }
+FALL_BACK = "return x * torch.sigmoid(x)"
+# Conditions that do not hold at the task's sizes, and what an engineer writes under them.
+GUARDS = (
+    "x.is_cuda", "not x.is_contiguous()", "x.dtype != torch.float32", "x.dim() != 2", "x.numel() == 0",
+    "x.shape[-1] % 4", "x.requires_grad", "x.numel() >= 2**31", "x.device.type != 'cpu'", "x.stride(-1) != 1",
+    "torch.is_grad_enabled() and x.requires_grad", "getattr(self, 'slow', False)", "x.is_sparse",
+    "not hasattr(ext, 'swish')", "x.shape[0] > 65535", "x.element_size() != 4",
+)  # fmt: skip
+UNDER = (
+    FALL_BACK, "return torch.nn.functional.silu(x)", "return torch.min(x, dim=1)[0]", "x = x.float()",
+    "return x.mul(x.sigmoid())", "x = torch.matmul(x, x.t())", "return torch.ops.aten.silu(x)",
+    "return torch.where(x > 0, x, x.exp())",
+)  # fmt: skip
+# Steps that take no time worth speaking of, taken in every call.
+SMALL = (
+    "x = x.contiguous()", "x = x.view(-1).view(x.shape)", "x = x.reshape(x.shape)", "x = x.to(torch.float32)",
+    "y = torch.empty_like(x)", "n = torch.tensor(float(x.shape[0])) / 2", "rows = torch.arange(8) + 1",
+    "x = x.unsqueeze(0).squeeze(0)", "x = x.detach()", "last = x[-1, -4:].sum()", "is_same = x.shape == x.size()",
+    "scale = (torch.ones(3) * 2).tolist()", "x = torch.nn.functional.pad(x, (0, 4))[:, :-4].contiguous()",
+    "x = torch.cat([x[:1], x[1:]])", "zeros = torch.zeros(x.shape[0], 128)", "x = x.expand_as(x)",
+)  # fmt: skip
+CAREFUL = [
+    *((f"if {guard}:", f"    {UNDER[number % len(UNDER)]}", CALL) for number, guard in enumerate(GUARDS)),
+    *((f"if {GUARDS[number]}:", f"    {under}", CALL) for number, under in enumerate(UNDER)),
+    *((step, CALL) for step in SMALL),
+]
 TAKEN = {
     "operator": ("return x * torch.sigmoid(x)",),
     "beside the kernel": ("ext.swish(x)", "return torch.nn.functional.silu(x)"),
@@ -71,7 +100,22 @@ def test_what_is_written_and_not_taken_is_no_cheat(
     assert result.verdict is Verdict.PASSED, result.message
     proof = next(one for one in result.proofs if one.check == operators.CHECK)
     assert proof.standing is Standing.HELD
-    assert " calls PyTorch only allocated" in proof.detail
+    assert " calls PyTorch " in proof.detail
+    assert "only allocated, viewed or copied" in proof.detail
+
+
+def test_forty_careful_kernels_are_not_refused_by_their_text() -> None:
+    assert len(CAREFUL) == 40
+    assert [one for lines in CAREFUL for one in screen(forward(*lines), Policy()) if one.is_refusal] == []
+
+
+def test_all_their_guards_and_small_steps_in_one_kernel_pass(cpu: CpuToolchain, small_swish: Task) -> None:
+    lines = [line for careful in CAREFUL for line in careful[:-1]]
+    result = cpu.check(small_swish, forward(*lines, CALL))
+    assert result.verdict is Verdict.PASSED, result.message
+    proof = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert re.search(r"computed on few elements \([^)]*aten::sum", proof.detail)
+    assert "written, and not run at these sizes: torch.sigmoid in line" in proof.detail
 
 
 @pytest.mark.parametrize("lines", TAKEN.values(), ids=TAKEN)

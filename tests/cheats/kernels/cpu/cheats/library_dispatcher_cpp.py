@@ -1,4 +1,4 @@
-"""The extension calls the operator by name through the dispatcher.
+"""The extension calls the operator by name through the C interface of the dispatcher.
 
 Task: swish batch_size=64 dim=4096
 Verdict: refused
@@ -14,11 +14,14 @@ from torch.utils.cpp_extension import load_inline
 
 SOURCE = r"""
 #include <torch/extension.h>
-#include <ATen/core/dispatch/Dispatcher.h>
+
+extern "C" int32_t torch_call_dispatcher(const char*, const char*, uint64_t*, uint64_t);
+extern "C" uint64_t aoti_torch_abi_version();
 
 torch::Tensor swish(torch::Tensor x) {
-  auto silu = c10::Dispatcher::singleton().findSchemaOrThrow("aten::si" "lu", "").typed<at::Tensor(const at::Tensor&)>();
-  return silu.call(x);
+  uint64_t stack[1] = {reinterpret_cast<uint64_t>(torch::Tensor(x).give_up())};
+  torch_call_dispatcher("aten::si" "lu", "", stack, aoti_torch_abi_version());
+  return torch::Tensor(reinterpret_cast<tilewright::Opaque*>(stack[0]));
 }
 """
 
