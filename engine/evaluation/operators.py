@@ -45,8 +45,7 @@ COPIES = words(
 LOOKS = words(
     """size stride dim numel item _local_scalar_dense is_pinned is_same_size result_type can_cast promote_types
     storage_offset record_stream equal_shape output_nr _version sym_size sym_numel sym_stride data retain_grad
-    set_data _has_compatible_shallow_copy_type has_names align_as is_set_to _is_zerotensor _assert_async random_
-    manual_seed"""
+    set_data _has_compatible_shallow_copy_type has_names align_as is_set_to _is_zerotensor _assert_async"""
 )
 HARMLESS = LAYOUT | ALLOCATION | COPIES | LOOKS
 
@@ -113,10 +112,13 @@ def read(told: Any) -> list[Operator]:
 
 @dataclass(slots=True)
 class Observed:
-    """What ran in a candidate's calls so far. `moves` says that the task itself only moves data."""
+    """What ran in a candidate's calls so far. `moves` says that the task itself only moves data, `written` where the
+    candidate's file calls what: (`torch.min`, 40).
+    """
 
     policy: Policy
     moves: bool = False
+    written: Sequence[tuple[str, int]] = ()
     calls: int = 0
     nanoseconds: int = 0
     totals: dict[str, Operator] = field(default_factory=dict)
@@ -149,12 +151,22 @@ class Observed:
         found = self.computing(rows)
         if all(row.elements >= 0 for row in found) and sum(row.elements for row in found) <= MOST_ELEMENTS * calls:
             return None
-        told = ", ".join(f"{row.name} on {row.size}" for row in found[:MAX_TOLD])
+        told = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
         return Failure(
             Verdict.REFUSED,
             f"{during}: PyTorch computed instead of the candidate's own kernel, a library fall-back: {told}"
             f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the C++ kernel that forward calls",
         )
+
+    def _place(self, row: Operator) -> str:
+        lines = [str(line) for name, line in self.written if name.rpartition(".")[2] == row.leaf]
+        return f" (line {' or '.join(lines[:3])})" if lines else ""
+
+    @property
+    def unused(self) -> list[str]:
+        """Fall-backs that the file writes and no call took, with their lines."""
+        ran = {row.leaf for row in self.rows}
+        return [f"{name} in line {line}" for name, line in self.written if name.rpartition(".")[2] not in ran]
 
     @property
     def detail(self) -> str:
@@ -165,7 +177,8 @@ class Observed:
         told = [f"computed what the policy leaves to it ({', '.join(left[:MAX_TOLD])})"] if left else []
         told += [f"computed on few elements ({', '.join(few[:MAX_TOLD])})"] if few else []
         told += [f"only allocated, viewed or copied: {', '.join(others[:MAX_TOLD]) or 'nothing'}"]
-        return f"in {self.calls} calls PyTorch {' and '.join(told)}"
+        unused = f"; written, and not run at these sizes: {', '.join(self.unused[:MAX_TOLD])}" if self.unused else ""
+        return f"in {self.calls} calls PyTorch {' and '.join(told)}{unused}"
 
     @property
     def rows(self) -> list[Operator]:

@@ -16,7 +16,7 @@ from engine.build import request as build_request
 from engine.build.request import CANDIDATE_FILE
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.poison import Poison
-from engine.evaluator import model_caller
+from engine.evaluator import model_caller, observer
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
@@ -74,6 +74,7 @@ class Candidate:
                 value.copy_(weights[name])
         self._model, self._takes_over = model, fits
         self._caller = model_caller.of(model, self._shared, specs["inputs"], "own")
+        self.observer.own = self._caller.flushed
         return {"weights": "taken over" if fits else "same seed"}
 
     def load(
@@ -133,6 +134,7 @@ class Candidate:
 def body(source: str, shared: SharedTensors, line: Channel) -> None:
     """Answer questions until the evaluator closes the line; an exception of the candidate's is an answer too."""
     faulthandler.enable()
+    observer.watch_leaving()
     candidate = Candidate(source, shared, line)
     while True:
         question = line.receive()

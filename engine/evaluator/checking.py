@@ -18,7 +18,6 @@ from engine.evaluation.candidate_failures import CandidateFailed, ComputedElsewh
 from engine.evaluation.contract import mutation_failure, shapes
 from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.poison import Poison
-from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
@@ -27,7 +26,6 @@ from storage.proof import Standing
 from storage.records import CheckResult, Verdict
 
 HARDLY = 0.01
-MAX_TOLD = 4
 Ending = tuple[Failure | None, Standing, str]
 
 
@@ -193,18 +191,11 @@ class Check:
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
         self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
-        self._ledger.settle(operators.CHECK, self._workers.observed.detail + self._unused())
+        self._ledger.settle(operators.CHECK, self._workers.observed.detail)
         if self._findings.trials:
             self._ledger.settle(
                 findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"
             )
-
-    def _unused(self) -> str:
-        """Fall-backs that the file writes: a careful engineer's, as long as no call takes them."""
-        written = fall_backs(self._workers.request.source)
-        ran = {row.leaf for row in self._workers.observed.rows}
-        told = [f"{name} in line {line}" for name, line in written if name.rpartition(".")[2] not in ran]
-        return f"; written, and not run at these sizes: {', '.join(told[:MAX_TOLD])}" if told else ""
 
     def _guarded(self, act: Callable[[], Failure | None]) -> Failure | None:
         try:

@@ -40,6 +40,8 @@ class ModelCaller:
         self._outputs: Any = None
         self._kept: Any = None
         self._described: list[dict[str, Any]] = []
+        self.flushed = 0
+        """Elements that it overwrites itself before a call."""
 
     def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
         """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
@@ -147,6 +149,7 @@ class DeviceModelCaller(ModelCaller):
         self._results: list[Any] = []
         cache = torch.cuda.get_device_properties().L2_cache_size
         self._flush = torch.empty(FLUSHES * cache, dtype=torch.uint8, device=shared.device)
+        self.flushed = self._flush.numel()
 
     def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
         """Copy contents into every slot's buffers, and tell where those lie."""

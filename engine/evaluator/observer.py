@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -27,8 +27,28 @@ _NO_TENSOR = frozenset({"", "Scalar", "ScalarList"})
 _LIST = "TensorList"
 _mark = torch.ops.aten.alias.default
 _MARK = "aten::alias"
+OVERWRITING = ("aten::zero_", "aten::fill_")
 NAMESPACES = frozenset(name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names())
 """Of PyTorch's own operators, listed before a candidate can add some."""
+
+
+LEAVING = ("numpy", "__array__", "__dlpack__")
+"""Methods by which a tensor's numbers get to a library that has no dispatcher."""
+_left: list[tuple[str, int]] = []
+
+
+def watch_leaving() -> None:
+    """Note every tensor that is handed to another library; for the life of this process."""
+    for name in LEAVING:
+        setattr(torch.Tensor, name, _noted(name, getattr(torch.Tensor, name)))
+
+
+def _noted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(tensor: torch.Tensor, *given: Any, **named: Any) -> Any:
+        _left.append((f"torch::Tensor.{name}", tensor.numel()))
+        return method(tensor, *given, **named)
+
+    return noted
 
 
 class Observer:
@@ -38,10 +58,13 @@ class Observer:
         self._is_on = False
         self._one = torch.zeros(1, device="cpu")
         self._marks: Sequence[int] = ()
+        self.own = 0
+        """Elements that the worker itself overwrites before a call."""
 
     def begin(self, marks: Sequence[int]) -> None:
         """`marks` are two lengths, drawn by the evaluator: tensors of them are the first and the last thing seen."""
         self._marks = marks
+        _left.clear()
         _prepare_profiler(_CONFIG, _ACTIVITIES)
         _enable_profiler(_CONFIG, _ACTIVITIES)
         self._is_on = True
@@ -57,11 +80,18 @@ class Observer:
             events = _disable_profiler().events()
         except RuntimeError:  # somebody else has ended it
             return {"marks": [], "operators": []}
-        return summary(events)
+        seen = summary(events, self.own)
+        for name in dict.fromkeys(name for name, _ in _left):
+            sizes = [size for each, size in _left if each == name]
+            seen["operators"].append([name, len(sizes), sum(sizes), 0])
+        return seen
 
 
-def summary(events: Iterable[Any]) -> dict[str, Any]:
-    """Marks and rows `[name, calls, elements, nanoseconds]`; elements are -1 where nobody can tell."""
+def summary(events: Iterable[Any], own: int = 0) -> dict[str, Any]:
+    """Marks and rows `[name, calls, elements, nanoseconds]`; elements are -1 where nobody can tell.
+
+    What overwrites as many elements as `own` is the worker's.
+    """
     found: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     marks: list[int] = []
     for event in topmost(events):
@@ -69,7 +99,10 @@ def summary(events: Iterable[Any]) -> dict[str, Any]:
         if event.name() == _MARK and shapes and len(shapes[0]) == 1 and shapes[0][0] > 1 << 40:
             marks.append(shapes[0][0])
             continue
-        row, size = found[event.name()[:100]], elements(shapes, event.dtypes())
+        size = elements(shapes, event.dtypes())
+        if own and size == own and event.name() in OVERWRITING:
+            continue
+        row = found[event.name()[:100]]
         row[0] += 1
         row[1] = -1 if size < 0 or row[1] < 0 else row[1] + size
         row[2] += event.duration_ns()

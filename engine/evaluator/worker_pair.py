@@ -26,6 +26,7 @@ from engine.evaluation.candidate_failures import CandidateFailed, ComputedElsewh
 from engine.evaluation.contract import Expected
 from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
+from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
@@ -88,7 +89,7 @@ class WorkerPair:
         self.stage = "import"
         self.weights = "none"
         self.call_seed = _secret()
-        self.observed = Observed(request.policy)
+        self.observed = Observed(request.policy, written=fall_backs(request.source))
         self._open: tuple[list[int], int, str] | None = None
         self._calls = self._took_ns = 0
         self._weight_seed = _secret()

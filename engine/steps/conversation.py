@@ -22,7 +22,8 @@ def open_conversation(
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
     machine = prompting.text(prompting.for_toolchain("toolchains", context.toolchain.name)).strip()
-    system = prompting.fill(system_name, toolchain=machine, **allowed(context.task.policy))
+    told = {"toolchain": machine, **allowed(context.task.policy)}
+    system = prompting.fill(system_name, **{slot: told[slot] for slot in prompting.slots(system_name)})
     prompt = compose(name, context.room(ask.label, ask.about, len(system)), **values)
     return [Message("system", system, {Part.INSTRUCTIONS: len(system)}), prompt]
 

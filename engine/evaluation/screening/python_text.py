@@ -114,13 +114,8 @@ ATTRIBUTES: tuple[tuple[Rule, str, frozenset[str]], ...] = (
             """__subclasses__ __globals__ __code__ __closure__ __builtins__ __getattribute__ __reduce__ __reduce_ex__
             __loader__ __spec__ __import__ f_back f_globals f_locals f_code f_builtins gi_frame tb_frame cr_frame
             __kwdefaults__ __defaults__ _make_subclass as_subclass __torch_function__ __torch_dispatch__ __dict__
-            __mro__ __bases__"""
+            __mro__ __bases__ __base__"""
         ),
-    ),
-    (
-        Rule.LIBRARY,
-        "leaves the computation to another library; do it in the C++ kernel",
-        words("numpy __array__ __array_wrap__ __array_interface__"),
     ),
     (
         Rule.OUTSIDE,
@@ -141,6 +136,8 @@ BUILTINS: dict[str, tuple[Rule, str]] = {
     **dict.fromkeys(("breakpoint", "memoryview"), (Rule.MACHINERY, "has no place in a kernel's file")),
     "open": (Rule.OUTSIDE, "opens a file; a candidate is one file and needs no other"),
 }
+# Hand memory to another library unseen.
+INTERFACES = frozenset({"__array_interface__", "__array_struct__", "__cuda_array_interface__", "__buffer__"})
 BY_NAME = frozenset({"getattr", "setattr", "delattr", "__import__"})
 FETCHERS = frozenset({"operator.attrgetter", "operator.methodcaller"})
 BUILD_VARIABLES = re.compile(
@@ -247,6 +244,9 @@ def findings(module: ast.Module, policy: Policy) -> Iterator[Finding]:
     inner = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute)}
     asked = {id(part) for node in ast.walk(module) if isinstance(node, COMPARISONS) for part in ast.walk(node)}
     for node in ast.walk(module):
+        if _named_as(node) in INTERFACES:
+            message = "hands memory to another library; do the work in the C++ kernel"
+            yield Finding(Rule.LIBRARY, getattr(node, "lineno", None), f"`{_named_as(node)}` {message}", True)
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node, policy)
         elif isinstance(node, ast.ClassDef):
@@ -265,6 +265,13 @@ def findings(module: ast.Module, policy: Policy) -> Iterator[Finding]:
                 yield from _named(node, full, policy)
             if NARROW.fullmatch(full) and id(node) not in asked and policy.precision in ("fp32", "tf32"):
                 yield Finding(Rule.PRECISION, node.lineno, f"`{full}` rounds below {policy.precision}", False)
+
+
+def _named_as(node: ast.AST) -> str:
+    """A name as code or text writes it, defines it or asks for it."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return str(getattr(node, "id", "") or getattr(node, "attr", "") or getattr(node, "name", ""))
 
 
 def _named(node: ast.expr, full: str, policy: Policy) -> Iterator[Finding]:
@@ -303,6 +310,8 @@ def _calls(node: ast.Call, names: Names, policy: Policy) -> Iterator[Finding]:
     elif full in SETS_VARIABLES:
         first = constant(node.args[0]) if node.args else None
         yield from _variable(first, line)
+    elif isinstance(node.func, ast.Name) and node.func.id == "super" and node.args and names.of(node.args[0]):
+        yield Finding(Rule.MACHINERY, line, "reaches behind a class of PyTorch with super(); remove it", True)
     elif isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 3:
         yield Finding(Rule.DYNAMIC, line, "makes a class with type(); write a class statement", True)
     elif isinstance(node.func, ast.Attribute) and not full:

@@ -72,6 +72,9 @@ TAKEN = {
     ),
     "in many small pieces": ("return torch.cat([torch.nn.functional.silu(part) for part in x.split(1)])",),
     "lists of tensors": ("return torch._foreach_mul([ext.swish(x)], 1.0)[0]",),
+    "numpy": ("import numpy as np", "v = x.numpy()", "return torch.from_numpy(v / (1 + np.exp(-v)))"),
+    "numpy without its name": ("import numpy as np", "return np.tanh(x)"),
+    "numpy by an exchange format": ("import numpy as np", "return torch.from_numpy(np.exp(np.from_dlpack(x)))"),
     "by a scalar": ("return ext.swish(x) * torch.ones(())",),
     "excluded from Python": (
         "with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python)):",
@@ -127,6 +130,12 @@ def test_a_fall_back_that_runs_is_refused_with_its_sizes(
     assert "library fall-back" in result.message
     broken = [one.check for one in result.proofs if one.standing is Standing.BROKEN]
     assert broken == [operators.CHECK]
+
+
+def test_the_message_names_the_line_that_calls_it(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = forward("if x.dim() == 2:", "    " + FALL_BACK, CALL)
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if FALL_BACK in text)
+    assert f"aten::sigmoid on 65,536 elements (line {line})" in cpu.check(small_swish, source).message
 
 
 @pytest.mark.parametrize("lines", [(ENDED,), (ENDED, *BEGUN)], ids=["ended", "begun anew"])
