@@ -37,8 +37,11 @@ if ! said=$(.venv/bin/python -m pip install --quiet --disable-pip-version-check 
   echo "$said" | tail -n 5 >&2
   stop "pip could not install the packages of $requirements: see its message above, then try again"
 fi
-# Compiled by importing it, both halves at once: of all that pip brought, little is ever used. What is missing says so later.
-PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import torch.utils.cpp_extension" 2>/dev/null &
-PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import streamlit.web.bootstrap, streamlit.testing.v1, plotly, duckdb, openai" 2>/dev/null &
+# All processors compile what is used of it; of the large packages left out that is little, and an import finds it.
+# Where something is missing, whoever needs it says so later.
+rarely='/(tests?|plotly|openai|scipy|networkx|sympy|pip|mypyc?|setuptools|torch/(_inductor|testing))/'
+PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import torch.utils.cpp_extension, torch._dynamo" 2>/dev/null &
+PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import plotly, openai, streamlit.testing.v1" 2>/dev/null &
 wait
+.venv/bin/python -m compileall -qq -j 0 -x "$rarely" .venv/lib || true
 touch "$mark"
