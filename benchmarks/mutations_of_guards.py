@@ -71,7 +71,7 @@ MUTATIONS = [
         OBSERVED,
         ("profile_all_threads=True", "profile_all_threads=False"),
         ("    if _LIST in kinds:\n        return -1\n", ""),
-        ("        _mark(self._one.expand(marks[0]))\n", ""),
+        ("        _mark(first)\n", ""),
         ("max((math.prod(shape)", "min((math.prod(shape)"),
     ),
     *of(

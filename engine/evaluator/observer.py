@@ -15,7 +15,7 @@ import torch
 from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from engine.evaluation.operators import is_harmless
+from engine.evaluation.operators import COPIES, is_harmless
 
 # It reports each start and stop on standard error otherwise, and a candidate's output is kept.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
@@ -57,25 +57,25 @@ class Observer:
     def __init__(self) -> None:
         self._is_on = False
         self._one = torch.zeros(1, device="cpu")
-        self._marks: Sequence[int] = ()
+        self._last = self._one
         self.own = 0
         """Elements that the worker itself overwrites before a call."""
 
     def begin(self, marks: Sequence[int]) -> None:
         """`marks` are two lengths, drawn by the evaluator: tensors of them are the first and the last thing seen."""
-        self._marks = marks
+        first, self._last = (self._one.expand(mark) for mark in marks)
         _left.clear()
         _prepare_profiler(_CONFIG, _ACTIVITIES)
         _enable_profiler(_CONFIG, _ACTIVITIES)
         self._is_on = True
-        _mark(self._one.expand(marks[0]))
+        _mark(first)
 
     def end(self) -> dict[str, Any] | None:
         """What ran since it began: `marks` as seen, and one row per operator; None when it was not begun."""
         if not self._is_on:
             return None
         self._is_on = False
-        _mark(self._one.expand(self._marks[1]))
+        _mark(self._last)
         try:
             events = _disable_profiler().events()
         except RuntimeError:  # somebody else has ended it
@@ -110,20 +110,28 @@ def summary(events: Iterable[Any], own: int = 0) -> dict[str, Any]:
 
 
 def topmost(events: Iterable[Any]) -> list[Any]:
-    """Operators that no computing one called: below `matmul` is what PyTorch makes of it, below a copy may be more."""
+    """Operators that no other called; of those below, a copy that a view called and what computes below either.
+
+    Below `matmul` is what PyTorch makes of it; below a copy may be more than a copy.
+    """
     threads: dict[int, list[Any]] = defaultdict(list)
     for event in events:
         threads[event.start_thread_id()].append(event)
     kept = []
     for thread in threads.values():
-        until = 0
+        computing_until = copying_until = any_until = 0
         for event in sorted(thread, key=lambda one: (one.start_ns(), -one.duration_ns())):
             namespace, _, name = event.name().partition("::")
-            if event.start_ns() < until or not name or namespace not in NAMESPACES:
+            if not name or namespace not in NAMESPACES or event.start_ns() < computing_until:
                 continue
-            kept.append(event)
             if not is_harmless(name):
-                until = event.end_ns()
+                computing_until = event.end_ns()
+            elif event.start_ns() < (copying_until if name in COPIES else any_until):
+                continue
+            elif name in COPIES:
+                copying_until = event.end_ns()
+            any_until = max(any_until, event.end_ns())
+            kept.append(event)
     return kept
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from engine import tasks
 from engine.evaluation import operators
 from engine.evaluation.operators import Observed, Operator, only_moves
 from engine.evaluation.screening import screen
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
+from storage import observed
 from storage.policy import Policy
 from storage.proof import Standing
 from storage.records import CheckResult, TimingResult, Verdict
@@ -154,6 +157,24 @@ def test_a_fall_back_that_waits_for_the_timing_is_refused_there(cpu: CpuToolchai
     assert result.verdict is Verdict.REFUSED
     assert "aten::silu" in result.message
     assert [one.check for one in result.proofs if one.standing is Standing.BROKEN] == [operators.CHECK]
+
+
+def test_an_operator_is_counted_once_however_deep_it_goes(cpu: CpuToolchain, small_swish: Task) -> None:
+    result = cpu.check(small_swish, forward("y = x.t().contiguous().t().contiguous()", CALL.replace("(x)", "(y)")))
+    found = {one.name: one for one in observed.of(result.evidence) or []}
+    names = ("aten::t", "aten::contiguous", "aten::clone", "aten::empty_like")
+    assert {name: found[name].calls for name in found} == dict(zip(names, (2, 2, 2, 1), strict=True))
+    assert (found["aten::clone"].elements, found["aten::clone"].does) == (2 * 65_536, "copies")
+
+
+def test_moving_data_is_the_work_of_a_task_that_moves_data(cpu: CpuToolchain, tmp_path: Path) -> None:
+    path = tmp_path / "turned.py"
+    model = "class Model(torch.nn.Module):\n    def forward(self, x):\n        return x.t().contiguous()\n"
+    inputs = "def get_inputs():\n    return [torch.rand(64, 96)]\n\n\ndef get_init_inputs():\n    return []\n"
+    path.write_text(f"import torch\n\n\n{model}\n\n{inputs}")
+    result = cpu.check(tasks.read(path).task(), forward("return x.t().contiguous()"))
+    assert result.verdict is Verdict.REFUSED
+    assert "aten::clone on 6,144 elements" in result.message
 
 
 def test_timed_calls_are_observed_to_the_last(cpu: CpuToolchain, small_swish: Task) -> None:
