@@ -214,6 +214,8 @@ def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
         policy: Policy = codec.from_plain(Policy, plain)
     except DecodeError as error:
         raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
+    if policy.precision not in PRECISIONS:
+        raise TaskError(f"{path}: precision {policy.precision!r} is unknown; choose {' or '.join(PRECISIONS)}")
     return policy
 
 

@@ -95,3 +95,10 @@ def test_a_persons_choice_changes_the_policy_and_an_empty_one_does_not() -> None
 def test_a_choice_that_cannot_be_is_named(library: str, precision: str, said: str) -> None:
     with pytest.raises(TaskError, match=said):
         tasks.policy_with(Policy(), library, precision)
+
+
+def test_a_precision_class_that_does_not_exist_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    (tmp_path / "mine.toml").write_text('[policy]\nprecision = "fp16"\n')
+    with pytest.raises(TaskError, match=r"mine\.toml: precision 'fp16' is unknown; choose fp32 or tf32"):
+        tasks.read(tmp_path / "mine.py")

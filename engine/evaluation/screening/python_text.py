@@ -282,6 +282,8 @@ def _named(node: ast.expr, full: str, policy: Policy) -> Iterator[Finding]:
 
 
 def _attribute(node: ast.expr, name: str, full: str) -> Iterator[Finding]:
+    if name == "__dict__" and not full:  # of an object of the candidate's own
+        return
     for rule, why, attributes in ATTRIBUTES:
         if name in attributes and not (full.startswith(("numpy", "os.path")) and rule is not Rule.MACHINERY):
             yield Finding(rule, node.lineno, f"`.{name}` {why}", True)

@@ -151,6 +151,7 @@ HONEST: dict[Rule, dict[str, str]] = {
     Rule.MACHINERY: {
         "attributes of one's own": with_init("self.time = 3", "self.allclose = 4"),
         "versions": with_top("import sys\nok = sys.version_info >= (3, 8) and torch.__version__ and torch.cuda.is_available()"),
+        "own attributes": with_init("self.__dict__['a'] = 1"),
         "setattr on self": with_init("setattr(self, 'a', 1)"),
         "cpp assembly": with_cpp('  asm volatile("cp.async.wait_all;\\n" ::: "memory"); asm("ld.global.f32 %0, [%1];" : "=f"(a) : "l"(p));\n'),
         "cpp timing helper": with_cpp("  elapsed();\n", "static inline double elapsed() { return std::chrono::steady_clock::now().time_since_epoch().count(); }"),
