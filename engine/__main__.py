@@ -272,7 +272,7 @@ def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
     from engine.evaluation.screening import screen
 
-    found = screen(_candidate(options.candidate), tasks.find(options.task).task("cpu").policy)
+    found = screen(_candidate(options.candidate), tasks.find(options.task).policy)
     if options.json:
         print(json.dumps(codec.to_plain(found)))
     else:

@@ -50,8 +50,8 @@ environment:
   TILEWRIGHT_MODEL  model name at that endpoint; prices.toml and budget.toml under TILEWRIGHT_HOME: see docs/models.md
 
 exit codes: 0 success; 1 the run failed, the patch did not apply, the file does not compile or its text is refused;
-            2 bad input;
-            3 the run is already running; 4 something is missing on this machine (see doctor); 130 interrupted"""
+            2 bad input; 3 the run is already running; 4 something is missing on this machine (see doctor);
+            130 interrupted"""
 
 
 def steering_help() -> str:

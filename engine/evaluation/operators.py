@@ -104,10 +104,10 @@ def read(told: Any) -> list[Operator]:
         ValueError: it is malformed.
     """
     try:
-        rows = [Operator(str(name), int(calls), int(size), int(took)) for name, calls, size, took in told["operators"]]
-    except (KeyError, TypeError, ValueError) as error:
+        rows = [(str(name)[:100], int(calls), int(size), int(took)) for name, calls, size, took in told["operators"]]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError("what the worker tells of the operators it saw is malformed") from error
-    return rows
+    return [Operator(*row) for row in rows]
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class Observed:
         told = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
         return Failure(
             Verdict.REFUSED,
-            f"{during}: PyTorch computed instead of the candidate's own kernel, a library fall-back: {told}"
+            f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {told}"
             f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the C++ kernel that forward calls",
         )
 

@@ -78,7 +78,7 @@ class Gate:
         self._read(())
 
     def _read(self, texts: tuple[str, ...]) -> None:
-        """The source, or the C++ texts it built, in a process of their own: nothing of a candidate is parsed here."""
+        """The source, or the C++ texts it built, in a process of their own: a text can be made to break its reader."""
         request = self._request
         body = functools.partial(_answer, request.source, request.policy, texts)
         reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)

@@ -12,7 +12,7 @@ from engine.llm import Message
 from engine.prompting import Part, compose
 from engine.record import Candidate, Record
 from storage.events import CommandEffective
-from storage.policy import EVERYTHING, Policy
+from storage.policy import EVERYTHING, PRECISIONS, Policy
 from storage.records import Command, DepthOutcome, KernelClass
 from storage.verbs import Rule
 
@@ -37,7 +37,9 @@ def allowed(policy: Policy) -> dict[str, str]:
         library = prompting.fill("policy/some.md", operators=", ".join(f"`{name}`" for name in operators))
     else:
         library = prompting.text("policy/own.md")
-    return {"library": library.strip(), "precision": prompting.text(f"policy/{policy.precision}.md").strip()}
+    # Runs made before the classes were checked may name another: it is judged as fp32.
+    precision = policy.precision if policy.precision in PRECISIONS else PRECISIONS[0]
+    return {"library": library.strip(), "precision": prompting.text(f"policy/{precision}.md").strip()}
 
 
 def synthesise(context: RunContext, ask: Ask) -> list[Message]:

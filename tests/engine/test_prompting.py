@@ -68,6 +68,10 @@ def test_the_system_text_says_what_pytorch_may_do_and_how_exact_a_kernel_must_be
     assert ("round their operands to TF32" in rendered) == (precision == "tf32")
 
 
+def test_a_run_of_before_with_another_precision_class_is_told_what_it_is_judged_by() -> None:
+    assert allowed(Policy(precision="fp16")) == allowed(Policy(precision="fp32"))
+
+
 def test_a_profile_goes_into_the_prompt_unless_it_was_disturbed(tmp_path: Path) -> None:
     context = open_context(tmp_path)
     name = add_candidate(context, speedup=1.0)

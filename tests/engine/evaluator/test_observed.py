@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -207,6 +208,7 @@ def seen(*rows: tuple[str, int, int], marks: tuple[int, ...] = (5, 6)) -> dict[s
         (seen(marks=(5, 6, 6)), 1, Policy(), False, True),
         ({"marks": [5, 6], "operators": [["aten::add", "many"]]}, 1, Policy(), False, True),
         ({"marks": [5, 6]}, 1, Policy(), False, True),
+        ({"marks": [5, 6], "operators": [["aten::add", 1, math.inf, 1]]}, 1, Policy(), False, True),
         (None, 1, Policy(), False, True),
     ],
 )
