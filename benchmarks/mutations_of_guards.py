@@ -8,6 +8,7 @@ RULES = (f"{TESTS}/evaluation/screening/test_rules.py",)
 SYMBOLS = (f"{TESTS}/evaluation/screening/test_library_symbols.py",)
 OBSERVED = (f"{TESTS}/evaluator/test_observed.py",)
 REFUSED = (f"{TESTS}/evaluator/test_observed.py", "-k", "what_is_refused or only_moves")
+LAUNCHES = (f"{TESTS}/evaluation/test_launches.py",)
 STRUCTURE = (f"{TESTS}/evaluation/screening/test_structure.py",)
 ISOLATION = (f"{TESTS}/sandbox",)
 CLOCK = (f"{TESTS}/evaluation/test_clock.py",)
@@ -25,6 +26,40 @@ TRIALS = (
 )
 
 MUTATIONS = [
+    *of(
+        "evaluation/launches",
+        LAUNCHES,
+        ("if row.name in self.own:", "if True:"),
+        ("        if row.by:\n", "        if True:\n"),
+        ("row.name.startswith(_COPIES)", "True"),
+        ("if not foreign or EVERYTHING in", "if True or EVERYTHING in"),
+        ("if not foreign or EVERYTHING in self.policy.library_operators:", "if not foreign:"),
+        ("        if not trace.attached:\n", "        if False:\n"),
+        ('int(kernels["overwrites"]) > 0', "True"),
+    ),
+    *of(
+        "evaluation/timing_checks",
+        LAUNCHES,
+        ("if low * (1 - SAME) <= found <= high * (1 + SAME) else []", "if True else []"),
+        ("or not is_short(session, setting) or by_device(", "or by_device("),
+        ("not setting.device.pairs or not is_short(session, setting)", "not setting.device.pairs"),
+        ("Standing.FLAGGED if is_apart or disagrees else", "Standing.FLAGGED if is_apart else"),
+        ("Standing.FLAGGED if is_apart or disagrees else", "Standing.FLAGGED if disagrees else"),
+        ("if host_ms > HOST_SHARE * call_ms else", "if True else"),
+        ("half = sessions.half_width(by_device or pairs)", "half = sessions.half_width(pairs)"),
+    ),
+    *of(
+        "evaluation/clock",
+        LAUNCHES,
+        ("return not self.pairs or self.traced_ns <= allowed_ns", "return True"),
+        ("RECORDED * self.slower * self.evaluator_ns", "RECORDED * self.evaluator_ns"),
+    ),
+    *of(
+        "evaluator/observer",
+        LAUNCHES,
+        ("        if event.device_type() != _DEVICE:\n", "        if event.device_type() is not _DEVICE:\n"),
+        ("            overwrites += 1\n            continue\n", "            overwrites += 1\n"),
+    ),
     *of(
         "evaluation/screening/python_text",
         RULES,
@@ -191,10 +226,10 @@ MUTATIONS = [
         ("and all(_is_calm(timed) for timed in (first, second))", ""),
         ("return replace(second, message=", "return first or replace(second, message="),
     ),
+    *of("evaluation/poison", TRIALS, ("[number % 3]", "[0]")),
     *of(
         "evaluation/trials",
         TRIALS,
-        ("[number % 3]", "[0]"),
         ("    random.Random(f\"{seed} order\").shuffle(further)\n", ""),
         ('f"{seed} {name}"', 'f"{name}"'),
     ),

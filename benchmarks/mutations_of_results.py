@@ -35,7 +35,7 @@ MUTATIONS = [
         ("return not own_error <=", "return own_error <="),
     ),
     *of(
-        "evaluation/trials",
+        "evaluation/distributions",
         PROPERTIES,
         ("torch.where(tensor == 0, 0.0, fresh)", "fresh"),
         ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
@@ -45,7 +45,7 @@ MUTATIONS = [
     *of(
         "evaluator/checking",
         CHECKS,
-        ("            if failure := self._try(trial, trials.poison_of(number)):", "            if failure := None:"),
+        ("            if failure := self._try(trial, poison.poison_of(number)):", "            if failure := None:"),
         ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
         ('return self._held("after all trials") or self._weights()', "return self._weights()"),
     ),

@@ -7,7 +7,8 @@ languages/              in which kernels are written
 context.py              what every step works with
 record.py, limits.py    what has happened and was spent, folded from the journal; budgets
 calling.py, daily.py    one model call, from the budget to the journal; what a day may cost
-prompting.py            prompt files and how they fit a model's window
+prompting.py            prompt files and how they fit a model's window; prompt_pack.py: a person's own in their place
+exemplars.py            which example kernel a prompt shows
 llm/, patching/         the models; from a raw reply to a new source
 human/                  commands from people, calls they answer, steps they approve
 toolchain_table.py      the toolchains by name

@@ -17,13 +17,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine import loop, supervisor, tasks, toolchain_table
-from engine.cli import arguments, export, judgement, person, sharing, subcommands
+from engine import loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine.actions import Finish
+from engine.cli import advance, arguments, export, judgement, person, sharing, subcommands
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
-from engine.errors import EngineError, ToolchainError
-from engine.human.inbox import Inbox
+from engine.errors import EngineError, PersonNeeded, ToolchainError
+from engine.human.inbox import LEFT, Inbox
 from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.llm import LanguageModel
 from engine.llm.manual import ManualModel
@@ -43,7 +44,7 @@ from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
 from storage.models import ModelOptions
-from storage.records import CommandKind, RunState
+from storage.records import REACHED, CommandKind, RunState
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     handlers: dict[str, Callable[[Namespace], int]] = {
         "run": run_task,
         "resume": resume_run,
+        "advance": advance.advance_runs,
         "list": subcommands.list_runs,
         "show": subcommands.show_run,
         "command": subcommands.send_command,
@@ -100,13 +102,19 @@ def _is_unread() -> bool:
 
 def run_task(options: Namespace) -> int:
     """Start a run, here or detached."""
+    if options.json and not options.until_waiting:
+        raise EngineError("run --json goes with --until-waiting; list, show and advance print JSON of any run")
     settings = subcommands.settings_of(options)
     if options.background:
         print(supervisor.start(settings).run_id)
         return OK
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
-    return work(folder, Console())
+    if not options.until_waiting:
+        return work(folder, Console())
+    code = work(folder, Console(stderr=True), is_patient=False)
+    advance.tell([advance.seen(folder)], as_json=options.json)
+    return code
 
 
 def resume_run(options: Namespace) -> int:
@@ -129,11 +137,14 @@ def resume_run(options: Namespace) -> int:
         if os.fork() > 0:
             return OK
         _detach(folder)
-    return work(folder, Console())
+    return work(folder, Console(), options.device, is_patient=not options.until_waiting)
 
 
-def work(folder: RunFolder, console: Console) -> int:
-    """Be the engine of a run until it ends. Holds the run's lock for life."""
+def work(folder: RunFolder, console: Console, device: str | None = None, *, is_patient: bool = True) -> int:
+    """Be the engine of a run until it ends. Holds the run's lock for life.
+
+    `device` takes the place of the run's own. Unless `is_patient` the run is left where it waits for a person.
+    """
     began = time.time()
     lock = liveness.hold(folder)
     settings, journal = folder.read_settings(), _whole_journal(folder)
@@ -146,25 +157,49 @@ def work(folder: RunFolder, console: Console) -> int:
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
-    toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device)
+    prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
+    for change in prompt_pack.changes(settings.prompts):
+        console.print(f"note: {change}", highlight=False, markup=False, soft_wrap=True)
+    toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device if device is None else device)
+    missing = _missing_gpu(record, is_patient=is_patient) if supervisor.has_gpu(settings.toolchain) else ""
     models = Models(settings, _replay, _connect)
     context = RunContext(
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
-    inbox = Inbox(context)
+    inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     _on_interrupt_ask_to_stop(folder)
     try:
-        with LiveView(console, record) as view:
+        with LiveView(console, record) as view, prompting.using(settings.prompts.files):
             context.listeners.append(view)
-            ended = _journaled(context, inbox, began)
+            ended = _journaled(context, inbox, began, missing)
     finally:
         toolchain.close()
         shutil.rmtree(folder.scratch, ignore_errors=True)
         journal.close()
         os.close(lock)
     return FAILED if ended.state is RunState.FAILED else OK
+
+
+def _missing_gpu(record: Record, *, is_patient: bool) -> str:
+    """Why nothing can be measured here; empty where the GPU is of the model that the run's kernels were measured on.
+
+    A run that is left where it waits goes on without a GPU as far as its prompts reach: replies are written elsewhere.
+
+    Raises:
+        ToolchainError: the GPU is another, or there is none and the run is to be worked on to its end.
+    """
+    if record.limit is None:
+        return ""
+    try:
+        device = devices.first()
+    except ToolchainError as error:
+        if is_patient or devices.has_driver():
+            raise
+        return str(error)
+    device.see_that_it_is(record.limit.device.removesuffix(REACHED))
+    return ""
 
 
 def _whole_journal(folder: RunFolder) -> Journal:
@@ -175,8 +210,11 @@ def _whole_journal(folder: RunFolder) -> Journal:
         raise
 
 
-def _journaled(context: RunContext, inbox: Inbox, began: float) -> ev.RunEnded:
-    """Run the loop between its first and final event; our own failure is journaled before it is raised."""
+def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) -> ev.RunEnded:
+    """Run the loop between its first and final event; our own failure is journaled before it is raised.
+
+    With `missing`, why there is no GPU, the run is left where it needs one.
+    """
     if not context.journal.entries:
         context.emit(ev.RunStarted(context.folder.run_id, context.task.name))
     is_resumed = context.record.steps_finished > 0 or context.record.in_flight is not None
@@ -185,7 +223,12 @@ def _journaled(context: RunContext, inbox: Inbox, began: float) -> ev.RunEnded:
     try:
         take_over_kernel(context)
         return loop.run(context, inbox)
+    except PersonNeeded as needed:
+        return loop.finish(context, Finish(RunState.STOPPED, f"{LEFT}{needed}"))
     except Exception as error:  # the one broad catch: whatever broke must be in the journal before the process ends
+        if missing and isinstance(error, ToolchainError):
+            why = f"the next step measures a kernel, and {missing}. Advance it where its GPU is"
+            return loop.finish(context, Finish(RunState.STOPPED, why))
         blob = context.blobs.put(traceback.format_exc())
         context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.record.best_id, blob))
         raise

@@ -17,8 +17,7 @@ from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
 from engine.human.replies import ask_person
 from engine.llm import Completion, Message, Purpose, Terms
-from engine.prompting import fit_conversation
-from storage import codec
+from engine.prompting import as_json, fit_conversation
 from storage import events as ev
 from storage.models import CallFailure
 
@@ -169,8 +168,7 @@ class Question:
         return order
 
     def _keep(self, messages: list[Message]) -> str:
-        plain = [{"role": m.role, "text": m.text} | ({"parts": m.parts} if m.parts else {}) for m in messages]
-        return self.context.blobs.put(codec.dumps(plain))
+        return self.context.blobs.put(as_json(messages))
 
     def _settled(self, completion: Completion, order: ev.CallSent, messages: list[Message]) -> Completion:
         told = self._told(completion, order.prompt_blob, sum(len(m.text) for m in messages))

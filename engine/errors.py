@@ -11,7 +11,8 @@ EngineError
 │   ├── CallError            one call to a model came to nothing; it says why, what it cost and whether to try again
 │   └── AnswerNeeded         a person is to reply and has not yet
 ├── BudgetExhausted       the next model call would exceed a limit of the run
-└── StopRequested         a person asked the engine to stop while a step was in flight
+├── StopRequested         a person asked the engine to stop while a step was in flight
+└── PersonNeeded          the run waits for a person, and its engine is not to wait with it
 """
 
 from __future__ import annotations
@@ -87,3 +88,7 @@ class BudgetExhausted(EngineError):
 
 class StopRequested(EngineError):
     """Stop was asked for; the step in flight is dropped and done again on resume."""
+
+
+class PersonNeeded(EngineError):
+    """The run can only go on when a person has done something, and its engine was started to end then."""

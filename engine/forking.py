@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.errors import EngineError
+from engine.prompt_pack import with_pack
 from engine.record import Candidate, Record
 from engine.run_settings import take_options
 from engine.strategies.loading import options_of
@@ -40,6 +41,7 @@ def fork_settings(
         "kernel_class": record.kernel_class,
         "class_is_proposed": not record.is_class_known,
         "budget": record.budget,
+        "prompts": with_pack(settings.prompts.folder, settings.prompts.files),
     }
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     new: dict[str, Any] = {

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.llm import Terms
 from engine.record import Record
+from storage.models import CHARACTERS_PER_TOKEN
 from storage.records import REACHED
 
 WARNING_SHARE = 0.8
@@ -101,7 +102,7 @@ def _good_enough(record: Record, fruitless: int, word: str) -> str | None:
     return None
 
 
-RULE = 3.0
+RULE = CHARACTERS_PER_TOKEN
 MARGIN = 0.95
 ENOUGH_TOKENS = 500
 _LEAST, _MOST = 0.5, 6.0

@@ -1,20 +1,39 @@
 """Prompt files with named slots, filled strictly, and prompts fitted to a model's window: sources stay whole, the rest
-is cut by rule, and the prompt says what was cut. Knows files and lengths in characters, not what the words mean."""
+is cut by rule, and the prompt says what was cut. Tells each section of a prompt by name and length in characters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import ModelError, PromptError
-from engine.llm import Message
+from engine.llm import Message, Section
 from engine.toolchain_table import device_of
+from storage import codec
 
 PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
 _SLOT = re.compile(r"\{\{ *(\w+) *\}\}")
+_NO_PACK: Mapping[str, str] = {}
+_pack = ContextVar("texts by name in place of prompt files", default=_NO_PACK)
+
+
+@contextmanager
+def using(files: Mapping[str, str]) -> Iterator[None]:
+    """While inside, these texts by name stand in place of the prompt files of their names."""
+    before = _pack.set(files)
+    try:
+        yield
+    finally:
+        _pack.reset(before)
+
+
+def slots_of(template: str) -> set[str]:
+    """The slots in the text of a prompt file."""
+    return set(_SLOT.findall(template))
 
 
 def slots(name: str) -> set[str]:
@@ -23,7 +42,7 @@ def slots(name: str) -> set[str]:
     Raises:
         PromptError: no such file.
     """
-    return set(_SLOT.findall(text(name)))
+    return slots_of(text(name))
 
 
 def text(name: str) -> str:
@@ -32,6 +51,8 @@ def text(name: str) -> str:
     Raises:
         PromptError: no such file.
     """
+    if (own := _pack.get().get(name)) is not None:
+        return own
     try:
         return (PROMPTS / name).read_text(encoding="utf-8")
     except OSError as error:
@@ -42,14 +63,9 @@ def fill(name: str, **values: str) -> str:
     """A prompt file with every slot filled, once: slots inside the values stay as they are.
 
     Raises:
-        PromptError: a slot without a value, or a value without a slot.
+        PromptError: a slot without a value, or a value without a slot; a pack may leave slots out.
     """
-    template = text(name)
-    wanted = set(_SLOT.findall(template))
-    if wanted != set(values):
-        missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
-        raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
-    return _SLOT.sub(lambda match: values[match[1]], template).strip() + "\n"
+    return message("user", name, **values).text
 
 
 def for_toolchain(folder: str, toolchain: str) -> str:
@@ -64,72 +80,117 @@ def for_class(folder: str, kernel_class: str, suffix: str) -> str:
     return text(name if (PROMPTS / name).exists() else f"{folder}/other{suffix}")
 
 
-class Part(StrEnum):
-    """What a stretch of a prompt is."""
-
-    SOURCE = "source"
-    ERROR_LOG = "error log"
-    DIAGNOSIS = "diagnosis"
-    HISTORY = "history"
-    PROFILE = "profile"
-    GUIDE = "guide"
-    RULES = "rules"
-    HINT = "hint"
-    INSTRUCTIONS = "instructions"
-
-
-_PART_OF: Mapping[str, Part] = {
-    "task": Part.SOURCE,
-    "listing": Part.SOURCE,
-    "failure": Part.ERROR_LOG,
-    "diagnosis": Part.DIAGNOSIS,
-    "review": Part.DIAGNOSIS,
-    "kernel": Part.SOURCE,
-    "change": Part.HISTORY,
-    "earlier": Part.HISTORY,
-    "timing": Part.HISTORY,
-    "profile": Part.PROFILE,
-    "guide": Part.GUIDE,
-    "example": Part.GUIDE,
-    "rules": Part.RULES,
-    "hint": Part.HINT,
+# What a reader calls the section that a slot fills. A slot that is not here is called by its own name.
+SECTIONS: Mapping[str, str] = {
+    "change": "Last change",
+    "classes": "Reply format",
+    "contract": "What is asked and how it is judged",
+    "device": "Device",
+    "diagnosis": "Diagnosis",
+    "earlier": "Steps so far",
+    "example": "Example kernel",
+    "failure": "What failed",
+    "guide": "Guide",
+    "headroom": "Headroom",
+    "hint": "Person's hint",
+    "kernel": "Kernel",
+    "library": "Rules of every reply",
+    "listing": "Kernel",
+    "names": "Reply format",
+    "patch_format": "Reply format",
+    "precision": "Rules of every reply",
+    "profile": "Profile",
+    "repairs": "Repairs so far",
+    "report": "Why the last reply was not used",
+    "review": "Judge's point",
+    "rules": "Person's rules",
+    "task": "Reference module",
+    "timing": "Measured so far",
+    "toolchain": "Toolchain",
 }
+INSTRUCTIONS, REPLY_FORMAT = "Instructions", "Reply format"
+_ASKS_FOR_A_FORM = re.compile(r"(Reply|Send|Start with)\b")
+_PARAGRAPHS = re.compile(r"(?<=[^:]\n\n)(?=[^\n])")  # one that ends with a colon goes on below
+
+
+def message(role: str, name: str, **values: str) -> Message:
+    """A prompt file as a message, with every slot filled and the sections that the slots make of it.
+
+    Raises:
+        PromptError: a slot without a value, or a value without a slot; a pack may leave slots out.
+    """
+    template = text(name)
+    wanted = set(_SLOT.findall(template))
+    if wanted - set(values) or (wanted != set(values) and name not in _pack.get()):
+        missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
+        raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
+    found: list[list[str]] = []
+    for section, piece in _pieces(template):
+        filled = _SLOT.sub(lambda match: values[match[1]], piece)
+        if found and (section == found[-1][0] or not filled.strip()):
+            found[-1][1] += filled
+        elif filled.strip():
+            found.append([section, filled])
+    if not found:
+        return Message(role, "\n")
+    found[0][1] = found[0][1].lstrip()
+    found[-1][1] = found[-1][1].rstrip() + "\n"
+    whole = "".join(filled for _, filled in found)
+    return Message(role, whole, tuple(Section(section, len(filled)) for section, filled in found))
+
+
+def _pieces(template: str) -> Iterator[tuple[str, str]]:
+    """(section, text): in a paragraph the lines down to each slot belong to it, and what follows the last slot too."""
+    for paragraph in _PARAGRAPHS.split(template):
+        section, lines, slots = "", paragraph.splitlines(keepends=True), len(_SLOT.findall(paragraph))
+        piece = ""
+        for line in lines:
+            piece += line
+            if named := _SLOT.findall(line):
+                section, slots = section_name(named[0]), slots - len(named)
+                if slots:
+                    yield section, piece
+                    piece = ""
+        yield section or (REPLY_FORMAT if _ASKS_FOR_A_FORM.match(paragraph) else INSTRUCTIONS), piece
+
+
+def section_name(slot: str) -> str:
+    """What a reader calls the section that a slot fills."""
+    return SECTIONS.get(slot) or slot.replace("_", " ").capitalize()
+
+
+def as_json(messages: Sequence[Message]) -> str:
+    """A prompt as it is kept: role and text of each message, and its sections where it was made of any."""
+    plain = [{"role": m.role, "text": m.text} | ({"sections": m.sections} if m.sections else {}) for m in messages]
+    return codec.dumps(plain)
+
+
 NOTE = "[{count} lines left out here to fit the model's window]"
 
 
-def compose(name: str, room: int | None, **values: str) -> Message:
-    """A prompt file as a user message of at most `room` characters (None: no bound), with the share of each part.
+def compose(name: str, room: int | None, **values: str | Ranked) -> Message:
+    """A prompt file as a user message of at most `room` characters (None: no bound).
 
     Raises:
         PromptError: slots and values do not agree.
         ModelError: it does not fit even with everything cut that may be cut.
     """
-    text = fill(name, **values)
+    told = {slot: str(value) for slot, value in values.items()}
+    whole = message("user", name, **told)
     for slot, cut in _RULES:
-        if room is None or len(text) <= room:
+        if room is None or len(whole.text) <= room:
             break
-        if slot in values:
-            allowed = max(0, len(values[slot]) - (len(text) - room))
-            values[slot] = cut(values[slot], allowed)
-            text = fill(name, **values)
-    if room is not None and len(text) > room:
+        if told.get(slot):
+            value, allowed = values[slot], max(0, len(told[slot]) - (len(whole.text) - room))
+            told[slot] = value.within(allowed - len(LESSER)) if isinstance(value, Ranked) else cut(value, allowed)
+            whole = message("user", name, **told)
+    if room is not None and len(whole.text) > room:
         raise ModelError(
-            f"the prompt needs {len(text):,} characters with everything cut that may be cut, and the model's window "
-            f"leaves {max(room, 0):,}: choose a model with a larger window, or set its `window` if it is larger than "
-            f"assumed"
+            f"the prompt needs {len(whole.text):,} characters with everything cut that may be cut, and the model's "
+            f"window leaves {max(room, 0):,}: choose a model with a larger window, or set its `window` if it is larger "
+            f"than assumed"
         )
-    return Message("user", text, shares(text, values))
-
-
-def shares(text: str, values: Mapping[str, str]) -> dict[str, int]:
-    """Characters of each part of a filled prompt; what came from no slot is instructions."""
-    found: dict[str, int] = {}
-    for slot, value in values.items():
-        part = _PART_OF.get(slot, Part.INSTRUCTIONS)
-        found[part] = found.get(part, 0) + len(value)
-    known = sum(found.values())
-    found[Part.INSTRUCTIONS] = found.get(Part.INSTRUCTIONS, 0) + max(0, len(text) - known)
-    return {part: count for part, count in found.items() if count}
+    return whole
 
 
 def fit_conversation(messages: list[Message], room: int | None) -> list[Message]:
@@ -145,7 +206,7 @@ def fit_conversation(messages: list[Message], room: int | None) -> list[Message]
                 return fitted
             if fitted[place].role == role:
                 count = fitted[place].text.count("\n") + 1
-                fitted[place] = replace(fitted[place], text=NOTE.format(count=count), parts={})
+                fitted[place] = replace(fitted[place], text=NOTE.format(count=count), sections=())
     return fitted
 
 
@@ -185,12 +246,58 @@ def _fitting(lines: list[str], room: int) -> int:
     return len(lines)
 
 
+LESSER = "[{count} of {total} entries left out here, those that tell least]"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a text that stays whole or goes. Passages in a row with the same heading stand below it, once.
+
+    The larger `worth` stays longer; it is compared place by place.
+    """
+
+    heading: str
+    text: str
+    worth: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages in reading order, of which those of least worth go where `budget` characters do not hold them all."""
+
+    passages: tuple[Passage, ...]
+    budget: int
+
+    def __str__(self) -> str:
+        return self.within(self.budget)
+
+    def within(self, allowed: int) -> str:
+        """At most `allowed` characters, the note on what was left out aside; passages stand in their order."""
+        allowed, ranked = min(allowed, self.budget), sorted(self.passages, key=lambda one: one.worth, reverse=True)
+        kept = list(self.passages)
+        while kept and len(_joined(kept)) > allowed:
+            kept.remove(ranked.pop())
+        left_out = len(self.passages) - len(kept)
+        note = [LESSER.format(count=left_out, total=len(self.passages))] if left_out else []
+        return "\n".join([_joined(kept), *note]).strip()
+
+
+def _joined(passages: list[Passage]) -> str:
+    lines = list[str]()
+    for before, one in zip([None, *passages], passages, strict=False):
+        if one.heading and (before is None or one.heading != before.heading):
+            lines.append(one.heading)
+        lines.append(one.text)
+    return "\n".join(lines)
+
+
 def _drop(text: str, allowed: int) -> str:
     return NOTE.format(count=text.count("\n") + 1)
 
 
 _RULES: tuple[tuple[str, Callable[[str, int], str]], ...] = (
-    ("earlier", keep_newest),
+    ("earlier", _drop),
+    ("repairs", _drop),
     ("failure", keep_ends),
     ("change", keep_ends),
     ("profile", keep_start),

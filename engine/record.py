@@ -27,6 +27,7 @@ from storage.records import (
     StepKind,
     TimingResult,
     Verdict,
+    headline,
 )
 from storage.steering_state import SteeringState
 
@@ -92,6 +93,13 @@ class Candidate:
         """The first of compile, check and time that has not been done; None when all have."""
         done = zip(EVALUATIONS, (self.compiled, self.checked, self.timed), strict=False)
         return next((stage for stage, result in done if result is None), None)
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, in one line; empty unless it has."""
+        if self.compiled is not None and not self.compiled.is_ok:
+            return headline(self.compiled)
+        return headline(self.checked) if self.checked is not None and self.has_failed else ""
 
     @property
     def has_failed(self) -> bool:

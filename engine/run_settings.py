@@ -17,6 +17,7 @@ from engine.languages import check_language
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.machine import devices
+from engine.prompt_pack import shipped
 from engine.strategies.loading import DEFAULT, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
@@ -63,6 +64,7 @@ def new_settings(
         chosen = tasks.find(task).task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
     own = take_options(options, fields, own)
+    fields.setdefault("prompts", shipped())
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     return RunSettings(

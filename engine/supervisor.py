@@ -121,6 +121,25 @@ def _launch(folder: RunFolder, *verb: str) -> None:
         raise EngineError(f"the engine did not start; its log ends with:\n{_tail(folder.log_file)}")
 
 
+def advance(folder: RunFolder, device: str | None = None) -> tuple[int, str]:
+    """Let an engine work on a run until it waits for a person or is over; `device` takes the place of the run's own.
+
+    Returns the engine's exit code and the last line of its log, which says why it could not work where it could not.
+    """
+    read_only.guard(EngineError, "resume runs")
+    named = [] if device is None else ["--device", device]
+    with open(folder.log_file, "ab") as log:
+        engine = subprocess.run(
+            [sys.executable, "-m", "engine", "resume", folder.run_id, "--until-waiting", *named],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            check=False,
+        )
+    return engine.returncode, _tail(folder.log_file, 1).removeprefix("tilewright: ")
+
+
 def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:
     """Start a new run that begins with a kernel of another one, judged anew before it counts.
 

@@ -21,6 +21,19 @@ REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
 Size = int | float
 
+# Large operators in a file from which on it counts as a whole network.
+NETWORK = 4
+_CONVOLUTIONS = [f"{kind}{size}d" for kind in ("conv", "conv_transpose") for size in (1, 2, 3)]
+# As a layer, a function or a method, by the name that PyTorch's dispatcher knows.
+_LARGE = {
+    **{name: name for name in (*_CONVOLUTIONS, "linear", "bilinear", "matmul", "bmm", "mm", "addmm", "einsum")},
+    **{name.title().replace("_", "").replace("D", "d"): name for name in (*_CONVOLUTIONS, "linear", "bilinear")},
+    **dict.fromkeys(("scaled_dot_product_attention", "MultiheadAttention"), "scaled_dot_product_attention"),
+    "LSTM": "lstm",
+    "GRU": "gru",
+    "RNN": "rnn_tanh",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -113,6 +126,8 @@ def read(path: Path) -> TaskFile:
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
     policy = _policy(about.get("policy", {}), path.with_suffix(".toml"))
+    if "library_operators" not in about.get("policy", {}):
+        policy = replace(policy, library_operators=proposed_operators(module))
     return TaskFile(path, text, _constants(module), about.get("sizes", {}), kernel_class, title, policy)
 
 
@@ -182,6 +197,31 @@ def _number(node: ast.expr) -> Size | None:
     except (ArithmeticError, ValueError):
         return None
     return value if type(value) in (int, float) else None
+
+
+def proposed_operators(module: ast.Module) -> tuple[str, ...]:
+    """What a whole network leaves to PyTorch unless somebody says otherwise: its large operators, in order of names.
+
+    Nobody wants every convolution of a network replaced at once. Nothing for a file with few of them: there the
+    operator is the task.
+    """
+    large = list(_large(module, 1))
+    return tuple(sorted({name for name, _ in large})) if sum(count for _, count in large) >= NETWORK else ()
+
+
+def _large(node: ast.AST, count: int) -> Iterator[tuple[str, int]]:
+    """Names of large operators and how many each place stands for: one in a loop or a helper is made more than once."""
+    is_helper = isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "forward")
+    if is_helper or isinstance(node, (ast.For, ast.While, ast.comprehension, ast.ListComp, ast.GeneratorExp)):
+        count = 3
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        yield "matmul", count
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in _LARGE:
+            yield _LARGE[name], count
+    for child in ast.iter_child_nodes(node):
+        yield from _large(child, count)
 
 
 def policy_with(policy: Policy, library: str = "", precision: str = "") -> Policy:

@@ -1,10 +1,12 @@
-"""The models that have replied so far: how much of what they wrote could be read and applied."""
+"""The models that have replied so far: how much of what they wrote could be read and applied, and whether their changes
+gained what they predicted."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.parts import change_token, index, wording
+from pages.parts.models import calibration
 from pages.parts.status import now
 from pages.parts.widgets import table
 from storage import queries
@@ -31,7 +33,7 @@ COLUMNS = [
 
 @st.fragment
 def live() -> None:
-    """The table; drawn again when a run has news."""
+    """The tables; drawn again when a run has news."""
     now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
     found = queries.patch_rates(index.current())
     if not found:
@@ -43,6 +45,7 @@ def live() -> None:
         "All runs. Each step that asks for edits counts once, under the reply that applied. Replies are shown with "
         "their kernel under “Prompts and replies”."
     )
+    calibration.draw()
 
 
 def cells(row: PatchRateRow) -> dict[str, table.Cell]:

@@ -70,11 +70,12 @@ def draw_standing(run: RunRow, token: str) -> None:
 
 
 def draw_course(run: RunRow) -> None:
-    """The curve, and the kernels it is made of."""
+    """The curve, the kernels it is made of, and what the model is told."""
     curve_chart.draw(run)
     lineage_strip.draw(run)
     kernels_table.draw(run)
     kernels_table.draw_errors(run)
+    activity.draw_prompt(run, run_state.of(run))
 
 
 def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:

@@ -171,7 +171,8 @@ class ClassProposed:
 class CandidateCreated:
     """A kernel source exists. Parent: the source it was edited from. Base: the kernel the depth started from.
 
-    `flags` are sentences about what a person should look at in the edit, whatever the evaluation says.
+    `flags` are sentences about what a person should look at in the edit, whatever the evaluation says. `technique` is
+    the model's own name for its change, `predicted_gain` the factor over the base that it expects.
     """
 
     step: int
@@ -188,6 +189,8 @@ class CandidateCreated:
     lines_removed: int
     summary: str
     flags: tuple[str, ...] = ()
+    technique: str = ""
+    predicted_gain: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +225,7 @@ class ReviewWritten:
     """A reply about a kernel that is no kernel: what a judge or a planner says, as JSON. `label` is the step's name.
 
     `summary` is its first field in one line. `problem` says why a reply could not be read; its text is kept as it came,
-    and nothing follows from it.
+    and nothing follows from it. `technique` and `predicted_gain` are of the change that it advises, as of a candidate.
     """
 
     step: int
@@ -233,6 +236,8 @@ class ReviewWritten:
     text_blob: str
     summary: str
     problem: str = ""
+    technique: str = ""
+    predicted_gain: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,11 @@ class RunFolder:
         return self.path / "stream"
 
     @property
+    def prompt_file(self) -> Path:
+        """The prompt that waits for a person, as text; written by `advance`, never indexed."""
+        return self.path / "prompt.txt"
+
+    @property
     def blobs(self) -> Path:
         """Content-addressed texts."""
         return self.path / "blobs"
@@ -107,17 +112,18 @@ class RunFolder:
         """
         try:
             plain = json.loads(self.settings_file.read_text())
-            settings: RunSettings = codec.from_plain(RunSettings, _with_options(plain))
+            settings: RunSettings = codec.from_plain(RunSettings, _as_of_now(plain))
         except ValueError as error:
             raise codec.DecodeError(f"{self.settings_file}: {error}") from error
         return settings
 
 
-def _with_options(plain: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run from before strategies had options of their own."""
-    if isinstance(plain, dict) and "strategy_options" not in plain:
-        plain = plain | {"strategy_options": {name: plain[name] for name in FORMER_OPTIONS if name in plain}}
-    return plain
+def _as_of_now(plain: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run from before they had a version, or strategies options of their own."""
+    if not isinstance(plain, dict):
+        return plain
+    own = {name: plain[name] for name in FORMER_OPTIONS if name in plain}
+    return {"version": 1, "strategy_options": own} | plain
 
 
 def find_run(run_id: str) -> RunFolder:

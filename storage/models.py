@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+CHARACTERS_PER_TOKEN = 3.0  # on the safe side, until an endpoint has counted
+
 
 class ModelRole(StrEnum):
     """Whose part a model plays. ALL stands for every role that has no option of its own."""

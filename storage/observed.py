@@ -1,4 +1,5 @@
-"""What PyTorch ran in a kernel's calls, as one value of a result's evidence. Knows no operator."""
+"""What ran in a kernel's calls, PyTorch's operators and kernels on a GPU, as values of a result's evidence. Knows no
+operator."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 KEY = "operators"
+KERNELS = "kernels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,28 @@ class ObservedOperator:
     share: float | None
 
 
-def to_text(rows: Sequence[ObservedOperator]) -> str:
+@dataclass(frozen=True, slots=True)
+class ObservedKernel:
+    """One kernel or copy on a GPU, per call of the candidate.
+
+    Attributes:
+        name: with its template arguments and parameters, as the driver's records give it.
+        origin: `own`, `PyTorch`, `copy` or `foreign`.
+        by: the operator that launched it; empty when none did.
+        launches: how often.
+        microseconds: on the device.
+        share: of the time of all of them.
+    """
+
+    name: str
+    origin: str
+    by: str
+    launches: float
+    microseconds: float
+    share: float
+
+
+def to_text(rows: Sequence[ObservedOperator] | Sequence[ObservedKernel]) -> str:
     """As evidence keeps it."""
     return json.dumps([astuple(row) for row in rows])
 
@@ -37,5 +60,13 @@ def of(evidence: Mapping[str, str]) -> list[ObservedOperator] | None:
     """What was observed; None for results of versions that did not look, and for what cannot be read."""
     try:
         return [ObservedOperator(*row) for row in json.loads(evidence[KEY])]
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def kernels_of(evidence: Mapping[str, str]) -> list[ObservedKernel] | None:
+    """What ran on the device; None where nobody looked, and for what cannot be read."""
+    try:
+        return [ObservedKernel(*row) for row in json.loads(evidence[KERNELS])]
     except (KeyError, ValueError, TypeError):
         return None

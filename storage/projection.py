@@ -8,11 +8,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events, folder
+from storage import events, exposure, folder
 from storage.codec import DecodeError
 from storage.journal import Entry, kind_of
-from storage.proof import Standing
-from storage.records import Budget, CheckResult, Command, CompileResult, RunSettings, RunState, TimingResult, Verdict
+from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict, headline
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed
@@ -21,9 +20,9 @@ _Judged = events.Compiled | events.Checked | events.Timed
 def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    for name in ("model_options", "language", "device", "forked_from", "strategy_options"):
+    for name in ("model_options", "language", "device", "forked_from", "strategy_options", "prompts"):
         del row[name]  # they stand in run.json alone
-    row |= {name: settings.strategy_options.get(name) for name in folder.FORMER_OPTIONS}
+    row |= {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
     row |= _fork(settings)
     row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)
     yield "runs", storable(row)
@@ -128,7 +127,7 @@ def _(event: events.ModelCalled) -> Rows:
 
 @project.register(events.CallSent)
 def _(event: events.CallSent) -> Rows:
-    yield from ()  # what came of it is told by the event that ends it
+    yield "calls_sent", _fields(event)  # what came of it is told by the event that ends it
 
 
 @project.register(events.CallFailed)
@@ -152,6 +151,7 @@ def _(event: events.ClassProposed) -> Rows:
 def _(event: events.CandidateCreated) -> Rows:
     yield "candidates", _fields(event)
     yield "diffs", _fields(event)
+    yield from _prediction(event, event.candidate_id)
 
 
 @project.register(events.PatchTried)
@@ -192,13 +192,14 @@ def _(event: events.DiagnosisWritten) -> Rows:
 @project.register(events.ReviewWritten)
 def _(event: events.ReviewWritten) -> Rows:
     yield "reviews", _fields(event)
+    yield from _prediction(event, None)
 
 
 @project.register(events.Compiled)
 def _(event: events.Compiled) -> Rows:
     result = event.result
     row = _fields(result) | {"log_blob": event.log_blob, "detail": result.diagnostics}
-    row |= {"message": _build_headline(result)}
+    row |= {"message": headline(result)}
     yield "evaluations", _stage(event, "compile") | row
     yield from _proofs(event, "compile")
 
@@ -206,7 +207,7 @@ def _(event: events.Compiled) -> Rows:
 @project.register(events.Checked)
 def _(event: events.Checked) -> Rows:
     result = event.result
-    row = _fields(result) | {"detail": result.message, "message": _check_headline(result)}
+    row = _fields(result) | {"detail": result.message, "message": headline(result)}
     yield "evaluations", _stage(event, "check") | row
     if result.verdict is not Verdict.PASSED:
         yield "correctness_errors", _mismatch(event)
@@ -314,38 +315,15 @@ def _proofs(event: _Judged, stage: str) -> Rows:
         yield "proofs", row | _fields(proof) | {"check_group": proof.group, "check_name": proof.check}
 
 
+def _prediction(event: events.CandidateCreated | events.ReviewWritten, candidate_id: str | None) -> Rows:
+    if event.technique or event.predicted_gain is not None:
+        row = {"step": event.step, "candidate_id": candidate_id, "technique": event.technique}
+        yield "predictions", row | {"gain": event.predicted_gain}
+
+
 def _mismatch(event: events.Checked) -> dict[str, Any]:
     result, wrong = event.result, event.result.mismatch
     row = {"candidate_id": event.candidate_id, "verdict": result.verdict, "message": result.message}
     if wrong is None:
         return row | {"trial": "", "first_index": [], "shape": [], "heat": []}
     return row | _fields(wrong) | {"first_index": wrong.index}
-
-
-HEADLINE_LENGTH = 240
-
-
-def _build_headline(result: CompileResult) -> str:
-    """Why a source was refused, or the first error among warnings and notes."""
-    errors = [line for line in result.diagnostics.splitlines() if "error" in line.lower()]
-    return _refusal(result) or _first(errors[0] if errors else result.diagnostics)
-
-
-def _check_headline(result: CheckResult) -> str:
-    """Why a candidate was refused, or the first line of the message."""
-    return _refusal(result) or _first(result.message)
-
-
-def _refusal(result: CompileResult | CheckResult) -> str:
-    """The check that a refused candidate broke, and how: the message is written for the model and opens more generally.
-
-    Empty unless refused.
-    """
-    broken = [p for p in result.proofs if p.standing is Standing.BROKEN and result.verdict is Verdict.REFUSED]
-    return _first(f"{broken[0].check}: {broken[0].detail}") if broken else ""
-
-
-def _first(text: str) -> str:
-    """The first line that says something, cut to fit."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"

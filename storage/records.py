@@ -13,7 +13,7 @@ from storage.command_arguments import AskFirst
 from storage.forks import Fork
 from storage.models import Options
 from storage.policy import Policy
-from storage.proof import Proof
+from storage.proof import Proof, Standing
 from storage.verbs import Command as Command
 from storage.verbs import CommandKind as CommandKind
 
@@ -156,6 +156,36 @@ class Budget:
     stagnation_depths: int | None = None
 
 
+# Of run.json: raised when a run must go on by the rules that it was made with. 1: profiles are shown one depth earlier.
+SETTINGS_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompt files that a run began with. `hash` tells all of them, `shipped` those that Tilewright brings.
+
+    `files` are the texts, by name, of a person's pack in `folder`. Runs made before prompts were kept have no hash.
+    """
+
+    hash: str = ""
+    shipped: str = ""
+    folder: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the pack is called; empty without one."""
+        return self.folder.replace("\\", "/").rstrip("/").split("/")[-1]
+
+    @property
+    def in_words(self) -> str:
+        """For people: the first characters of the hash, and the pack; empty where nothing was kept."""
+        if not self.hash or not self.folder:
+            return f"shipped, {self.hash[:12]}" if self.hash else ""
+        count = f"{len(self.files)} {'file' if len(self.files) == 1 else 'files'}"
+        return f"{self.name}, {self.hash[:12]} ({count} in place of the shipped ones, {self.shipped[:12]})"
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
@@ -180,6 +210,7 @@ class RunSettings:
     policy: Policy = field(default_factory=Policy)
     model_options: Options = ()
     ask_first: AskFirst = field(default_factory=AskFirst)
+    prompts: Prompts = field(default_factory=Prompts)
     recording: str | None = None
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)
@@ -188,6 +219,7 @@ class RunSettings:
     forked_from: Fork | None = None
     replay_of: str | None = None
     replay_speed: float = 1.0
+    version: int = SETTINGS_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +299,33 @@ class CheckResult:
     proofs: tuple[Proof, ...] = ()
 
 
+HEADLINE_LENGTH = 240
+
+
+def headline(result: CompileResult | CheckResult) -> str:
+    """Why a candidate failed, in one line: the check that a refused one broke, the first error of a build, or the first
+    line of the message. A refused one's message is written for the model and opens more generally."""
+    broken = [proof for proof in result.proofs if proof.standing is Standing.BROKEN]
+    if broken and result.verdict is Verdict.REFUSED:
+        return _first_line(f"{broken[0].check}: {broken[0].detail}")
+    if isinstance(result, CheckResult):
+        return _first_line(result.message)
+    errors = [line for line in result.diagnostics.splitlines() if "error" in line.lower()]
+    return _first_line(errors[0] if errors else result.diagnostics)
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something, cut to fit."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class TimingResult:
     """Paired latencies in milliseconds, candidate and baseline taken alternately in one session.
 
-    Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs.
+    Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs; the interval of the
+    speed-up also covers `device_interval`, what a second clock says of calls that are short for the first.
     """
 
     candidate_ms: tuple[float, ...]
@@ -280,6 +334,7 @@ class TimingResult:
     seconds: float = 0.0
     evidence: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[Proof, ...] = ()
+    device_interval: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):
@@ -307,7 +362,8 @@ class TimingResult:
         """Distribution-free confidence interval (95 % or the widest the sample allows) of the median ratio."""
         ratios = sorted(self._ratios())
         low, high = median_ranks(len(ratios))
-        return ratios[low], ratios[high]
+        second = self.device_interval or (ratios[low], ratios[high])
+        return min(ratios[low], *second), max(ratios[high], *second)
 
     @property
     def noise(self) -> float:
@@ -411,14 +467,51 @@ REACHED = ", raised to what a kernel reached"
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What one device is: asked of it, or measured on it. 0 where the device has no such thing, or does not tell.
+
+    Sizes are bytes. Rates are 1e9 per second: `memory_gb_s` read plus written far beyond the caches, `rates_gflop_s` by
+    name (`fp32`, `tf32`, `bf16`).
+
+    Attributes:
+        architecture: as its compiler calls it: `sm_90a`; of a processor its widest vectors: `avx512`, `avx2`, `sse`.
+        processors: multiprocessors of a GPU; of a host the threads that a kernel may use, on `cores` cores.
+        l1_bytes: data cache of one core. `l2_bytes`: of one core, or of the whole GPU. `l3_bytes`: shared by cores.
+        shared_bytes: shared memory of one multiprocessor, as are `registers`, `warps` and `blocks`.
+        block_shared_bytes: the most that one block may ask for.
+        has_clusters: whether blocks can be launched in clusters.
+    """
+
+    architecture: str
+    processors: int
+    memory_gb_s: float
+    rates_gflop_s: Mapping[str, float] = field(default_factory=dict)
+    cores: int = 0
+    vector_bits: int = 0
+    l1_bytes: int = 0
+    l2_bytes: int = 0
+    l3_bytes: int = 0
+    shared_bytes: int = 0
+    block_shared_bytes: int = 0
+    registers: int = 0
+    warps: int = 0
+    blocks: int = 0
+    has_clusters: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class HardwareLimit:
-    """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak."""
+    """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak.
+
+    `facts` is None in runs made before devices were described.
+    """
 
     device: str
     bandwidth_gb_s: float
     peak_gflop_s: float
     min_bytes: int
     min_flop: int
+    facts: DeviceFacts | None = None
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""
@@ -433,9 +526,14 @@ class HardwareLimit:
     @property
     def limit_ms(self) -> float:
         """Milliseconds no correct kernel can beat on this device."""
-        return max(self.memory_ms, 1e3 * self.min_flop / (self.peak_gflop_s * 1e9))
+        return max(self.memory_ms, self.compute_ms)
 
     @property
     def memory_ms(self) -> float:
         """Milliseconds that moving the bytes alone takes."""
         return 1e3 * self.min_bytes / (self.bandwidth_gb_s * 1e9)
+
+    @property
+    def compute_ms(self) -> float:
+        """Milliseconds that the operations alone take."""
+        return 1e3 * self.min_flop / (self.peak_gflop_s * 1e9)

@@ -9,7 +9,7 @@
 CREATE TABLE runs (
     run_id VARCHAR, task_name VARCHAR, kernel_class VARCHAR, class_is_proposed BOOLEAN, sizes VARCHAR,
     toolchain VARCHAR, model VARCHAR, strategy VARCHAR, base_policy VARCHAR, max_repairs BIGINT,
-    max_regenerations BIGINT, expose_from_depth BIGINT, collect VARCHAR, precision VARCHAR, recording VARCHAR,
+    max_regenerations BIGINT, expose_from_depth BIGINT, profile_schedule VARCHAR, version BIGINT, collect VARCHAR, precision VARCHAR, recording VARCHAR,
     depths BIGINT, max_model_calls BIGINT, max_tokens BIGINT, max_cost_usd DOUBLE, max_wall_s DOUBLE,
     target_speedup DOUBLE, stagnation_depths BIGINT, created_at DOUBLE, is_demo BOOLEAN,
     forked_run VARCHAR, forked_candidate VARCHAR, forked_number BIGINT, replay_of VARCHAR
@@ -53,6 +53,12 @@ CREATE TABLE diagnoses (
 CREATE TABLE reviews (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, label VARCHAR, depth BIGINT,
     candidate_id VARCHAR, text_blob VARCHAR, summary VARCHAR, problem VARCHAR
+);
+
+-- What a step expects of the change that it makes or advises: gain is base latency over the new kernel's, NULL if not
+-- told. candidate_id is the kernel that the step made, NULL where its reply is a review.
+CREATE TABLE predictions (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, technique VARCHAR, gain DOUBLE
 );
 
 -- A call that waits for a person. It is open until the step has a reply for it or ends.
@@ -125,6 +131,12 @@ CREATE TABLE model_calls (
     model VARCHAR, prompt_blob VARCHAR, reply_blob VARCHAR, input_tokens BIGINT, output_tokens BIGINT,
     cached_tokens BIGINT, reasoning_tokens BIGINT, cost_usd DOUBLE, seconds DOUBLE, finish_reason VARCHAR,
     is_profile_exposed BOOLEAN, is_estimated BOOLEAN
+);
+
+-- Calls as they were sent: one that nothing later ended is being answered.
+CREATE TABLE calls_sent (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
+    prompt_blob VARCHAR
 );
 
 -- Calls that gave no usable reply. Those that may have cost something are among model_calls too, with the failure as
@@ -233,6 +245,28 @@ SELECT *, coalesce(TRY_CAST(regexp_extract(candidate_id, '^c(\d+)$', 1) AS BIGIN
 CREATE VIEW reviewed AS
 SELECT a.run_id, c.candidate_id AS made_id, a.step, a.seq FROM reviews a JOIN candidates c ON c.run_id = a.run_id
     AND c.parent_id = a.candidate_id AND c.depth = a.depth AND c.seq > a.seq;
+
+-- Predictions with the kernel that came of each, and that kernel's repairs: what was predicted holds for them too.
+CREATE VIEW prediction_lines AS
+WITH RECURSIVE line AS (
+    SELECT p.run_id, p.seq, c.candidate_id AS made_id, c.candidate_id, c.base_id
+    FROM predictions p LEFT JOIN reviewed a ON p.candidate_id IS NULL AND a.run_id = p.run_id AND a.seq = p.seq
+    JOIN candidates c ON c.run_id = p.run_id AND c.candidate_id = coalesce(p.candidate_id, a.made_id)
+    UNION
+    SELECT l.run_id, l.seq, l.made_id, c.candidate_id, l.base_id FROM line l JOIN candidates c
+        ON c.run_id = l.run_id AND c.parent_id = l.candidate_id AND c.origin = 'repair')
+SELECT l.*, p.step, p.technique, p.gain FROM line l JOIN predictions p ON p.run_id = l.run_id AND p.seq = l.seq;
+
+-- One row per prediction that a kernel came of, with the last of its line that is correct and timed, and the base.
+CREATE VIEW prediction_results AS
+SELECT e.run_id, e.seq, any_value(e.step) AS step, any_value(e.technique) AS technique, any_value(e.gain) AS predicted,
+    arg_max(e.base_id, e.candidate_id) AS base_id, arg_max(t.candidate_id, t.seq) AS candidate_id,
+    arg_max(t.speedup, t.seq) AS speedup, arg_max(t.noise, t.seq) AS noise,
+    arg_max(b.speedup, t.seq) AS base_speedup, arg_max(b.noise, t.seq) AS base_noise
+FROM prediction_lines e
+LEFT JOIN timings t ON t.run_id = e.run_id AND t.candidate_id = e.candidate_id
+LEFT JOIN timings b ON b.run_id = e.run_id AND b.candidate_id = e.base_id
+GROUP BY e.run_id, e.seq;
 
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,

@@ -41,6 +41,8 @@ JUDGING = (
     "engine/profiling",
     "engine/sandbox",
     "engine/toolchains",
+    "engine/test_advance.py",
+    "engine/test_prompt_pack.py",
     "engine/test_cli.py",
     "engine/test_loop.py",
     "engine/test_supervisor.py",

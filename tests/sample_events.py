@@ -129,6 +129,7 @@ class Script:
                 self.step, name, parent, self.base, self.depth, 0, repair, origin, self.keep(source),
                 self.keep("\n".join(lines) + "\n") if parent else None, added, removed, idea,
                 (LOST_STRUCTURE,) if repair == 2 and self.depth % 8 == 1 else (),
+                *((idea, round(1.05 + 0.07 * (self.depth % 9), 2)) if kind == StepKind.OPTIMISE else ()),
             )
         )  # fmt: skip
         self.finish(kind, 6.0, "created")
@@ -221,8 +222,16 @@ class Script:
         )  # fmt: skip
 
     def prompt(self, text: str) -> str:
-        parts = {"source": len(text) - 12, "instructions": 12}
-        return self.keep(json.dumps([{"role": "user", "text": text, "parts": parts}]))
+        source = "\n".join(self.sources.get(self.base or "", [])) or "no kernel yet"
+        told = {
+            "Reference module": "The reference:\nclass Model(nn.Module): ...\n\n",
+            "Kernel": f"The kernel:\n{source}\n\n",
+            "Measured so far": f"Measured: {1 + self.depth / 4:.3g}x\n\n",
+            "Instructions": text,
+        }  # fmt: skip
+        sections = [[name, len(piece)] for name, piece in told.items()]
+        system = {"role": "system", "text": "You write kernels.\n", "sections": [["Instructions", 19]]}
+        return self.keep(json.dumps([system, {"role": "user", "text": "".join(told.values()), "sections": sections}]))
 
     def fail_call(self, role: str, name: str | None, call: int, prompt: str) -> None:
         head = (self.step, call, 0, role, self.depth, name, self.settings.model, prompt)

@@ -79,6 +79,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "report": ("", "client", "widgets", "status", "kernel", "compare"),
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),
+    "models": ("", "widgets"),
     "system": ("", "widgets"),
     "api": ("", "status"),
 }

@@ -3,6 +3,7 @@
 arguments.py            grammar and help
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py               answer, submit, record
+advance.py              many runs that a person answers
 sharing.py              replay, remeasure
 report.py               runs from their folders
 live.py                 a run at work on a terminal

@@ -36,6 +36,7 @@ examples:
   python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...
   python -m engine show RUN                           one run and its kernels
   python -m engine resume RUN --set-budget calls=80   continue a run with a higher limit
+  python -m engine advance RUN RUN ...                go on with all replies that you have written
 
 environment:
   TILEWRIGHT_HOME   folder of runs and caches (default ~/.tilewright)
@@ -65,6 +66,9 @@ def steering_help() -> str:
             lines[-1][0] += f" | {usage}"
     told = [f"  {usage.ljust(28)}   {text}".replace("\n", "\n" + " " * 33) for usage, text in lines]
     return "\n".join(["verbs:", *told]).format(classes=", ".join(KernelClass))
+
+
+UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,7 +101,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="NAME=NUMBER",
         help=f"change a limit: {', '.join(budgets.FIELDS)}; 'none' removes it; may be repeated",
     )
-    resume.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    leaving = resume.add_mutually_exclusive_group()
+    leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    leaving.add_argument("--until-waiting", action="store_true", help=UNTIL_WAITING)
+    _other_device(resume)
+    _advance(verbs)
     listing = verbs.add_parser("list", help="list all runs, newest last")
     listing.add_argument("--json", action="store_true", help="print JSON")
     show = verbs.add_parser("show", help="show one run and its kernels")
@@ -189,6 +197,13 @@ def _policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", default="", choices=PRECISIONS, help="precision class (default: the task's)")
 
 
+def _prompts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--prompts", metavar="FOLDER",
+        help="prompt pack: a folder with files named as in prompts/; they are used in place of the shipped ones",
+    )  # fmt: skip
+
+
 def _strategy_options(parser: argparse.ArgumentParser) -> None:
     """Options by name, and a flag for each option of the strategies of the table: one where several share it."""
     parser.add_argument(
@@ -234,6 +249,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         f"{DEFAULT})",
     )  # fmt: skip
     _strategy_options(run)
+    _prompts(run)
     run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
@@ -245,7 +261,34 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         "--ask-first", metavar="RULE", help="ask for approval: off, calls or all; 'all yes 60' approves after 60 s"
     )
     run.add_argument("--reply-seconds", type=float, help="seconds a recorded reply takes")
-    run.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    leaving = run.add_mutually_exclusive_group()
+    leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    leaving.add_argument("--until-waiting", action="store_true", help=UNTIL_WAITING)
+    run.add_argument("--json", action="store_true", help="with --until-waiting: print JSON, as advance does")
+
+
+def _advance(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    advance = verbs.add_parser(
+        "advance", help="let runs go on with the replies that have arrived, until each waits for a person again"
+    )
+    advance.add_argument("runs", nargs="+", metavar="RUN")
+    advance.add_argument(
+        "--jobs", type=_checked(_positive), default="1", metavar="N",
+        help="runs at work at a time (default 1); they compile side by side and measure in turn",
+    )  # fmt: skip
+    _other_device(advance)
+    advance.add_argument("--json", action="store_true", help="print JSON: each run with its prompt in full")
+
+
+def _other_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", metavar="GPU", help="GPU to use this time in place of the run's own, as for `run --device`"
+    )
+
+
+def _positive(text: str) -> None:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"expected a number of at least 1, got {text!r}")
 
 
 def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
@@ -264,6 +307,7 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
     _strategy_options(fork)
+    _prompts(fork)
     fork.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
     fork.add_argument(
         "--set-budget",

@@ -11,7 +11,10 @@ from pathlib import Path
 from engine.cli import export, report
 from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
+from engine.human.replies import require_usable
+from engine.patching.edits import EditError
 from engine.recording_runs import recording_of
+from engine.strategies.loading import open_strategy
 from storage import commands, journal, liveness
 from storage import events as ev
 from storage.blobs import Blobs
@@ -32,18 +35,25 @@ POLL_S = 0.05
 def answer_call(options: Namespace) -> int:
     """Show the call that waits for a person, or send the answer in a file and say what the engine made of it."""
     folder = find_run(options.run_id)
-    question = report.load(folder).human.question
+    record = report.load(folder)
+    question = record.human.question
     if question is None:
         raise EngineError(f"run {folder.run_id} is not waiting for a reply")
     blobs = Blobs(folder.blobs)
     if options.file is None:
         print(as_text(blobs.get(question.prompt_blob)))
         return OK
-    text = _text(options.file)
+    text, is_held = _text(options.file), liveness.is_held(folder)
+    if not is_held:
+        try:
+            require_usable(record, blobs, open_strategy(record.settings.strategy), question, text)
+        except EditError as why:
+            print(why, file=sys.stderr)
+            return FAILED
     answer = Answer(question.step, question.call, blobs.put(text))
     sent = commands.send(folder.commands_file, CommandKind.ANSWER, str(answer))
-    if not liveness.is_held(folder):
-        print("Reply saved. The run is not running; it uses the reply when it is resumed.")
+    if not is_held:
+        print("Reply saved. The run is not running; it uses the reply when it is advanced or resumed.")
         return OK
     return _told(folder, sent.command_id)
 

@@ -117,6 +117,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
         for a in record.candidates.values()
     ]
     settings = {"strategy": record.settings.strategy, "strategy_options": dict(record.settings.strategy_options)}
+    settings |= {"prompts": record.settings.prompts.hash, "prompt_pack": record.settings.prompts.name}
     return summary(folder) | settings | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
 
 
@@ -177,6 +178,8 @@ def print_run(console: Console, folder: RunFolder) -> None:
     words = "; ".join(
         f"{label[:1].lower()}{label[1:]}: {value}" for label, value in catalogue.in_words(record.settings)
     )
+    if record.settings.prompts.hash:
+        console.print(f"prompts: {record.settings.prompts.in_words}", highlight=False, markup=False)
     console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for told in damage.told(folder):

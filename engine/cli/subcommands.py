@@ -19,6 +19,7 @@ from engine.errors import EngineError
 from engine.llm.recording import recorded_strategy
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
+from engine.prompt_pack import read_pack
 from engine.strategies import catalogue, refused_verbs
 from engine.strategies.loading import DEFAULT, find_strategy, open_strategy, options_of
 from engine.strategies.options import parse
@@ -120,6 +121,8 @@ def fork_run(options: Namespace) -> int:
         fields |= {"kernel_class": KernelClass(options.kernel_class), "class_is_proposed": False}
     if options.model_options:
         fields["model_options"] = read_options("\n".join(options.model_options))
+    if options.prompts:
+        fields["prompts"] = read_pack(Path(options.prompts))
     history = report.load(folder)
     kernel, budget = report.kernel_of(folder, history, options.candidate).candidate_id, history.budget
     fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
@@ -172,6 +175,8 @@ def settings_of(options: Namespace) -> RunSettings:
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
     fields |= {"library": options.library, "precision": options.precision}
+    if options.prompts:
+        fields["prompts"] = read_pack(Path(options.prompts))
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
     if options.model_options:

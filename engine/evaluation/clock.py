@@ -19,6 +19,9 @@ BOUND_NS = 150_000
 SHARED_BOUND_NS = 75_000
 BOUND_SHARE = 0.25
 BOUND_SPREADS = 4
+# What recording kernels may cost: 8 us a launch were measured, and a share for what shares the host.
+RECORDED = 1.5
+RECORDED_NS = 25_000
 Pairs = list[tuple[float, float]]
 
 
@@ -44,6 +47,19 @@ class Call:
     def gap_ns(self) -> int:
         """Evaluator's time that the worker does not account for."""
         return self.evaluator_ns - self.worker_ns
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """One call of a turn whose kernels the driver recorded: their own times added up, and how many were launched.
+
+    The gaps between them do not count: recording makes launches slower, and so the gaps longer.
+    """
+
+    call: Call
+    is_attached: bool
+    kernels_ns: float
+    launches: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,56 @@ class Agreement:
             f"they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
             f"{self.reference_gap_ns / 1e6:.3g} ms, allowed difference {self.bound_ns / 1e6:.3g} ms"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClock:
+    """What the driver's records say of both sides: a second clock, on the device itself.
+
+    Attributes:
+        pairs: milliseconds that the kernels of a candidate's and of a reference's call take, in each recorded pair of
+            turns; empty where the driver gives no records.
+        evaluator_ns, traced_ns: the candidate's call by the evaluator's clock without and with recording.
+        slower: how much longer recording makes the reference's calls, at least 1.
+    """
+
+    pairs: Pairs
+    launches: float = 0.0
+    reference_launches: float = 0.0
+    evaluator_ns: float = 0.0
+    traced_ns: float = 0.0
+    slower: float = 1.0
+
+    @classmethod
+    def of(cls, session: Session, candidate: Sequence[TracedCall], reference: Sequence[TracedCall]) -> DeviceClock:
+        """Of a session's calls and of those that were recorded beside them, in pairs."""
+        found = [pair for pair in zip(candidate, reference, strict=True) if all(one.kernels_ns > 0 for one in pair)]
+        if not found:
+            return cls([])
+        mine, theirs = ([pair[side] for pair in found] for side in (0, 1))
+        plain_ns, reference_ns = (
+            statistics.median(call.evaluator_ns for call in calls)
+            for calls in (session.candidate_calls, session.reference_calls)
+        )
+        return cls(
+            pairs=[(mine.kernels_ns / 1e6, theirs.kernels_ns / 1e6) for mine, theirs in found],
+            launches=statistics.median(one.launches for one in mine),
+            reference_launches=statistics.median(one.launches for one in theirs),
+            evaluator_ns=plain_ns,
+            traced_ns=min(one.call.evaluator_ns for one in mine),
+            slower=max(1.0, min(one.call.evaluator_ns for one in theirs) / reference_ns),
+        )
+
+    @property
+    def ratios(self) -> list[float]:
+        """The speed-up in each recorded pair."""
+        return [theirs / mine for mine, theirs in self.pairs]
+
+    @property
+    def behaves(self) -> bool:
+        """False when the candidate's calls took far longer while they were recorded: it did other work then."""
+        allowed_ns = RECORDED * self.slower * self.evaluator_ns + RECORDED_NS * (1 + self.launches)
+        return not self.pairs or self.traced_ns <= allowed_ns
 
 
 def _low(gaps: Sequence[int]) -> int:

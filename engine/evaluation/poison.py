@@ -17,6 +17,11 @@ class Poison(StrEnum):
     LOW = "low"
 
 
+def poison_of(number: int) -> Poison:
+    """What lies in unwritten memory in a trial; the repeat of a trial meets another one than the trial did."""
+    return (Poison.NAN, Poison.HIGH, Poison.LOW)[number % 3]
+
+
 def fill(tensors: Sequence[torch.Tensor], poison: Poison) -> None:
     """Fill with what no honest result contains."""
     for tensor in tensors:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from engine.evaluation import clock as sessions
 from engine.evaluation import operators
 from engine.evaluation.candidate_failures import TimedCallFailed
-from engine.evaluation.clock import Call, Clock, Session
+from engine.evaluation.clock import Call, Clock, DeviceClock, Session
 from storage.policy import Policy
 from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
@@ -30,6 +30,13 @@ SLOW_MS = 200.0
 # An honest second call finds its inputs in nearer caches, and so does the reference's.
 REMEMBERED = 0.4
 LEAST_MS = 0.1
+DEVICE_TIME = "device time"
+SHORT_MS = 0.1
+HOST_SHARE = 0.1
+# What a launch may add to a call beside its kernel, and the share of a call that the two clocks may differ by.
+LAUNCH_NS = 10_000
+APART = 0.25
+SAME = 0.05
 Twice = tuple[Call, Call]
 
 
@@ -48,6 +55,8 @@ class Setting:
     load: float
     recall: Recall
     observed: str
+    device: DeviceClock | None = None
+    host_ns: float = 0.0
 
 
 def broken(error: TimedCallFailed) -> Proof:
@@ -58,7 +67,8 @@ def broken(error: TimedCallFailed) -> Proof:
 def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
     """Every check of a session that went well."""
     return (
-        _clock(session),
+        _clock(session, is_second=bool(by_device(session, setting))),
+        *_device(session, setting),
         _check(
             "outputs of timed calls", Standing.HELD, f"{setting.compared} calls compared, warm-up and every timed one"
         ),
@@ -68,20 +78,84 @@ def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
         _order(session, setting),
         _check(operators.CHECK, Standing.HELD, setting.observed),
         _check("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
-        _noise(session),
+        _noise(session, by_device(session, setting)),
         _machine(session, setting),
     )
 
 
-def _clock(session: Session) -> Proof:
+def _clock(session: Session, *, is_second: bool) -> Proof:
     clock = session.clock
+    decides = "the judge's clock bounds what the device's decides" if is_second else "the judge's clock decides"
     detail = (
-        f"the judge's clock decides, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
+        f"{decides}, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
         f"resolution {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
     )
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
-    is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6
+    is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6 and not is_second
     return _check("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+
+
+def is_short(session: Session, setting: Setting) -> bool:
+    """Whether a side's call is short for the evaluator's clock, on a GPU."""
+    mine, theirs = (statistics.median(side) for side in zip(*session.pairs, strict=True))
+    return setting.device is not None and min(mine, theirs) < SHORT_MS
+
+
+def by_device(session: Session, setting: Setting) -> sessions.Pairs:
+    """Pairs by the device's own clock, which decide on short calls; none where it does not agree with the evaluator's.
+
+    It agrees when its speed-up lies within what the evaluator's clock leaves open. So what a worker tells of its own
+    kernels can sharpen a figure and not move it.
+    """
+    if setting.device is None or not setting.device.pairs or not is_short(session, setting):
+        return []
+    low, high = sessions.interval([theirs / mine for mine, theirs in session.pairs])
+    found = statistics.median(setting.device.ratios)
+    return setting.device.pairs if low * (1 - SAME) <= found <= high * (1 + SAME) else []
+
+
+def device_interval(session: Session, setting: Setting) -> tuple[float, float] | None:
+    """What the interval of a short call's speed-up must hold beside the pairs where the device's clock does not decide.
+
+    Both clocks where they disagree; where the driver gives no records, what the evaluator's clock resolves.
+    """
+    if setting.device is None or not is_short(session, setting) or by_device(session, setting):
+        return None
+    if setting.device.pairs:
+        return min(setting.device.ratios), max(setting.device.ratios)
+    mine, theirs = (statistics.median(side) for side in zip(*session.pairs, strict=True))
+    spread_ms = session.clock.spread_ns / 1e6
+    return theirs / (mine + spread_ms), (theirs + spread_ms) / mine
+
+
+def _device(session: Session, setting: Setting) -> list[Proof]:
+    """The device's clock beside the evaluator's, and what the call costs the host."""
+    found = setting.device
+    if found is None:
+        return []
+    name, call_ms = DEVICE_TIME, statistics.median(mine for mine, _ in session.pairs)
+    host_ms = setting.host_ns / 1e6
+    host = f"; forward takes {host_ms * 1e3:.0f} us on the host" if host_ms > HOST_SHARE * call_ms else ""
+    if not found.pairs:
+        told = "the driver's activity records cannot be had here, so there is no second clock"
+        wide = "; the interval is widened by what the first one resolves" if is_short(session, setting) else ""
+        return [_check(name, Standing.ABSENT, f"{told}{wide}{host}")]
+    mine, theirs = (statistics.median(side) for side in zip(*found.pairs, strict=True))
+    detail = (
+        f"a call's kernels take {mine:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
+        f"{theirs:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the judge's "
+        f"clock the call takes {call_ms:.4g} ms"
+    )
+    apart_ms = call_ms - mine
+    is_apart = abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + found.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
+    if is_apart:
+        detail += f", {apart_ms:+.3g} ms that launches do not explain"
+    disagrees = is_short(session, setting) and not by_device(session, setting)
+    if disagrees:
+        detail += f"; under {SHORT_MS:g} ms a call, and they disagree: the interval of the speed-up covers both"
+    elif is_short(session, setting):
+        detail += f"; under {SHORT_MS:g} ms a call the device's clock decides, as the judge's is blurred and agrees"
+    return [_check(name, Standing.FLAGGED if is_apart or disagrees else Standing.HELD, detail + host)]
 
 
 def _nothing_remembered(recall: Recall) -> Proof:
@@ -117,9 +191,9 @@ def _order(session: Session, setting: Setting) -> Proof:
     return _check("order", Standing.HELD, detail)
 
 
-def _noise(session: Session) -> Proof:
+def _noise(session: Session, by_device: sessions.Pairs) -> Proof:
     pairs = session.pairs
-    half = sessions.half_width(pairs)
+    half = sessions.half_width(by_device or pairs)
     detail = f"speed-up known within {half:.1%}"
     ratios = sessions.against_itself(pairs)
     if not ratios:

@@ -78,7 +78,13 @@ class Candidate:
         return {"weights": "taken over" if fits else "same seed"}
 
     def load(
-        self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, marks: Sequence[int], slots: int = 1
+        self,
+        leaves: Sequence[Mapping[str, Any]],
+        poison: str,
+        seed: int,
+        marks: Sequence[int],
+        traced: bool = False,
+        slots: int = 1,
     ) -> dict[str, Any]:
         """Fresh contents into the private buffers; what runs next is observed, between two tensors as long as `marks`.
 
@@ -87,7 +93,7 @@ class Candidate:
         assert self._caller is not None
         torch.manual_seed(seed)
         loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
-        self.observer.begin(marks)
+        self.observer.begin(marks, traced)
         return loaded
 
     def keep(self) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Check:
             if not trial.is_essential and time.monotonic() > deadline:
                 self._leave_out(trial, "the candidate is slow")
                 continue
-            if failure := self._try(trial, trials.poison_of(number)):
+            if failure := self._try(trial, poison.poison_of(number)):
                 return failure
         return self._held("after all trials") or self._weights()
 
@@ -191,7 +191,7 @@ class Check:
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
         self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
-        self._ledger.settle(operators.CHECK, self._workers.observed.detail)
+        self._ledger.settle(operators.CHECK, self._workers.seen)
         if self._findings.trials:
             self._ledger.settle(
                 findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"

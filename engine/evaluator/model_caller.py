@@ -169,19 +169,22 @@ class DeviceModelCaller(ModelCaller):
         return {"loaded": True, "buffers": [[_claim(buffer) for buffer in buffers] for buffers in self._slots]}
 
     def go(self) -> dict[str, Any]:
-        """A turn: nanoseconds of its calls on the device in all, and where each call's outputs lie."""
+        """A turn: nanoseconds of its calls on the device and on the host in all, and where each call's outputs lie."""
         results = []
+        host_ns = 0
         with torch.no_grad():
             for arguments, (begin, end) in zip(self._calls, self._marks, strict=True):
                 self._flush.zero_()
                 begin.record()
+                started = _clock()
                 results.append(self._model(*arguments))
+                host_ns += _clock() - started
                 end.record()
             _synchronize()
         nanoseconds = sum(begin.elapsed_time(end) for begin, end in self._marks) * 1e6
         calls = self._told_of(results)
         self._results, self._outputs, self._described = results, results[0], calls[0]["outputs"]
-        return {"ns": max(1, round(nanoseconds)), **calls[0], "calls": calls}
+        return {"ns": max(1, round(nanoseconds)), "host_ns": host_ns, **calls[0], "calls": calls}
 
     def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
         lent = storages_of(buffer for buffers in self._slots for buffer in buffers)

@@ -286,6 +286,8 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
         evidence["device"] = workers.device_name
     if workers.observed.calls:
         evidence[observed.KEY] = observed.to_text(workers.observed.table)
+    if workers.launches.calls:
+        evidence[observed.KERNELS] = observed.to_text(workers.launches.table)
     if isinstance(outcome, Failure):
         outcome = CheckResult(outcome.verdict, seconds, message=outcome.message)
     checks = (*outcome.proofs, *workers.request.isolation.checks())

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.evaluation import comparison, trials
+from engine.evaluation import comparison, distributions
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style
@@ -83,6 +83,7 @@ class Reference:
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
         self._caller = model_caller.of(self._model, self._shared, self._specs, "own")
+        self.observer.own = self._caller.flushed
         return {"mapped": True}
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
@@ -93,7 +94,7 @@ class Reference:
         if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
         with torch.device(self._shared.device):
-            styled = [trials.restyle(tensor, Style(style)) for tensor in tensors]
+            styled = [distributions.restyle(tensor, Style(style)) for tensor in tensors]
         for target, tensor in zip(self._shared["inputs"], styled, strict=True):
             target.copy_(tensor)
         self._give_back()
@@ -181,13 +182,19 @@ class Reference:
             return []
 
     def load(
-        self, leaves: Sequence[Mapping[str, Any]], poison: str, seed: int, marks: Sequence[int], slots: int = 1
+        self,
+        leaves: Sequence[Mapping[str, Any]],
+        poison: str,
+        seed: int,
+        marks: Sequence[int],
+        traced: bool = False,
+        slots: int = 1,
     ) -> dict[str, Any]:
         """As the candidate does, observed as it is."""
         assert self._caller is not None
         torch.manual_seed(seed)
         loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
-        self.observer.begin(marks)
+        self.observer.begin(marks, traced)
         return loaded
 
     def go(self) -> dict[str, Any]:
@@ -236,9 +243,8 @@ def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> N
         try:
             if reference is None:
                 reference = Reference(source, shared, precision)
-            if name != "go":
-                reference.observer.end()
-            answer = getattr(reference, name)(**question)
+            seen = reference.observer.end() if name != "go" else None
+            answer = {**getattr(reference, name)(**question), **({"seen": seen} if seen else {})}
             model_caller.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
             answer = {"failed": f"{type(error).__name__}: {error}"}

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from engine.evaluation.candidate_failures import Failure, TimedCallFailed
-from engine.evaluation.clock import Call
+from engine.evaluation.clock import Call, TracedCall
+from engine.evaluation.launches import Trace
 from engine.evaluation.poison import Poison
 from engine.evaluator.worker import Worker
 from engine.machine import process_memory, processes
@@ -64,6 +65,8 @@ class TimedWorker:
     def __init__(self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify) -> None:
         self.worker = worker
         self.shared = shared
+        self.is_traced = False
+        """Whether what the next turn runs is recorded on the GPU as well."""
         self._ask = ask
         self._verify = verify
 
@@ -180,6 +183,10 @@ def unusable(what: str, error: Exception) -> TimedCallFailed:
     return TimedCallFailed("outputs of timed calls", Failure(Verdict.REFUSED, message))
 
 
+def _count(claimed: Any) -> int:
+    return claimed if isinstance(claimed, int) and 0 <= claimed < LONGEST_NS else 0
+
+
 def nanoseconds(claimed: Any) -> int:
     """A worker's figure, or a refusal: zero and nonsense are no times."""
     if isinstance(claimed, int) and 0 < claimed < LONGEST_NS and math.isfinite(claimed):
@@ -195,6 +202,11 @@ class DeviceTimedWorker(TimedWorker):
         super().__init__(worker, ask, shared, verify)
         self._memory = DeviceMemory()
         self._slots = 1
+        self._open: Call | None = None
+        self.traced: list[TracedCall] = []
+        """The recorded turns."""
+        self.host_ns: list[int] = []
+        """What each turn's calls took on the host, each; a claim."""
 
     def burst(self, quicker_ns: int, slower_ns: int) -> int:
         """Calls of a turn: enough for the evaluator's clock, as far as memory and patience reach."""
@@ -205,9 +217,10 @@ class DeviceTimedWorker(TimedWorker):
 
     def turn(self, preparation: Preparation, contents: Sequence[Tensors], order: Sequence[int]) -> list[Taken]:
         """Every content in a slot of its own; each call gets an equal share of the turn's time."""
-        self._slots = len(contents)
         buffers = self._filled(preparation, [contents[number] for number in order])
         call, answer = self._timed()
+        self._open = call if self.is_traced else None
+        self.host_ns.append(_count(answer.get("host_ns")) // self._slots)
         taken: dict[int, Taken] = {}
         for number, told, lent in zip(order, self._calls(answer), buffers, strict=True):
             if failure := self._verify(told):
@@ -237,9 +250,16 @@ class DeviceTimedWorker(TimedWorker):
         """The worker's buffers, by slot, with the contents in them."""
         self.worker.resume()
         told = self._ask(
-            "load", leaves=preparation.leaves, poison=str(Poison.NAN), seed=preparation.seed, slots=self._slots
+            "load",
+            leaves=preparation.leaves,
+            poison=str(Poison.NAN),
+            seed=preparation.seed,
+            traced=self.is_traced,
+            slots=len(contents),
         )
         self.halt()
+        self._note(told)
+        self._slots = len(contents)
         claims = told.get("buffers")
         try:
             if not isinstance(claims, list) or len(claims) != len(contents):
@@ -258,6 +278,15 @@ class DeviceTimedWorker(TimedWorker):
         for buffer, tensor in zip(buffers, fresh, strict=True):
             buffer.copy_(tensor)
         return buffers
+
+    def _note(self, told: Mapping[str, Any]) -> None:
+        """What the turn before ran on the device is told with the next answer."""
+        call, self._open = self._open, None
+        if call is None:
+            return
+        trace = Trace.read(told.get("seen"))
+        kernels_ns, launches = trace.nanoseconds / self._slots, trace.launches / self._slots
+        self.traced.append(TracedCall(call, trace.attached, kernels_ns, launches))
 
     def _calls(self, answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         calls = answer.get("calls")

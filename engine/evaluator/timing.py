@@ -16,7 +16,7 @@ import torch
 
 from engine.evaluation import comparison, contract, operators, timing_checks, tolerance
 from engine.evaluation.candidate_failures import ComputedElsewhere, Failure, TimedCallFailed
-from engine.evaluation.clock import Session, half_width
+from engine.evaluation.clock import DeviceClock, Session, half_width
 from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
 from engine.evaluation.timing_checks import PROBES, SLOW_MS, SLOW_PROBES, Recall, Setting, Twice
@@ -129,6 +129,9 @@ MAX_PAIRS = 200
 PRECISE = 0.02
 SLOW_NS = 1_000_000_000
 TIMED = "a timed call"
+TRACED = 0.15
+MIN_TRACED, MIN_TRACED_SLOW = 10, 3
+MAX_TRACED = 20
 WARM_UP_CALLS = 3
 WARM_UP_S = 0.05
 MAX_WARM_UP_CALLS = 10
@@ -141,6 +144,7 @@ class Timing:
         self._workers = workers
         self._random = random.Random(os.urandom(16))
         self._session = Session()
+        self._traced = 0
         self._warm_up_calls = 0
         self._compared = 0
         self._is_same = process_memory.is_same if workers.device == "cpu" else contract.is_same
@@ -160,13 +164,15 @@ class Timing:
                 trials=("timed calls",),
                 proofs=(timing_checks.broken(error),),
             )
-        candidate_ms, baseline_ms = zip(*self._session.pairs, strict=True)
+        pairs = timing_checks.by_device(self._session, setting) or self._session.pairs
+        candidate_ms, baseline_ms = zip(*pairs, strict=True)
         return TimingResult(
             candidate_ms=candidate_ms,
             baseline_ms=baseline_ms,
             seconds=time.monotonic() - started,
             evidence={"threads": os.environ.get("OMP_NUM_THREADS", "?"), "timed outputs checked": str(self._compared)},
             proofs=timing_checks.of(self._session, setting),
+            device_interval=timing_checks.device_interval(self._session, setting),
         )
 
     def _prepare(self) -> None:
@@ -212,8 +218,27 @@ class Timing:
             # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
             candidate_first = self._random.random() < 0.5
             for is_first in (candidate_first, not candidate_first):
+                self._maybe_traced_pair()
                 mine, theirs = self._pair(is_first, self._burst)
                 self._session.add([taken.call for taken in mine], [taken.call for taken in theirs])
+        while self._is_device and self._traced < (MIN_TRACED if self._burst > 1 else MIN_TRACED_SLOW):
+            self._traced_pair()
+
+    @property
+    def _is_device(self) -> bool:
+        return self._workers.device != "cpu"
+
+    def _maybe_traced_pair(self) -> None:
+        """Nothing tells the candidate which of its turns are recorded."""
+        if self._is_device and self._traced < MAX_TRACED and self._random.random() < TRACED:
+            self._traced_pair()
+
+    def _traced_pair(self) -> None:
+        """A pair whose kernels the driver records: the second clock, and no part of the first one's figures."""
+        self._mine.is_traced = self._theirs.is_traced = True
+        self._pair(self._random.random() < 0.5, self._burst)
+        self._mine.is_traced = self._theirs.is_traced = False
+        self._traced += 1
 
     def _is_enough(self, deadline: float) -> bool:
         count = len(self._session.candidate)
@@ -256,6 +281,7 @@ class Timing:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
         recall = Recall.confirmed(self._recall)
         self._mine.rest()
+        device, host_ns = self._on_device()
         if recall.remembers:
             message = (
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
@@ -274,8 +300,31 @@ class Timing:
             calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
-            observed=self._workers.observed.detail,
+            observed=self._workers.seen,
+            device=device,
+            host_ns=host_ns,
         )
+
+    def _on_device(self) -> tuple[DeviceClock | None, float]:
+        """The second clock, and what a call takes on the host; nothing of it on the CPU.
+
+        Raises:
+            TimedCallFailed: the candidate is not what it is while nobody records.
+        """
+        mine, theirs = self._mine, self._theirs
+        if not (isinstance(mine, DeviceTimedWorker) and isinstance(theirs, DeviceTimedWorker)):
+            return None, 0.0
+        if 2 * sum(one.is_attached for one in mine.traced) < sum(one.is_attached for one in theirs.traced):
+            message = "the candidate switched off the observer of the GPU's kernels; remove it"
+            raise TimedCallFailed(operators.CHECK, Failure(Verdict.REFUSED, message))
+        found = DeviceClock.of(self._session, mine.traced, theirs.traced)
+        if not found.behaves:
+            message = (
+                f"a call takes {found.evaluator_ns / 1e6:.3g} ms, and at least {found.traced_ns / 1e6:.3g} ms while "
+                f"its kernels are recorded, more than the recording costs: forward does other work when it is watched"
+            )
+            raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
+        return found, statistics.median(mine.host_ns)
 
     def _recall(self) -> Recall:
         """Call both sides twice on inputs of their own, a few times; last of all, so that it betrays nothing."""

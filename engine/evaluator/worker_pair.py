@@ -22,8 +22,15 @@ from engine.build.host.flags import FlagRefused
 from engine.build.host.installation import Installation
 from engine.build.request import RequestRefused
 from engine.evaluation import operators, poison
-from engine.evaluation.candidate_failures import CandidateFailed, ComputedElsewhere, FailedBuild, WorkerEnded
+from engine.evaluation.candidate_failures import (
+    CandidateFailed,
+    ComputedElsewhere,
+    FailedBuild,
+    Failure,
+    WorkerEnded,
+)
 from engine.evaluation.contract import Expected
+from engine.evaluation.launches import Launches, Trace, kernel_names
 from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
@@ -90,7 +97,8 @@ class WorkerPair:
         self.weights = "none"
         self.call_seed = _secret()
         self.observed = Observed(request.policy, written=fall_backs(request.source))
-        self._open: tuple[list[int], int, str] | None = None
+        self.launches = Launches(request.policy)
+        self._open: tuple[list[int], bool, int, str] | None = None
         self._calls = self._took_ns = 0
         self._weight_seed = _secret()
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
@@ -172,11 +180,15 @@ class WorkerPair:
         self.weights = str(answer["weights"]) if told["weight_names"] else "none"
 
     def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
-        """One question to the candidate, within the limit of one call."""
+        """One question to the candidate, within the limit of one call.
+
+        On a GPU the kernels of a call are recorded, unless `traced` says not to.
+        """
         self.stage = during
         model_caller.settle()
         marks = _marks() if name == "load" else []
-        extra = {"marks": marks} if marks else {}
+        traced = bool(arguments.pop("traced", self.device != "cpu"))
+        extra = {"marks": marks, "traced": traced} if marks else {}
         answer = self.candidate.ask({"ask": name, **arguments, **extra}, self.request.times.call_s)
         if name == "go":
             self._calls += 1
@@ -185,17 +197,22 @@ class WorkerPair:
             self._look(answer)
         _raise_failed(answer, during)
         if marks:
-            self._open, self._calls, self._took_ns = (marks, int(arguments.get("slots", 1)), during), 0, 0
+            self._open, self._calls, self._took_ns = (marks, traced, int(arguments.get("slots", 1)), during), 0, 0
         return answer
 
     def _look(self, answer: Mapping[str, Any]) -> None:
         """What ran between the last `load` and this question."""
         if self._open is None:
             return
-        (marks, slots, during), self._open = self._open, None
+        (marks, traced, slots, during), self._open = self._open, None
         # On a GPU operators only launch: their time is the host's, the call's is the device's.
         took_ns = self._took_ns if self.device == "cpu" else 0
-        if failure := self.observed.add(answer.get("seen"), marks, slots * max(1, self._calls), during, took_ns):
+        seen, calls = answer.get("seen"), slots * max(1, self._calls)
+        failure = self.observed.add(seen, marks, calls, during, took_ns)
+        if traced and not failure:
+            trace = _trace(seen, during)
+            failure = trace if isinstance(trace, Failure) else self.launches.add(trace, calls, during)
+        if failure:
             raise ComputedElsewhere(failure)
 
     def ask_reference(self, name: str, **arguments: Any) -> dict[str, Any]:
@@ -214,6 +231,12 @@ class WorkerPair:
         if "failed" in answer:
             raise UnusableTask(f"the reference failed: {answer['failed']}")
         return answer
+
+    @property
+    def seen(self) -> str:
+        """What the candidate's calls ran, for a check."""
+        told = self.observed.detail
+        return told if self.device == "cpu" else f"{told}; {self.launches.detail}"
 
     @property
     def device(self) -> str:
@@ -270,6 +293,8 @@ class WorkerPair:
             self.failed_build = FailedBuild(refused, refused, Verdict.REFUSED)
             return {"excerpt": refused}
         self.builds.append(built)
+        if self.device != "cpu":
+            self.launches.own |= kernel_names(Path(built.library))
         answer = {"library": self._shown(built), "binding": str(built.binding), "namespace": built.namespace}
         self.answers.append(answer)
         return answer
@@ -279,6 +304,13 @@ class WorkerPair:
         target = self.libraries / f"{len(self.builds)}.so"
         shutil.copyfile(built.library, target)
         return str(target.resolve())
+
+
+def _trace(seen: Any, during: str) -> Trace | Failure:
+    try:
+        return Trace.read(seen)
+    except ValueError as error:
+        return Failure(Verdict.REFUSED, f"{during}: {error}")
 
 
 def _raise_failed(answer: Mapping[str, Any], during: str) -> None:

@@ -58,6 +58,8 @@ def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Cal
             is_given = asked.fallback is Fallback.YES
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
             context.emit(ev.ApprovalSettled(asked.step, is_given, word))
+        elif human.is_approved is None and asked.fallback is Fallback.NEVER:
+            inbox.wait_for_person(_sentence(context.record, asked))
         elif human.is_approved is None:
             inbox.sleep()
     if not context.record.steering.is_stopped:

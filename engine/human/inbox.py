@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from engine.actions import NewCandidate, TakeSubmission
 from engine.context import RunContext
-from engine.errors import EngineError, StopRequested
+from engine.errors import EngineError, PersonNeeded, StopRequested
 from engine.human import replies
 from engine.record import Candidate, Record, named
 from engine.steps.candidates import conclude, create_candidate
@@ -65,6 +65,7 @@ def _brought(command: Command, made: Candidate) -> bool:
 
 
 POLL_S = 0.1
+LEFT = "waits for a person: "  # how the reason of a run begins that was left because it waits
 
 
 class Inbox:
@@ -72,12 +73,15 @@ class Inbox:
 
     Stop breaks off whatever step is in flight. Pause lets it end, except that a reply coming in is broken off and asked
     for again later. Stop outranks pause. Commands are carried out in the order asked; the last one wins. A hint is in
-    effect once a prompt has carried it.
+    effect once a prompt has carried it. With `is_patient` False nothing waits for a person: PersonNeeded is raised.
     """
 
-    def __init__(self, context: RunContext, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, context: RunContext, sleep: Callable[[float], None] = time.sleep, *, is_patient: bool = True
+    ) -> None:
         self._context = context
         self._sleep = sleep
+        self._is_patient = is_patient
         self._offset = 0
         self._seen_offset = 0
         self._made_room: set[str] = set()
@@ -102,7 +106,7 @@ class Inbox:
             return
         self._context.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))
         while self._is_held_back():
-            self._sleep(POLL_S)
+            self.wait_for_person("the run is paused")
             self.take()
         if not self._context.record.steering.is_stopped:
             self._context.emit(ev.StateChanged(RunState.RUNNING, "resumed by a person"))
@@ -111,7 +115,7 @@ class Inbox:
         """Tell a person that the run cannot go on by itself, and wait until a command changes that."""
         self._context.emit(ev.StateChanged(RunState.WAITING, reason))
         while not any(VERBS[command.kind].ends_wait for command in self.take()):
-            self._sleep(POLL_S)
+            self.wait_for_person(reason)
         if not self._context.record.steering.is_stopped:
             self._context.emit(ev.StateChanged(RunState.RUNNING, "steered on by a person"))
 
@@ -132,6 +136,16 @@ class Inbox:
 
     def sleep(self) -> None:
         """Let a moment pass before the next look."""
+        self._sleep(POLL_S)
+
+    def wait_for_person(self, reason: str) -> None:
+        """The same where only a person can change anything.
+
+        Raises:
+            PersonNeeded: this engine does not wait for one.
+        """
+        if not self._is_patient:
+            raise PersonNeeded(reason)
         self._sleep(POLL_S)
 
     def interrupt(self) -> None:

@@ -9,8 +9,11 @@ from engine.llm.manual import ManualModel
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python, read_fields
-from storage import codec
+from engine.prompting import as_json
+from engine.record import Record
+from engine.strategies import Strategy
 from storage import events as ev
+from storage.blobs import Blobs
 from storage.command_arguments import MANUAL, Answer
 from storage.records import Command, CommandKind
 
@@ -21,7 +24,7 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
     Raises:
         AnswerNeeded: there is none yet. The question is in the journal; asking again later is free.
     """
-    prompt = context.blobs.put(codec.dumps([{"role": m.role, "text": m.text} for m in messages]))
+    prompt = context.blobs.put(as_json(messages))
     question = ev.QuestionAsked(context.step, call, ask.label, context.record.step_index, ask.about, prompt)
     human = context.record.human
     if human.question != question:
@@ -93,21 +96,21 @@ def _refused_answer(context: RunContext, argument: str) -> str | None:
     if question is None or (question.step, question.call) != (answer.step, answer.call):
         return "this call has been answered already; your reply is saved but not used"
     try:
-        require_usable(context, question, text)
+        require_usable(context.record, context.blobs, context.strategy, question, text)
     except EditError as report:
         return str(report)
     return None
 
 
-def require_usable(context: RunContext, question: ev.QuestionAsked, text: str) -> None:
+def require_usable(record: Record, blobs: Blobs, strategy: Strategy, question: ev.QuestionAsked, text: str) -> None:
     """Raises EditError, with the report a model would get, for an answer that the step could not use."""
     if not text.strip():
         raise EditError("The reply is empty.")
-    step = context.strategy.again(context.record, question.role, question.candidate_id)
+    step = strategy.again(record, question.role, question.candidate_id)
     expects = step.expects if isinstance(step, Ask) else Expects.TEXT
     if expects is Expects.SOURCE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
     if isinstance(step, Ask) and expects is Expects.JSON:
         read_fields(text, step.fields)
     if expects is Expects.PATCH:
-        read_patch(text).apply(context.source(context.candidate(question.candidate_id)))
+        read_patch(text).apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))

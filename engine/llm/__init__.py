@@ -9,18 +9,25 @@ prices.py                               what a model costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Section(NamedTuple):
+    """A stretch of a message: what a reader calls it, and how many characters it has."""
+
+    name: str
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; `role` is system, user or assistant. `parts` says how many characters of it are what."""
+    """One chat message; `role` is system, user or assistant. Its sections, where it has any, make up the whole text."""
 
     role: str
     text: str
-    parts: Mapping[str, int] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,18 @@ class Device:
         """What every process on this host calls it when it wants it for itself."""
         return f"gpu-{self.uuid}"
 
+    def see_that_it_is(self, name: str) -> None:
+        """See that times taken here and on a device of this name can be compared.
+
+        Raises:
+            ToolchainError: it is another model.
+        """
+        if self.name != name:
+            raise ToolchainError(
+                f"this run's kernels were measured on {name} and the GPU here is {self.name}: times of two models "
+                "cannot be compared. Go on where there is the same one, or fork the run here"
+            )
+
 
 def found() -> list[Device]:
     """Every GPU by nvidia-smi's index; none where nvidia-smi is missing or sees none."""
@@ -93,6 +105,15 @@ def choose(name: str, visible: str | None) -> str:
     return known[int(name)] if known is not None else name
 
 
+def has_driver() -> bool:
+    """Whether this host has an NVIDIA driver at all."""
+    try:
+        ctypes.CDLL(DRIVER)
+    except OSError:
+        return False
+    return True
+
+
 def first() -> Device:
     """The device that a process started here uses.
 
@@ -121,8 +142,8 @@ def visible() -> list[Device]:
 
 
 def _hint() -> str:
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if named is None else f" (CUDA_VISIBLE_DEVICES is {named!r})"
+    named, other = os.environ.get("CUDA_VISIBLE_DEVICES"), "`advance --device` and `resume --device` name another GPU"
+    return "" if named is None else f" (CUDA_VISIBLE_DEVICES is {named!r}; {other})"
 
 
 def _asked() -> list[Device]:

@@ -124,24 +124,25 @@ def _without(text: str, name: str) -> str:
 
 
 LONGEST = 1200  # characters of one field
+PREDICTED = ("technique", "predicted_gain")  # fields that are never asked for again
 _OBJECT = re.compile(r"[\[{]")
 _DECODER = json.JSONDecoder(strict=False)
 
 
 def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
-    """The fields of the last JSON object of a reply, in the order of `names`.
+    """The fields of the last JSON object of a reply, in the order of `names`. What it predicts may stand beside them.
 
     Raises:
         EditError: no object, several points instead of one, or not exactly these fields with a text in each.
     """
-    found = _last_value(answer_part(reply))
+    found = read_object(reply)
     if isinstance(found, list):
         raise EditError(f"The reply is a list of {len(found)}: send one object, with one point.")
     if not isinstance(found, dict):
         raise EditError("No JSON object was found in the reply.")
     if missing := [name for name in names if name not in found]:
         raise EditError(f"The object lacks {_listed(missing)}.")
-    if unknown := [name for name in found if name not in names]:
+    if unknown := [name for name in found if name not in (*names, *PREDICTED)]:
         raise EditError(f"The object has {_listed(unknown)}, which was not asked for.")
     for name in names:
         if not isinstance(found[name], str) or not found[name].strip():
@@ -149,6 +150,11 @@ def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
         if len(found[name]) > LONGEST:
             raise EditError(f'"{name}" has {len(found[name]):,} characters: one point in at most {LONGEST:,}.')
     return {name: found[name].strip() for name in names}
+
+
+def read_object(reply: str) -> object:
+    """The last JSON object or list of a reply, None without one."""
+    return _last_value(answer_part(reply))
 
 
 def _listed(names: Sequence[str]) -> str:

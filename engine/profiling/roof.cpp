@@ -1,5 +1,5 @@
 // Measures what this machine can do: copy bandwidth at several sizes and single precision FMA rate, all threads.
-// Prints lines "copy BYTES GB_PER_S" and one line "fma GFLOP_PER_S".
+// Prints lines "copy BYTES GB_PER_S", one line "fma GFLOP_PER_S" and one line "vector ARCHITECTURE BITS".
 #include <immintrin.h>
 #include <omp.h>
 
@@ -9,12 +9,19 @@
 #include <cstdlib>
 
 #if defined(__AVX512F__)
+constexpr const char* ARCHITECTURE = "avx512";
 constexpr int VL = 16;
 static inline void stream(float* to, const float* from) { _mm512_stream_ps(to, _mm512_load_ps(from)); }
 #elif defined(__AVX__)
+#if defined(__AVX2__)
+constexpr const char* ARCHITECTURE = "avx2";
+#else
+constexpr const char* ARCHITECTURE = "avx";
+#endif
 constexpr int VL = 8;
 static inline void stream(float* to, const float* from) { _mm256_stream_ps(to, _mm256_load_ps(from)); }
 #else
+constexpr const char* ARCHITECTURE = "sse";
 constexpr int VL = 4;
 static inline void stream(float* to, const float* from) { for (int i = 0; i < VL; ++i) to[i] = from[i]; }
 #endif
@@ -84,4 +91,5 @@ static double fma_rate() {
 int main() {
   for (long bytes : {256L << 10, 2L << 20, 8L << 20, 32L << 20, 64L << 20, 256L << 20}) std::printf("copy %ld %.3f\n", bytes, copy_rate(bytes));
   std::printf("fma %.3f\n", fma_rate());
+  std::printf("vector %s %d\n", ARCHITECTURE, VL * 32);
 }

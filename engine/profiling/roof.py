@@ -10,27 +10,45 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from engine import sandbox
 from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
 from engine.machine import lease, quiet
+from storage.records import DeviceFacts
 
 SOURCE = Path(__file__).with_name("roof.cpp")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-std=c++20")
 LIMIT_S = 120
+PROCESSORS = Path("/sys/devices/system/cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """`copy_gb_s` maps a working set in bytes to read plus written gigabytes per second."""
+    """`copy_gb_s` maps a working set in bytes to read plus written gigabytes per second.
+
+    `threads` may be used, on `cores` cores; `caches` holds bytes by level, instructions' left out.
+    """
 
     device: str
     threads: int
     copy_gb_s: Mapping[str, float]
     peak_gflop_s: float
+    architecture: str = ""
+    vector_bits: int = 0
+    cores: int = 0
+    caches: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What a model is told of the machine."""
+        return DeviceFacts(
+            self.architecture, self.threads, self.copy_gb_s[max(self.copy_gb_s, key=int)], {"fp32": self.peak_gflop_s},
+            cores=self.cores, vector_bits=self.vector_bits, l1_bytes=self.caches.get("1", 0),
+            l2_bytes=self.caches.get("2", 0), l3_bytes=self.caches.get("3", 0),
+        )  # fmt: skip
 
     def bandwidth_gb_s(self, working_set: int) -> float:
         """The best rate any set of this size or larger can see: a small task lives in a cache, and is faster there."""
@@ -92,4 +110,24 @@ def _parsed(text: str, processor: str, threads: int) -> Roof:
     rows = [line.split() for line in text.splitlines()]
     copies = {row[1]: float(row[2]) for row in rows if row[0] == "copy"}
     peak = next(float(row[1]) for row in rows if row[0] == "fma")
-    return Roof(f"{processor.split(' [')[0]}, {threads} threads", threads, copies, peak)
+    _, architecture, bits = next(row for row in rows if row[0] == "vector")
+    return Roof(
+        f"{processor.split(' [')[0]}, {threads} threads", threads, copies, peak, architecture, int(bits), *_topology()
+    )
+
+
+def _topology(system: Path = PROCESSORS) -> tuple[int, dict[str, int]]:
+    """Cores behind the processors that this process may use, and the caches of one of them; empty where Linux does not
+    tell."""
+    mine = sorted(os.sched_getaffinity(0))
+    siblings = {_told(system / f"cpu{number}/topology/thread_siblings_list") for number in mine} - {""}
+    caches: dict[str, int] = {}
+    for cache in sorted((system / f"cpu{mine[0]}/cache").glob("index*")):
+        size = _told(cache / "size")
+        if _told(cache / "type") != "Instruction" and size.endswith("K"):
+            caches[_told(cache / "level")] = int(size[:-1]) << 10
+    return len(siblings), caches
+
+
+def _told(file: Path) -> str:
+    return file.read_text().strip() if file.is_file() else ""

@@ -2,6 +2,9 @@
 
 ask.py                      a prompt sent; its reply as a patch, then SEARCH/REPLACE, then a whole file
 conversation.py             what the prompts of all methods share
+guidance.py                 what a prompt advises, and the example of a structure that a kernel lacks
+history.py                  what a prompt tells of the run's past, cut by worth
+briefing.py                 device, contract and headroom in words
 candidates.py               candidates made, step indexes ended
 evaluate.py                 judging a kernel; a failure in words for the model
 """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engine import prompting
 from engine.actions import Ask, Expects, NewCandidate
@@ -10,6 +11,7 @@ from engine.calling import reply_to
 from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.patching.edits import EditError, numbered
+from engine.patching.prediction import NOTHING_PREDICTED, Prediction, read_prediction, read_prediction_field
 from engine.patching.proposed_patch import ProposedPatch, read_patch
 from engine.patching.reply import find_python, labelled, read_fields
 from engine.record import Candidate
@@ -17,18 +19,18 @@ from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
 from storage import codec
 from storage.events import ClassProposed, DiagnosisWritten, PatchTried, ReviewWritten
-from storage.records import KernelClass
+from storage.records import KernelClass, Origin
 
 FORMATS = ("edits", "reask", "search_replace", "rewrite")
 
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A new source, what the reply offered, and the reply itself."""
+    """A new source, what the reply offered, and the step's replies, the one that was used last."""
 
     source: str
     proposed: ProposedPatch
-    reply: str
+    replies: tuple[str, ...]
 
     @property
     def why(self) -> str:
@@ -45,13 +47,14 @@ def apply_with_fallbacks(context: RunContext, ask: Ask) -> Patched | None:
         proposed = None
         try:
             proposed = read_reply(completion)
-            patched = Patched(proposed.apply(source), proposed, completion.text)
+            before = [message.text for message in talk if message.role == "assistant"]
+            patched = Patched(proposed.apply(source), proposed, (*before, completion.text))
         except EditError as error:
             _record(context, call, candidate, rung, proposed, str(error), is_applied=False)
             if call + 1 < len(FORMATS):
                 talk += [
                     Message("assistant", completion.text),
-                    Message("user", _reask(FORMATS[call + 1], str(error), source)),
+                    _reask(FORMATS[call + 1], str(error), source),
                 ]
             continue
         _record(context, call, candidate, rung, proposed, f"applied as {proposed.form}", is_applied=True)
@@ -72,8 +75,8 @@ def read_reply(completion: Completion) -> ProposedPatch:
     return read_patch(completion.text)
 
 
-def _reask(rung: str, report: str, source: str) -> str:
-    return prompting.fill(f"reask_{rung}.md", report=report, listing=numbered(source))
+def _reask(rung: str, report: str, source: str) -> Message:
+    return prompting.message("user", f"reask_{rung}.md", report=report, listing=numbered(source))
 
 
 def _record(
@@ -116,20 +119,22 @@ def ask_model(context: RunContext, ask: Ask) -> str:
     if ask.makes is None:
         return _keep_text(context, ask)
     hints = context.record.pending_hints
+    replies: tuple[str, ...]
     if ask.expects is Expects.SOURCE:
         completion = reply_to(context, ask, 0, ask.prompt(context, ask))
-        source, reply, found = find_python(completion.text), completion.text, ""
+        source, replies, found = find_python(completion.text), (completion.text,), ""
         if completion.finish_reason == "length":
             source = None
     else:
         patched = apply_with_fallbacks(context, ask)
-        source, reply, found = (patched.source, patched.reply, patched.why) if patched else (None, "", "")
+        source, replies, found = (patched.source, patched.replies, patched.why) if patched else (None, ("",), "")
     settle_hints(context, hints)
     if source is None:
         return "patch_failed"
     if ask.expects is Expects.SOURCE:
-        _learn_class(context, reply)
-    create_candidate(context, source, ask.about, ask.makes, _summary(ask.makes, reply, found))
+        _learn_class(context, replies[-1])
+    summary = _summary(ask.makes, replies[-1], found)
+    create_candidate(context, source, ask.about, ask.makes, summary, _prediction(ask.makes, replies))
     return "created"
 
 
@@ -146,21 +151,22 @@ def _take_review(context: RunContext, ask: Ask) -> str:
     about, talk = context.candidate(ask.about).candidate_id, ask.prompt(context, ask)
     for call in range(JSON_TRIES):
         completion = reply_to(context, ask, call, talk)
-        text, summary, problem = completion.text, "", ""
+        text, summary, problem, told = completion.text, "", "", NOTHING_PREDICTED
         try:
             if completion.finish_reason == "length":
                 raise EditError(CUT_OFF)
-            fields = read_fields(text, ask.fields)
+            fields, told = read_fields(text, ask.fields), read_prediction_field(text)
             text, summary = codec.dumps(fields), _one_line(next(iter(fields.values())))
         except EditError as report:
             problem = str(report)
         if (context.step, call) not in context.record.reviews:
             blob = context.blobs.put(text)
-            context.emit(ReviewWritten(context.step, call, ask.label, ask.index, about, blob, summary, problem))
+            review = ReviewWritten(context.step, call, ask.label, ask.index, about, blob, summary, problem)
+            context.emit(replace(review, technique=told.technique, predicted_gain=told.gain))
         if not problem:
             return "written"
-        again = prompting.fill("reask_json.md", report=problem, names=", ".join(ask.fields))
-        talk = [*talk, Message("assistant", completion.text), Message("user", again)]
+        again = prompting.message("user", "reask_json.md", report=problem, names=", ".join(ask.fields))
+        talk = [*talk, Message("assistant", completion.text), again]
     return "unreadable"
 
 
@@ -174,6 +180,12 @@ def _learn_class(context: RunContext, reply: str) -> None:
     said = labelled(reply, "Kernel class").lower().strip("`. ")
     if not context.record.is_class_known and said in set(KernelClass):
         context.emit(ClassProposed(KernelClass(said)))
+
+
+def _prediction(makes: NewCandidate, replies: Sequence[str]) -> Prediction:
+    """Of an optimisation: that of the last reply with one, since a reply that only mends its edits repeats none."""
+    told = map(read_prediction, reversed(replies) if makes.origin is Origin.OPTIMISATION else ())
+    return next((one for one in told if one != NOTHING_PREDICTED), NOTHING_PREDICTED)
 
 
 def _summary(makes: NewCandidate, reply: str, why: str) -> str:

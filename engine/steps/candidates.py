@@ -8,13 +8,19 @@ import difflib
 from engine.actions import Conclude, NewCandidate
 from engine.context import RunContext
 from engine.evaluation.screening.structure import lost_structure
+from engine.patching.prediction import NOTHING_PREDICTED, Prediction
 from storage import events as ev
 from storage.events import CandidateCreated
 from storage.records import DepthOutcome
 
 
 def create_candidate(
-    context: RunContext, source: str, parent_id: str | None, makes: NewCandidate, summary: str
+    context: RunContext,
+    source: str,
+    parent_id: str | None,
+    makes: NewCandidate,
+    summary: str,
+    prediction: Prediction = NOTHING_PREDICTED,
 ) -> None:
     """Journal a new candidate, once per step even when the step is redone after a crash."""
     record = context.record
@@ -39,6 +45,8 @@ def create_candidate(
             lines_removed=_count(diff, "-"),
             summary=summary,
             flags=(lost,) if lost else (),
+            technique=prediction.technique,
+            predicted_gain=prediction.gain,
         )
     )
 

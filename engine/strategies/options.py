@@ -22,11 +22,17 @@ TYPES: Mapping[type, str] = {int: "int", float: "float", bool: "bool", str: "str
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A value of a closed set and how people read it. With `counts`, which says what the number K after it counts, from
-    1 on, the value is `value=K`."""
+    1 on, the value is `value=K`; with a `usual` number too, `value` alone means that one."""
 
     value: str
     label: str
     counts: str = ""
+    usual: int | None = None
+
+    @property
+    def form(self) -> str:
+        """How it is written."""
+        return f"{self.value}[=K]" if self.usual else f"{self.value}=K" if self.counts else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ class Option:
     def limits(self) -> str:
         """What it can be, in words; empty where its type says it."""
         if self.choices:
-            return ", ".join(f"{one.value}{'=K' if one.counts else ''} ({one.label})" for one in self.choices)
+            return ", ".join(f"{one.form} ({one.label})" for one in self.choices)
         return "" if self.least is None else f"at least {self.least:g}"
 
     def help(self) -> str:
@@ -71,7 +77,7 @@ class Option:
         base, _, number = str(value).partition("=")
         for one in self.choices:
             if one.value == (base if one.counts else value):
-                return f"{one.label} ({one.counts.lower()}: {number})" if one.counts else one.label
+                return f"{one.label} ({one.counts.lower()}: {number or one.usual})" if one.counts else one.label
         return f"from depth {value}" if self.is_index else str(value)
 
     def check(self, value: Value) -> None:
@@ -189,6 +195,6 @@ def parse(options: Sequence[Option], words: Sequence[str]) -> dict[str, Value]:
 
 def _fits(choice: Choice, text: str) -> bool:
     base, _, number = text.partition("=")
-    if not choice.counts:
+    if not choice.counts or (choice.usual and text == choice.value):
         return text == choice.value
     return base == choice.value and number.isascii() and number.isdecimal() and not number.startswith("0")

@@ -68,7 +68,9 @@ class CpuToolchain(LocalToolchain):
         needs = self._ask("describe", task, "")
         roof = measured(self.here, cache_folder(), lease_files(), again=again)
         size = int(needs["min_bytes"])
-        limit = HardwareLimit(roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]))
+        limit = HardwareLimit(
+            roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts
+        )
         self._known_limits[task.source] = limit
         return limit
 

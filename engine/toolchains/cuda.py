@@ -125,8 +125,9 @@ class CudaToolchain(LocalToolchain):
             needs = self._ask("describe", task, "")
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
-            rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"])
-        )
+            rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"]),
+            rates.facts(self.here.arch),
+        )  # fmt: skip
         self._known_limits[task.source] = limit
         return limit
 

@@ -11,6 +11,6 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     steering/  what a person does to a run
     kernel/, compare/                         one kernel; several runs side by side
     report/    a run or a comparison as one file
-    run/, overview/, system/                  one run; all runs; this machine
+    run/, overview/, models/, system/         one run; all runs; what models predict; this machine
     api/       routes
 """

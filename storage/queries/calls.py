@@ -132,6 +132,49 @@ def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCall
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A prompt and what was counted of it; `is_open` while its reply is awaited, by a model or from a person."""
+
+    seq: int
+    step: int
+    call: int
+    role: str
+    depth: int
+    prompt_blob: str
+    input_tokens: int | None
+    cached_tokens: int | None
+    is_estimated: bool
+    is_open: bool
+
+
+_PROMPT = "seq, step, call, role, depth, prompt_blob"
+
+
+def last_prompt(db: Database, run_id: str) -> PromptRow | None:
+    """The newest prompt of a run: one that is being answered, or the last that was; None before the first."""
+    sql = f"""WITH told AS (
+        SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS awaited FROM model_calls
+        WHERE run_id = $run
+        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM calls_sent WHERE run_id = $run
+        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM questions WHERE run_id = $run)
+    SELECT told.* EXCLUDE (awaited), awaited
+        AND NOT EXISTS (SELECT 1 FROM call_failures f WHERE f.run_id = $run AND f.seq > told.seq)
+        AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > told.seq
+            AND s.phase IN ('finished', 'ended')) AS is_open
+    FROM told ORDER BY seq DESC LIMIT 1"""
+    return fetch.one(db, PromptRow, sql, {"run": run_id})
+
+
+def prompt_before(db: Database, run_id: str, prompt: PromptRow | ModelCallRow) -> PromptRow | None:
+    """The last answered prompt before this one in the run, of the same role if there is any; None for the first."""
+    sql = f"""SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS is_open FROM model_calls
+    WHERE run_id = $run AND seq < $seq AND NOT (step = $step AND call = $call)
+    ORDER BY role = $role DESC, seq DESC LIMIT 1"""
+    asked = {"run": run_id, "seq": prompt.seq, "step": prompt.step, "call": prompt.call, "role": prompt.role}
+    return fetch.one(db, PromptRow, sql, asked)
+
+
 def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
     """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
     sql = """SELECT seq, time AS at, step, candidate_id, text_blob FROM diagnoses WHERE run_id = $run AND (

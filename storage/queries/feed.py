@@ -9,7 +9,7 @@ from storage import command_arguments
 from storage.database import Database
 from storage.journal import FaultKind
 from storage.queries import fetch
-from storage.queries.steps import StepRow, steps
+from storage.queries.steps import NEWEST, StepRow, steps
 from storage.records import RunState, StepKind, Verdict
 from storage.verbs import VERBS
 
@@ -113,7 +113,7 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
     parameters = {"run": run_id, "after": after_seq, "limit": limit}
     found = [
         FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, _outcome(s), s.text)
-        for s in steps(db, run_id, after_seq, limit)
+        for s in steps(db, run_id, after_seq, max(limit, NEWEST))
     ]
     for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
         found += fetch.rows(db, FeedRow, sql, parameters)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from storage import exposure
 from storage.database import Database
+from storage.exposure import Exposure
 from storage.queries import fetch
-from storage.records import DISTURBED, disturbance
+from storage.records import DISTURBED, KernelClass, disturbance
 
 # Made from the call's time and what the task needs at least. The call has one time: that of its timing.
 BY_LATENCY = (
@@ -176,16 +178,11 @@ def _counterpart(row: MetricRow, here: Mapping[str, float], there: Mapping[str, 
     return next(iter(there.values())) if len(there) == len(here) == 1 else None
 
 
-def asked_exposure(db: Database, run_id: str) -> int | None:
-    """The first depth that is to see a profile as the run was started with; None leaves it to the kernel class."""
-    found = fetch.tuples(db, "SELECT expose_from_depth FROM runs WHERE run_id = ?", [run_id])
-    return found[0][0] if found else None
-
-
-def asked_depths(db: Database, run_id: str) -> int | None:
-    """How many depths the run was started with, to which the class's first depth is scaled; None for no such run."""
-    found = fetch.tuples(db, "SELECT depths FROM runs WHERE run_id = ?", [run_id])
-    return found[0][0] if found else None
+def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Exposure | None:
+    """When a run of this class on auto shows its model profiles, by what it was started with; None for no such run."""
+    sql = "SELECT depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
+    found = fetch.tuples(db, sql, [run_id])
+    return exposure.planned(kernel_class, *found[0]) if found else None
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:

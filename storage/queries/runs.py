@@ -71,8 +71,6 @@ WITH chosen AS ({chosen}),
  latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
     min(time) FILTER (WHERE is_start) AS started_at, max(time) FILTER (WHERE is_final) AS ended_at
     FROM states WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- reached AS (SELECT run_id, max(depth) AS depth FROM steps
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
     SELECT run_id, seq, kernel_class FROM classes UNION ALL
     SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
@@ -92,8 +90,6 @@ WITH chosen AS ({chosen}),
     UNION ALL SELECT c.run_id, c.depth, t.speedup FROM timed t JOIN candidates c USING (run_id, candidate_id)),
  risen AS (SELECT run_id, depth, max(max(speedup)) OVER (PARTITION BY run_id ORDER BY depth) AS speedup FROM tried
     GROUP BY run_id, depth),
- busy AS (SELECT run_id, sum(seconds) AS engine_s FROM worked
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
     WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
  brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
@@ -103,13 +99,13 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
-    reached.depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
+    NULL AS depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
     best.speedup_high AS best_high, best.noise AS best_noise,
     best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(tied.kernels, 0) AS tied_kernels,
     coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
     CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
-    coalesce(busy.engine_s, 0.0) AS engine_s, coalesce(paid.tokens, 0)::BIGINT AS tokens,
+    0.0 AS engine_s, coalesce(paid.tokens, 0)::BIGINT AS tokens,
     CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
@@ -118,11 +114,10 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     r.recording IS NOT NULL AS has_recorded_replies,
     brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
-LEFT JOIN reached USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
 LEFT JOIN curves USING (run_id)
-LEFT JOIN busy USING (run_id) LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
+LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 
@@ -147,14 +142,28 @@ def count_runs(db: Database) -> int:
 
 def run(db: Database, run_id: str) -> RunRow | None:
     """One run, or None when it is not (yet) in the index."""
-    found = _rows(db, "SELECT * FROM runs WHERE run_id = ?", [run_id])
-    return found[0] if found else None
+    return next(iter(of_ids(db, [run_id])), None)
 
 
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
     found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
-    last = last_events(db, [row.run_id for row in found])
-    return [replace(row, last_event_at=last.get(row.run_id)) for row in found]
+    names = [row.run_id for row in found]
+    last, stepped = last_events(db, names), _stepped(db, names)
+    return [_with(row, last.get(row.run_id), *stepped.get(row.run_id, (None, None))) for row in found]
+
+
+def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float | None) -> RunRow:
+    return replace(row, last_event_at=last_event_at, depth=depth, engine_s=engine_s or 0.0)
+
+
+def _stepped(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[int | None, float | None]]:
+    """Each run's depth and seconds at work. By itself: a step begins or ends far more often than the rest changes."""
+    sql = """SELECT run_id, depth, engine_s FROM (SELECT run_id, max(depth) AS depth FROM steps
+            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id)
+        LEFT JOIN (SELECT run_id, sum(seconds) AS engine_s FROM worked
+            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id) USING (run_id)"""
+    found = fetch.tuples(db, sql, {"runs": list(run_ids)})
+    return {name: (depth, engine_s) for name, depth, engine_s in found}
 
 
 def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:

@@ -27,6 +27,7 @@ class Move:
     made_id: str | None
     made_number: int | None
     summary: str | None
+    predicted: float | None
     verdict: Verdict | None
     message: str | None
     max_error: float | None
@@ -133,7 +134,9 @@ def _edited(m: Move) -> str:
     seen = " with its profile" if m.is_profile_exposed else ""
     if m.kind == StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
-    return _with(f"{_MADE_BY.get(m.kind, 'Changed')} {_kernel(m.number)} into kernel {m.made_number}{seen}", m.summary)
+    hoped = f" (predicted gain {m.predicted:.2f}×)" if m.predicted is not None else ""
+    made = f"{_MADE_BY.get(m.kind, 'Changed')} {_kernel(m.number)} into kernel {m.made_number}{seen}"
+    return _with(made, m.summary) + hoped
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,12 @@ class StepRow:
 
 
 _STEPS = """
-WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND {where} ORDER BY seq {order} LIMIT $limit),
+WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND seq > $after ORDER BY seq {order} LIMIT $limit),
  numbers AS (SELECT candidate_id, number, step, seq, summary FROM numbered
     WHERE run_id = $run),
  made AS (SELECT step, arg_max(candidate_id, seq) AS made_id, arg_max(number, seq) AS made_number,
     arg_max(summary, seq) AS summary FROM numbers GROUP BY step),
+ hoped AS (SELECT candidate_id, max(gain) AS predicted FROM predictions WHERE run_id = $run GROUP BY candidate_id),
  judged AS (SELECT step, arg_max(verdict, seq) AS verdict, arg_max(message, seq) AS message,
     arg_max(max_error, seq) AS max_error, arg_max(tolerance, seq) AS tolerance, arg_max(speedup, seq) AS speedup,
     arg_max(latency_ms, seq) AS latency_ms, arg_max(baseline, seq) AS baseline
@@ -174,11 +178,12 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND {where} ORDER BY seq
  called AS (SELECT step, bool_or(is_profile_exposed) AS is_profile_exposed FROM model_calls
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step)
 SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.seconds, c.outcome, c.is_in_flight,
-    o.number, m.made_id, m.made_number, m.summary, j.verdict, j.message, j.max_error, j.tolerance, j.speedup,
-    j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
+    o.number, m.made_id, m.made_number, m.summary, h.predicted, j.verdict, j.message, j.max_error, j.tolerance,
+    j.speedup, j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
     a.said_problem,
     coalesce(k.is_profile_exposed, FALSE) AS is_profile_exposed
 FROM chosen c LEFT JOIN numbers o ON o.candidate_id = c.candidate_id LEFT JOIN made m ON m.step = c.step
+LEFT JOIN hoped h ON h.candidate_id = m.made_id
 LEFT JOIN judged j ON j.step = c.step LEFT JOIN seen s ON s.step = c.step
 LEFT JOIN tried t ON t.step = c.step LEFT JOIN called k ON k.step = c.step
 LEFT JOIN said a ON a.step = c.step
@@ -186,18 +191,23 @@ ORDER BY c.seq {order}
 """
 
 
-def steps(db: Database, run_id: str, after_seq: int = 0, limit: int = 200, newest_first: bool = True) -> list[StepRow]:
+NEWEST = 200
+
+
+def steps(
+    db: Database, run_id: str, after_seq: int = 0, limit: int = NEWEST, newest_first: bool = True
+) -> list[StepRow]:
     """Steps begun after a journal line (`StepRow.seq` of the last one seen), at most `limit` of them."""
     order = "DESC" if newest_first else "ASC"
-    sql = _STEPS.format(where="seq > $after", order=order)
-    return _rows(db, sql, {"run": run_id, "after": after_seq, "limit": limit})
+    sql = _STEPS.format(order=order)
+    moves = fetch.rows(db, Move, sql, {"run": run_id, "after": after_seq, "limit": limit})
+    return [_row(move) for move in moves]
 
 
 def current_step(db: Database, run_id: str) -> StepRow | None:
     """The step in flight, as far as the journal tells: a lost engine leaves one behind."""
-    sql = _STEPS.format(where="is_in_flight", order="DESC")
-    found = _rows(db, sql, {"run": run_id, "limit": 1})
-    return found[0] if found else None
+    # Among the newest, which the feed reads too: one query for both. No step begins after the one in flight.
+    return next((row for row in steps(db, run_id) if row.is_in_flight), None)
 
 
 def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
@@ -215,10 +225,6 @@ def count_events(db: Database, run_id: str, after_seq: int) -> int:
 def last_seq(db: Database, run_id: str) -> int:
     """The number of the newest event; 0 before the first."""
     return int(fetch.tuples(db, "SELECT coalesce(max(seq), 0) FROM events WHERE run_id = ?", [run_id])[0][0])
-
-
-def _rows(db: Database, sql: str, parameters: dict[str, object]) -> list[StepRow]:
-    return [_row(move) for move in fetch.rows(db, Move, sql, parameters)]
 
 
 def _row(m: Move) -> StepRow:

@@ -104,10 +104,11 @@ def status(server: Server, path: str, **headers: str) -> int:
         return error.code
 
 
-def test_a_visitor_without_a_login_sees_nothing_but_the_way_in(
+def test_a_login_opens_pages_and_routes_and_without_one_or_with_a_forged_one_there_is_but_the_way_in(
     own_server: Callable[..., Server], page: Page, tmp_path: Path
 ) -> None:
-    server = with_login(own_server, tmp_path, TILEWRIGHT_API_TOKEN="long and random")
+    users = "@example.org, bob@elsewhere.org"
+    server = with_login(own_server, tmp_path, TILEWRIGHT_API_TOKEN="long and random", TILEWRIGHT_USERS=users)
     samples.write_run(server.runs, "hidden", depths=3)
     for address in ("", "run?run=hidden", "candidate?run=hidden&candidate=c001", "new_run", "system"):
         page.goto(f"{server.url}/{address}")
@@ -121,12 +122,6 @@ def test_a_visitor_without_a_login_sees_nothing_but_the_way_in(
         assert status(server, path, Authorization="Bearer long and random") in (200, 404)
     assert status(server, "/api/stream?run=hidden") == 401
 
-
-def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
-    own_server: Callable[..., Server], page: Page, tmp_path: Path
-) -> None:
-    server = with_login(own_server, tmp_path, TILEWRIGHT_USERS="@example.org, bob@elsewhere.org")
-    samples.write_run(server.runs, "guarded", depths=3)
     for forged in ({"secret": "another"}, {"origin": "http://evil.example"}, {"is_logged_in": False}):
         page.context.clear_cookies()
         log_in(page, server, **forged)
@@ -141,7 +136,7 @@ def test_a_login_opens_pages_and_routes_and_a_forged_one_does_not(
     page.context.clear_cookies()
     log_in(page, server)
     page.goto(server.url)
-    expect(page.locator('tr[data-id="guarded"]')).to_be_visible()
+    expect(page.locator('tr[data-id="hidden"]')).to_be_visible()
     assert page.request.get(f"{server.url}/api/runs").json()["total"] == 1
 
 

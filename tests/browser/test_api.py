@@ -193,6 +193,7 @@ def test_no_answer_tells_a_key_or_a_place_of_this_machine(api: Server) -> None:
     settings["run_id"] = "telling"
     settings["recording"] = f"{api.home}/replies.jsonl"
     settings["model_options"] = [{"role": "all", "base_url": "http://secret.example:9/v1"}]
+    settings["prompts"] = {"hash": "ab", "shipped": "cd", "folder": f"{api.home}/packs/terse", "files": {"hint.md": ""}}
     folder = api.runs / "telling"
     folder.mkdir()
     text = (api.runs / "second" / "journal.jsonl").read_text()
@@ -203,6 +204,8 @@ def test_no_answer_tells_a_key_or_a_place_of_this_machine(api: Server) -> None:
         said = ask(api, path).body.decode()
         assert not [word for word in (str(api.home), str(ROOT), KEY, "secret.example") if word in said], path
     assert ask(api, "/api/runs/telling").json["settings"]["recording"] == "replies.jsonl"
+    prompts = {"hash": "ab", "shipped": "cd", "folder": "terse", "files": ["hint.md"]}
+    assert ask(api, "/api/runs/telling").json["settings"]["prompts"] == prompts
     assert "<home>/runs/x" in ask(api, "/api/runs/telling/events").body.decode()
 
 

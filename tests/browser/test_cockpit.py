@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -91,9 +92,15 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     page.wait_for_url("**/candidate?*against=c001*")
 
 
-def test_the_open_kernel_survives_a_reload_and_another_server(own_server: Callable[..., Server], page: Page) -> None:
+def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_and_another_server(
+    own_server: Callable[..., Server], page: Page
+) -> None:
     server = own_server()
     samples.write_run(server.runs, "kept-open", depths=4)
+    page.goto(f"{server.url}/candidate?run=kept-open&candidate=c002")
+    expect(page.get_by_text("Square matmul").first).to_be_visible()
+    expect(page.get_by_role("link", name="New run")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
     page.goto(f"{server.url}/run?run=kept-open&candidate=c004")
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     page.reload()
@@ -155,23 +162,24 @@ def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, se
     expect(fresh).to_be_hidden()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_bar_keeps_its_height_from_stage_to_stage(page: Page, server: Server, width: int) -> None:
-    engine = PretendEngine(server.runs, f"stages-{width}", depths=6)
+def test_the_bar_keeps_its_height_from_stage_to_stage(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "stages", depths=6)
     engine.play_until(finished_depth, times=2)
-    page.set_viewport_size({"width": width, "height": 900})
-    heights = set()
-    for number, kind in enumerate((StepKind.OPTIMISE, StepKind.COMPILE, StepKind.CHECK, StepKind.DIAGNOSE), 900):
-        engine.emit(ev.StepStarted(number, kind, 3, "c004"))
-        if number == 900:
-            page.goto(f"{server.url}/run?run=stages-{width}")
-        stages = page.get_by_role("list", name="Stages of this kernel")
-        lit = {"compile": "compile", "check": "check"}.get(kind, kind)
-        expect(stages.locator("[aria-current=step]")).to_have_text(lit)
-        lines = stages.locator("li").evaluate_all("items => items.map(item => item.getClientRects()[0].height)")
-        assert max(lines) < 30  # one line each
-        heights.add(page.locator(".now").evaluate("bar => bar.getBoundingClientRect().height"))
-    assert len(heights) == 1
+    numbers = itertools.count(900)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        heights = set()
+        for kind in (StepKind.OPTIMISE, StepKind.COMPILE, StepKind.CHECK, StepKind.DIAGNOSE):
+            engine.emit(ev.StepStarted(next(numbers), kind, 3, "c004"))
+            if page.url == "about:blank":
+                page.goto(f"{server.url}/run?run=stages")
+            stages = page.get_by_role("list", name="Stages of this kernel")
+            lit = {"compile": "compile", "check": "check"}.get(kind, kind)
+            expect(stages.locator("[aria-current=step]")).to_have_text(lit)
+            lines = stages.locator("li").evaluate_all("items => items.map(item => item.getClientRects()[0].height)")
+            assert max(lines) < 30  # one line each
+            heights.add(page.locator(".now").evaluate("bar => bar.getBoundingClientRect().height"))
+        assert len(heights) == 1
 
 
 def test_a_page_with_an_open_popover_goes_on(page: Page, server: Server) -> None:
@@ -184,14 +192,6 @@ def test_a_page_with_an_open_popover_goes_on(page: Page, server: Server) -> None
     engine.play_until(finished_depth)
     expect(page.locator('tr[data-id="c005"]')).to_be_attached()
     expect(page.get_by_text("Off while you type")).to_be_visible()
-
-
-def test_the_refresh_interval_is_kept_for_the_browser_session(page: Page, server: Server) -> None:
-    samples.write_run(server.runs, "paced", depths=2)
-    page.goto(f"{server.url}/run?run=paced")
-    page.get_by_label("Refresh every").select_option("10 s")
-    page.reload()
-    expect(page.get_by_label("Refresh every")).to_have_value("10000")
 
 
 def test_alerts_are_counted_on_both_pages_and_can_be_dismissed(page: Page, server: Server) -> None:

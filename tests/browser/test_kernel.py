@@ -147,7 +147,7 @@ def test_a_profile_is_asked_for_where_there_is_none(page: Page, server: Server) 
     engine.play_until(finished_depth)
     page.goto(f"{server.url}/candidate?run=unprofiled&candidate=c001&tab=Profile")
     expect(
-        page.get_by_text("On “auto”, profiles are collected for the first kernel and then from depth 3 on")
+        page.get_by_text("On “auto”, profiles are collected for the first kernel and then from depth 4 on")
     ).to_be_visible()
     page.get_by_role("button", name="Profile every correct kernel from now on").click()
     expect(page.get_by_text("Collect profiles: on from the next step")).to_be_visible()

@@ -27,7 +27,7 @@ PAGES = {
     "overview": ("", 'tr[data-id="whole"]'),
     "overview with nothing that fits": ("?find=no+such+run", "text=No matching runs"),
     "compare": ("compare?runs=whole,stopped", "h1"),
-    "models": ("models", "text=Applied first try"),
+    "models": ("models", "text=On the dashed line"),
     "new run": ("new_run", "text=Start run"),
     "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),

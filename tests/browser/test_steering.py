@@ -57,17 +57,24 @@ def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str =
     return command
 
 
-@pytest.mark.parametrize(
-    ("label", "kind", "value"),
-    [("Collect profiles", CommandKind.COLLECT, "on"), ("Show profiles to the model", CommandKind.EXPOSE, "off")],
-)
-def test_profiling_switches(page: Page, server: Server, label: str, kind: CommandKind, value: str) -> None:
-    engine = begin(page, server, f"switches-{kind}")
-    button = page.get_by_role("group", name=label).get_by_role("button", name=value, exact=True)
-    expect(button).to_have_attribute("aria-pressed", "false")
-    button.click()
-    follow(page, engine, kind, value)
-    expect(button).to_have_attribute("aria-pressed", "true")
+def test_profiling_switches_take_effect_and_a_run_that_ends_clicks_none(page: Page, server: Server) -> None:
+    engine = begin(page, server, "switches")
+    for label, kind, value in (
+        ("Collect profiles", CommandKind.COLLECT, "on"),
+        ("Show profiles to the model", CommandKind.EXPOSE, "off"),
+        ("Show profiles to the model", CommandKind.EXPOSE, "on"),
+    ):
+        button = page.get_by_role("group", name=label).get_by_role("button", name=value, exact=True)
+        expect(button).to_have_attribute("aria-pressed", "false")
+        button.click()
+        follow(page, engine, kind, value)
+        expect(button).to_have_attribute("aria-pressed", "true")
+    engine.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
+    engine.die()
+    expect(page.get_by_text("No engine is running")).to_be_visible()
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.get_by_role("button", name="Download report")).to_be_visible()
+    assert engine.asked() == []
 
 
 def press(page: Page, name: str) -> Locator:
@@ -348,18 +355,3 @@ def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, serv
     page.get_by_role("button", name="Pause").click()
     assert parent.next_command().kind is CommandKind.PAUSE, "what was clicked is the one command there is"
     assert child.asked() == []
-
-
-def test_a_switch_is_not_clicked_by_a_run_that_ends(page: Page, server: Server) -> None:
-    engine = begin(page, server, "switched-off")
-    page.get_by_role("group", name="Show profiles to the model").get_by_text("on", exact=True).click()
-    command = engine.next_command()
-    assert command.argument == "on"
-    engine.emit(ev.CommandAcknowledged(command, 30))
-    engine.emit(ev.CommandEffective(command.command_id, 30, "at step 30"))
-    engine.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
-    engine.die()
-    expect(page.get_by_text("No engine is running")).to_be_visible()
-    page.get_by_role("button", name="Share", exact=True).click()
-    expect(page.get_by_role("button", name="Download report")).to_be_visible()
-    assert engine.asked() == []

@@ -76,7 +76,9 @@ def test_a_click_on_a_point_opens_its_kernel_and_zoom_survives_a_visit_to_its_pa
     becomes(lambda: curve.axis_range(page, "xaxis"), before)
 
 
-def test_an_idle_page_sends_nothing(page: Page, server: Server) -> None:
+def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
+    page: Page, server: Server
+) -> None:
     samples.write_run(server.runs, "idle", depths=5)
     frames: list[str | bytes] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
@@ -90,37 +92,27 @@ def test_an_idle_page_sends_nothing(page: Page, server: Server) -> None:
         with page.expect_response(re.compile("api/pulse")):
             pass
     assert len(frames) == count
+    page.get_by_label("Refresh every").select_option("10 s")
+    page.reload()
+    expect(page.get_by_label("Refresh every")).to_have_value("10000")
 
 
-def test_the_reply_is_seen_while_it_is_written(page: Page, server: Server) -> None:
+def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run_is_lost(
+    page: Page, server: Server
+) -> None:
     engine = PretendEngine(server.runs, "streamed", depths=4)
     engine.play_until(model_step, times=3)
     page.goto(f"{server.url}/run?run=streamed")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
     box = page.get_by_label("Reply being written")
     engine.write("First I will ")
     expect(box).to_have_text("First I will ")
     engine.write("widen the tile <b>not bold</b> ✓")
     expect(box).to_have_text("First I will widen the tile <b>not bold</b> ✓")
     expect(page.locator(".pipeline .active")).to_be_visible()
-
-
-def test_a_run_whose_engine_dies_becomes_lost(page: Page, server: Server) -> None:
-    engine = PretendEngine(server.runs, "dies", depths=4)
-    engine.play_until(model_step, times=2)
-    page.goto(f"{server.url}/run?run=dies")
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
     engine.die()
     expect(page.get_by_text("The run crashed at step")).to_be_visible()
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
-
-
-def test_a_deep_link_works_as_the_first_request(own_server: Callable[..., Server], page: Page) -> None:
-    server = own_server()
-    samples.write_run(server.runs, "deep", depths=3)
-    page.goto(f"{server.url}/candidate?run=deep&candidate=c002")
-    expect(page.get_by_text("Square matmul").first).to_be_visible()
-    expect(page.get_by_role("link", name="New run")).to_be_visible()
-    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, server: Server) -> None:

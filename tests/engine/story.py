@@ -96,13 +96,15 @@ class Story:
         self.record.apply(event)
         return self
 
-    def candidate(self, name: str, origin: Origin = Origin.SYNTHESIS, parent: str | None = None) -> Story:
-        record = self.record
-        repair = record.candidates[parent].created.repair + 1 if origin is Origin.REPAIR and parent else 0
-        base = parent if origin is Origin.OPTIMISATION else None
+    def candidate(
+        self, name: str, origin: Origin = Origin.SYNTHESIS, parent: str | None = None, summary: str = ""
+    ) -> Story:
+        record, made, said = self.record, self.record.candidates.get(parent or ""), summary or name
+        repair = made.created.repair + 1 if origin is Origin.REPAIR and made else 0
+        base = parent if origin is Origin.OPTIMISATION else made.created.base_id if made else None
         self.step += 1
         created = ev.CandidateCreated(
-            self.step, name, parent, base, record.step_index, 0, repair, origin, f"blob-{name}", None, 1, 0, name
+            self.step, name, parent, base, record.step_index, 0, repair, origin, f"blob-{name}", None, 1, 0, said
         )
         return self.tell(created)
 

@@ -119,6 +119,20 @@ def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished:
     assert "  17 |" in prompt
 
 
+def test_the_first_prompt_has_the_measured_device_and_every_later_one_begins_as_it(
+    finished: Path, toolchain: Toolchain
+) -> None:
+    context = context_at(finished, toolchain)
+    limit = context.record.limit
+    facts = limit.facts if limit else None
+    assert facts is not None
+    prompts = [json.loads(context.blobs.get(call.prompt_blob)) for call in context.record.calls.values()]
+    assert f"{facts.memory_gb_s:.4g} GB/s" in prompts[0][0]["text"]
+    assert {prompt[0]["text"] for prompt in prompts} == {prompts[0][0]["text"]}
+    optimise = next(p for p, c in zip(prompts, context.record.calls.values(), strict=True) if c.role == "optimise")
+    assert "of the limit. It is" in optimise[1]["text"]
+
+
 def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolchain) -> None:
     context = context_at(finished, toolchain)
     check = context.record.candidates["c003"].checked

@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -6,27 +7,74 @@ import pytest
 from engine import limits
 from engine.errors import ModelError, PromptError
 from engine.llm import Message, Terms
-from engine.prompting import Part, compose, fit_conversation, keep_ends, keep_newest, keep_start
+from engine.prompting import (
+    PROMPTS,
+    as_json,
+    compose,
+    fit_conversation,
+    keep_ends,
+    keep_newest,
+    keep_start,
+    message,
+    section_name,
+    slots,
+)  # fmt: skip
 from engine.record import Record
 from tests.engine.story import SETTINGS, Story
 
 SLOTS = {
+    "task": "",
+    "repairs": "",
     "failure": "\n".join(f"error line {n}" for n in range(400)),
     "diagnosis": "The cause.\n" * 40,
     "listing": "\n".join(f"{n:4d} | code" for n in range(200)),
+    "guide": "How to look.\n" * 12,
     "rules": "",
     "hint": "",
     "patch_format": "the format",
 }
 
 
-def test_a_prompt_that_fits_is_not_touched_and_says_what_it_is_made_of() -> None:
+def cut(told: Message) -> list[tuple[str, str]]:
+    """The sections of a message with their texts."""
+    ends = list(itertools.accumulate(one.length for one in told.sections))
+    return [(one.name, told.text[end - one.length : end]) for one, end in zip(told.sections, ends, strict=True)]
+
+
+def test_a_prompt_that_fits_is_not_touched_and_its_sections_are_cut_where_they_stand() -> None:
     whole = compose("cutegen/repair.md", None, **SLOTS)
     assert compose("cutegen/repair.md", len(whole.text), **SLOTS) == whole
-    assert whole.parts[Part.SOURCE] == len(SLOTS["listing"])
-    assert whole.parts[Part.ERROR_LOG] == len(SLOTS["failure"])
-    assert abs(sum(whole.parts.values()) - len(whole.text)) <= 2
-    assert json.loads(json.dumps(whole.parts))["error log"] == len(SLOTS["failure"])
+    found = cut(whole)
+    assert "".join(text for _, text in found) == whole.text
+    texts = dict(found)
+    assert texts["Kernel"] == f"The kernel, with line numbers:\n```\n{SLOTS['listing']}\n```\n\n\n\n"
+    assert texts["What failed"] == f"What failed:\n{SLOTS['failure']}\n\n"
+    assert texts["Diagnosis"].startswith("The diagnosis:\nThe cause.")
+    assert "Person's hint" not in texts
+    assert found[-1] == ("Reply format", "Start with `Fix:` and one sentence. Then the edits.\n")
+
+
+@pytest.mark.parametrize("name", sorted(path.relative_to(PROMPTS) for path in PROMPTS.rglob("*.md")), ids=str)
+@pytest.mark.parametrize("value", ["", " \n", "one line", "\n\nwith\n\n{{ task }}\n\n\n", "🙂\ud800 \r\n\x0b"])
+def test_the_sections_of_any_prompt_make_up_the_whole_of_it(name: Path, value: str) -> None:
+    told = message("user", str(name), **dict.fromkeys(slots(str(name)), value))
+    assert "".join(text for _, text in cut(told)) == told.text
+    assert all(text.strip() for _, text in cut(told))
+    assert [one for one, _ in itertools.groupby(name for name, _ in cut(told))] == [name for name, _ in cut(told)]
+
+
+def test_a_slot_that_has_no_name_of_its_own_is_read_as_it_is_written() -> None:
+    assert section_name("listing") == "Kernel"
+    assert section_name("cache_lines") == "Cache lines"
+
+
+def test_a_prompt_is_kept_with_its_sections_and_a_reply_in_it_has_none() -> None:
+    told = message("user", "hint.md", hints="x")
+    kept = json.loads(as_json([told, Message("assistant", "yes")]))
+    assert kept == [
+        {"role": "user", "text": told.text, "sections": [["Hints", len(told.text)]]},
+        {"role": "assistant", "text": "yes"},
+    ]
 
 
 @pytest.mark.parametrize("room", [6000, 5000, 3600, 3100])

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import prompting
+from engine import prompting, tasks
 from engine.actions import Ask
 from engine.errors import PromptError
 from engine.prompting import PROMPTS
-from engine.steps.conversation import allowed
+from engine.steps.briefing import allowed, contract, standing
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.policy import PRECISIONS, Policy
@@ -39,17 +39,18 @@ def test_braces_in_a_value_are_left_alone() -> None:
 
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 @pytest.mark.parametrize("kernel_class", KernelClass)
-def test_every_class_has_a_guide_and_an_example(kernel_class: KernelClass, toolchain: str) -> None:
-    assert prompting.text(f"guides/{kernel_class}.md")
-    assert "class ModelNew" in prompting.for_class(f"examples/{toolchain}", kernel_class, ".py")
+def test_every_class_has_a_guide_that_puts_structure_before_tuning(kernel_class: KernelClass, toolchain: str) -> None:
+    guide = " ".join(prompting.text(f"guides/{toolchain}/{kernel_class}.md").split())
+    assert -1 < guide.find("Structure before tuning") < guide.find(" 1. ") < guide.find(" Then tune")
 
 
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> None:
+    told = standing(toolchain, tasks.find("softmax").task(toolchain), None)
     notes = prompting.text(f"toolchains/{toolchain}.md").strip()
-    assert notes in prompting.fill("system.md", toolchain=notes, **allowed(Policy()))
+    assert told["toolchain"] == notes
     is_gpu = "cuda_sources" in notes
-    assert is_gpu == (toolchain == "cuda")
+    assert is_gpu == (toolchain == "cuda") == ("L2 cache is overwritten" in told["contract"])
     for example in (PROMPTS / "examples" / toolchain).glob("*.py"):
         assert ("cuda_sources=" in example.read_text()) == is_gpu
 
@@ -62,8 +63,8 @@ def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> N
 def test_the_system_text_says_what_pytorch_may_do_and_how_exact_a_kernel_must_be(
     operators: tuple[str, ...], said: str, precision: str
 ) -> None:
-    told = allowed(Policy(library_operators=operators, precision=precision))
-    rendered = prompting.fill("system.md", toolchain="", **told)
+    policy = Policy(library_operators=operators, precision=precision)
+    rendered = contract("cpu", replace(tasks.find("softmax").task("cpu"), policy=policy))
     assert said in rendered
     assert ("round their operands to TF32" in rendered) == (precision == "tf32")
 

@@ -80,6 +80,27 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         tasks.find(str(tmp_path / "absent.py"))
 
 
+@pytest.mark.parametrize(
+    ("lines", "proposed"),
+    [
+        (["self.a = nn.Conv2d(3, 8, 3)", "self.b = nn.Linear(8, 8)"], ()),
+        (["self.parts = [nn.Linear(8, 8) for _ in range(9)]", "self.b = nn.Conv2d(3, 8, 3)"], ("conv2d", "linear")),
+        (["for _ in range(9):", "    self.parts.append(nn.Linear(8, 8))"], ()),
+        (["self.a, self.b = nn.LSTM(8, 8), nn.GRU(8, 8)", "x @ y", "torch.matmul(x, y)"], ("gru", "lstm", "matmul")),
+    ],
+    ids=["few", "made in a loop", "one in a loop", "several kinds"],
+)
+def test_a_whole_network_leaves_its_large_operators_to_pytorch(
+    tmp_path: Path, lines: list[str], proposed: tuple[str, ...]
+) -> None:
+    body = "".join(f"        {line}\n" for line in lines)
+    network = f"class Part(nn.Module):\n    def __init__(self):\n{body}\n\n"
+    (tmp_path / "net.py").write_text(network + FOREIGN)
+    assert tasks.read(tmp_path / "net.py").policy.library_operators == proposed
+    (tmp_path / "net.toml").write_text("[policy]\nlibrary_operators = []\n")
+    assert tasks.read(tmp_path / "net.py").policy.library_operators == ()
+
+
 def test_a_persons_choice_changes_the_policy_and_an_empty_one_does_not() -> None:
     policy = Policy(library_operators=("conv2d",))
     assert tasks.policy_with(policy) == policy

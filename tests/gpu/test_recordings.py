@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from engine import tasks
-from engine.prompting import PROMPTS
 from storage.blobs import text_hash
 from storage.records import Role, Verdict
 from tests.engine.evaluation.screening import recorded
@@ -44,9 +43,3 @@ def test_a_kernel_that_the_recording_calls_broken_fails(gpu: Any, task: str, sou
     about = tasks.find(task).task("cuda", SIZES[task])
     built = gpu.compile(about, source)
     assert not built.is_ok or gpu.check(about, source).verdict in (Verdict.INCORRECT, Verdict.RUNTIME_ERROR)
-
-
-@pytest.mark.parametrize("path", sorted((PROMPTS / "examples/cuda").glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_shown_to_the_model_builds(gpu: Any, path: Any) -> None:
-    built = gpu.compile(tasks.find("swish").task("cuda"), path.read_text())
-    assert built.is_ok, built.diagnostics

@@ -13,12 +13,12 @@ from storage.database import Database, index_file, open_database
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.queries import KernelFilter
-from storage.records import StepKind
+from storage.records import HardwareLimit, StepKind
 from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
-# What rows tell today beside what they told: Compare has model calls as an axis.
-NEW = ((queries.TimedRow, "calls"),)
+# What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is.
+NEW = ((queries.TimedRow, "calls"), (HardwareLimit, "facts"))
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 
 
@@ -30,10 +30,16 @@ def _switches(steering: SteeringState, hints: tuple[str, ...]) -> list[Any]:
     return [steering.collect, steering.expose, hints]
 
 
+def _started_with(db: Database, run_id: str, column: str) -> Any:
+    with db.reader() as cursor:
+        found = cursor.execute(f"SELECT {column} FROM runs WHERE run_id = ?", [run_id]).fetchone()
+    return found[0] if found else None
+
+
 OF_A_RUN: Mapping[str, Ask] = {
     "allowance": queries.allowance,
-    "asked_depths": queries.asked_depths,
-    "asked_exposure": queries.asked_exposure,
+    "asked_depths": lambda db, run: _started_with(db, run, "depths"),
+    "asked_exposure": lambda db, run: _started_with(db, run, "expose_from_depth"),
     "attempts": queries.attempts,
     "baseline": queries.baseline,
     "beam": queries.beam,

@@ -9,10 +9,11 @@ import pytest
 
 from pages.parts import index
 from pages.parts.run import activity, kernel_panel, lineage_strip
-from pages.parts.run.curve_marks import Phase, phases
+from pages.parts.run.curve_marks import Phase, phase_bands, phases
 from pages.parts.status import alerts
 from pages.parts.status.alerts import AlertKind
 from storage import queries
+from storage.exposure import Exposure
 from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
 from storage.records import Origin, RunState, Switch, Verdict
 from tests import samples
@@ -94,11 +95,23 @@ def test_phases_are_named_by_what_the_model_saw() -> None:
 
 def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
     assert phases([], Switch.ON, None, 4) == [Phase(0, 4, True, True)]
-    assert phases([ExposureRow(0, 1, False)], Switch.OFF, 3, 4) == [Phase(0, 1, False), Phase(2, 4, False, True)]
-    assert phases([ExposureRow(0, 1, False)], Switch.AUTO, 3, 4) == [
+    assert phases([ExposureRow(0, 1, False)], Switch.OFF, Exposure(3), 4) == [
+        Phase(0, 1, False),
+        Phase(2, 4, False, True),
+    ]
+    assert phases([ExposureRow(0, 1, False)], Switch.AUTO, Exposure(3), 4) == [
         Phase(0, 1, False), Phase(2, 2, False, True), Phase(3, 4, True, True)
     ]  # fmt: skip
-    assert phases([ExposureRow(0, 4, True)], Switch.ON, 0, 4) == [Phase(0, 4, True)]
+    assert phases([ExposureRow(0, 4, True)], Switch.ON, Exposure(0), 4) == [Phase(0, 4, True)]
+
+
+def test_an_adaptive_schedule_is_planned_by_what_it_waits_for() -> None:
+    (later,) = phases([], Switch.AUTO, Exposure(1, patience=2), 0)
+    assert (later.name, later.is_profile_guided) == ("structural phase", False)
+    _, later = phases([ExposureRow(0, 2, False)], Switch.AUTO, Exposure(1, patience=2), 6)
+    assert (later.first, later.last, later.name) == (3, 6, "profiles after 2 depths without a gain")
+    bands = phase_bands([Phase(0, 2, False), later])
+    assert [band["label"]["texts"][:1] for band in bands] == [["structural phase"], [later.name]]
 
 
 def node(name: str, parent: str | None, is_best: bool = False) -> FamilyRow:

@@ -18,6 +18,7 @@ from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
+from storage.records import Prompts
 from tests.pages.conftest import Open, words
 from tests.samples import write_run
 
@@ -135,7 +136,8 @@ def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, 
     }
     for name, options in both.items():
         folder = write_run(home / "runs", name)
-        settings = replace(folder.read_settings(), strategy_options=options)
+        pack = Prompts("ab" * 32, "cd" * 32, "/packs/terse", {"hint.md": ""}) if name == "two" else Prompts("cd" * 32)
+        settings = replace(folder.read_settings(), strategy_options=options, prompts=pack)
         folder.settings_file.unlink()
         folder.write_settings(settings)
     assert settings_list.differing(["one", "two"]) == [
@@ -146,6 +148,7 @@ def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, 
         ],
         ["Maximum repairs per kernel", "3", "5"],
         ["Show profiles to the model", "auto, by kernel class", "from depth 4"],
+        ["Prompts", "shipped, cdcdcdcdcdcd", "terse, abababababab (1 file in place of the shipped ones, cdcdcdcdcdcd)"],
     ]
     assert settings_list.differing(["one", "one"]) == []
     assert "Settings that differ" in [one.label for one in open_page("compare", runs="one,two").expander]
@@ -153,6 +156,7 @@ def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, 
     said = words(open_page("run", run="two")).replace("\\", "")
     assert "Maximum restarts per depth" in said
     assert "always the best kernel" in said
+    assert "terse, abababababab" in said
 
 
 def test_replays_are_not_offered(home: Path) -> None:

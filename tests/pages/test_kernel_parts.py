@@ -26,6 +26,7 @@ from pages.parts.kernel import (
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.widgets import diff
 from storage import counters, queries
+from storage.exposure import Exposure
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict
 from tests import samples
@@ -190,18 +191,22 @@ def test_waits_stand_beside_those_of_the_ancestor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "verdict", "said"),
+    ("switch", "verdict", "planned", "said"),
     [
-        (Switch.AUTO, Verdict.PASSED, "for the first kernel and then from depth 5 on"),
-        (Switch.OFF, Verdict.PASSED, "is off in this run"),
-        (Switch.ON, Verdict.PASSED, "made before profiling was switched on"),
-        (Switch.ON, Verdict.INCORRECT, "only correct kernels are"),
-        (Switch.ON, None, "Not judged yet"),
+        (Switch.AUTO, Verdict.PASSED, Exposure(6), "for the first kernel and then from depth 5 on"),
+        (Switch.AUTO, Verdict.PASSED, Exposure(1, 2), "and then after 1 depth without a gain from depth 1 on"),
+        (Switch.AUTO, Verdict.PASSED, Exposure(1, 1), "collected for every kernel"),
+        (Switch.OFF, Verdict.PASSED, Exposure(6), "is off in this run"),
+        (Switch.ON, Verdict.PASSED, Exposure(6), "made before profiling was switched on"),
+        (Switch.ON, Verdict.INCORRECT, Exposure(6), "only correct kernels are"),
+        (Switch.ON, None, Exposure(6), "Not judged yet"),
     ],
 )
-def test_a_kernel_without_a_profile_says_why(rows_of: Look, switch: Switch, verdict: Verdict | None, said: str) -> None:
+def test_a_kernel_without_a_profile_says_why(
+    rows_of: Look, switch: Switch, verdict: Verdict | None, planned: Exposure, said: str
+) -> None:
     candidate, _ = rows_of("c001")
-    assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, 6, False)
+    assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, planned, False)
 
 
 SOURCE = 'import torch\nA = 1\nSRC = r"""\n#include <x>\nvoid f() {\n  return 1;\n}\n"""\nB = 2\n'

@@ -75,7 +75,8 @@ def test_every_sort_of_option_has_its_field_and_the_defaults_are_filled_in() -> 
 
 def test_the_form_of_the_default_method() -> None:
     app = AppTest.from_function(cutegen).run()
-    start = {"base_policy": "patience=2", "max_repairs": 5, "max_regenerations": 2, "expose_from_depth": None}
+    start = {"base_policy": "patience=2", "max_repairs": 5, "max_regenerations": 2, "expose_from_depth": None,
+             "profile_schedule": "fixed"}  # fmt: skip
     assert values(app) == start
     assert field(app, "Each depth starts from").options == [
         "latest kernel; back to the best after some depths without progress",
@@ -90,16 +91,23 @@ def test_the_form_of_the_default_method() -> None:
     for choice, first in (("off", 6), ("from", 3), ("auto", None)):
         field(app, "Show profiles to the model").set_value(choice)
         assert values(app.run())["expose_from_depth"] == first
+    assert field(app, "Depths without a gain").disabled
+    field(app, "Profile schedule").set_value("adaptive")
+    assert values(app.run())["profile_schedule"] == "adaptive=2"
 
 
 def test_the_form_begins_with_the_values_of_another_run() -> None:
     app = AppTest.from_function(cutegen)
-    start = {"base_policy": "patience=7", "max_repairs": 0, "max_regenerations": 1, "expose_from_depth": 2}
+    start = {"base_policy": "patience=7", "max_repairs": 0, "max_regenerations": 1, "expose_from_depth": 2,
+             "profile_schedule": "adaptive=5"}  # fmt: skip
     app.session_state["start"] = start
     assert values(app.run()) == start
     app = AppTest.from_function(cutegen)
     app.session_state["start"] = {"base_policy": "worst", "max_repairs": -1, "expose_from_depth": 9}
     told = values(app.run())
+    app = AppTest.from_function(cutegen)
+    app.session_state["start"] = {"profile_schedule": "adaptive"}
+    assert values(app.run())["profile_schedule"] == "adaptive=2"
     assert (told["base_policy"], told["max_repairs"], told["expose_from_depth"]) == ("patience=2", 5, 6)
 
 

@@ -51,6 +51,10 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     (sent, *_) = [c for c in commands.read_from(folder.commands_file)[0] if c.kind is CommandKind.ANSWER]
     answer = Answer.parse(sent.argument)
     assert (answer.step, answer.call, Blobs(folder.blobs).get(answer.blob)) == (90, 0, "my reply")
+    tell(folder, ev.RunEnded(RunState.STOPPED, "waits for a person: your reply is needed", None))
+    app = open_page("run", run="r1")
+    assert "your reply is saved and used when the run is advanced or resumed" in words(app)
+    assert app.text_area(key="reply:r1:90.0")
 
 
 def test_a_refused_answer_comes_back_with_the_report_even_to_a_new_visitor(home: Path, open_page: Open) -> None:

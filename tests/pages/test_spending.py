@@ -9,7 +9,6 @@ import pytest
 
 from engine.daily import Ledger, Spent, read_limits
 from pages.parts import wording
-from pages.parts.kernel import prompts_tab
 from storage import commands, liveness
 from storage.folder import RunFolder
 from storage.records import CommandKind
@@ -80,23 +79,6 @@ def test_a_new_run_with_a_live_model_takes_options_and_refuses_nonsense(
     app.text_area(key="model_options").set_value("diagnoser.temperature=hot").run()
     assert "temperature takes a number above 0" in words(app).replace("\\", "")
     assert "start" not in [button.key for button in app.button]
-
-
-def test_the_shares_of_a_prompt_are_of_all_its_messages() -> None:
-    plain = [{"role": "system", "text": "x" * 100, "parts": {"instructions": 100}}]
-    plain += [{"role": "user", "text": "y" * 300, "parts": {"source": 280, "instructions": 20}}]
-    plain += [{"role": "assistant", "text": "z" * 99}, {"role": "user", "text": "q"}]
-    shares = prompts_tab.part_shares(json.dumps(plain))
-    assert shares == {"source": 280, "instructions": 120, "assistant messages": 99, "user messages": 1}
-    assert (
-        prompts_tab.shares_sentence(shares)
-        == "source 56 % · instructions 24 % · assistant messages 20 % · user messages under 1 %"
-    )
-
-
-@pytest.mark.parametrize("text", ["", "no json", "[]", "{}", "[1]", '[{"role": "user", "text": "x"}]', '[{"role": 1}]'])
-def test_a_prompt_that_nobody_divided_has_no_shares(text: str) -> None:
-    assert prompts_tab.part_shares(text) == {}
 
 
 def test_a_count_that_nobody_made_is_unknown() -> None:

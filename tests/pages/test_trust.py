@@ -14,7 +14,7 @@ from pages.parts.kernel.trust_tab import Measured
 from pages.parts.widgets import table
 from storage import observed, queries
 from storage.folder import RunFolder
-from storage.observed import ObservedOperator
+from storage.observed import ObservedKernel, ObservedOperator
 from storage.proof import Group, StagedProof, Standing, counted
 from storage.records import Verdict
 from tests import samples
@@ -238,6 +238,16 @@ def test_an_operators_row_says_what_it_did_how_often_and_for_how_long() -> None:
     assert (cells["calls"], cells["elements"], cells["share"]) == ("1", "4,096", "87.5%")
     unknown = trust_tab.operator_cells(ObservedOperator("aten::_foreach_mul", "computes", 2.0, None, None))
     assert (unknown["elements"], unknown["share"]) == ("lists of tensors", wording.NONE)
+
+
+def test_a_kernels_row_says_whose_it_is_and_what_it_took() -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4, Fill>(int, Fill)"
+    cells = trust_tab.kernel_cells(ObservedKernel(name, "PyTorch", "aten::fill_", 1.0, 2.5, 0.125))
+    assert cells["name"] == table.text("vectorized_elementwise_kernel<4, Fill>", "strong")
+    assert cells["origin"] == table.pill("PyTorch: aten::fill_", "orange")
+    assert (cells["launches"], cells["microseconds"], cells["share"]) == ("1", "2.5", "12.5%")
+    foreign = trust_tab.kernel_cells(ObservedKernel("sgemm", "foreign", "", 1.0, 2.5, 0.9))
+    assert foreign["origin"] == table.pill("foreign", "red")
 
 
 @pytest.mark.parametrize("evidence", [{}, *({observed.KEY: text} for text in ("[[1]]", "nonsense", '[["a", "b"]]'))])

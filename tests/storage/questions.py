@@ -12,7 +12,7 @@ OF_A_RUN = (
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "problems",
     "events", "version", "standing_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
     "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
-    "open_question", "open_approval", "divergences",
+    "open_question", "open_approval", "divergences", "last_prompt",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from storage import codec, folder
+from storage import codec, exposure, folder
 from storage.folder import RunFolder
+from storage.records import SETTINGS_VERSION, KernelClass
 from tests.samples import sample_settings, write_run
 
 
@@ -15,6 +18,23 @@ def test_settings_come_back_as_they_were_written(root: Path) -> None:
     settings = sample_settings("a-run")
     RunFolder(root / "a-run").write_settings(settings)
     assert folder.find_run("a-run").read_settings() == settings
+
+
+def test_settings_without_a_version_are_those_of_a_run_made_before_and_stay_so_in_a_fork_of_it(root: Path) -> None:
+    folder = RunFolder(root / "r1")
+    folder.write_settings(sample_settings("r1"))
+    plain = json.loads(folder.settings_file.read_text())
+    assert plain.pop("version") == SETTINGS_VERSION
+    folder.settings_file.write_text(json.dumps(plain))
+    old = folder.read_settings()
+    assert old.version == 1
+    copied = RunFolder(root / "r2")
+    copied.write_settings(replace(old, run_id="r2"))
+    assert copied.read_settings().version == 1
+    assert (
+        exposure.of_run(old, KernelClass.MATMUL).first + 1
+        == exposure.of_run(replace(old, version=SETTINGS_VERSION), KernelClass.MATMUL).first
+    )
 
 
 def test_settings_are_written_once(root: Path) -> None:

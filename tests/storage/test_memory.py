@@ -12,7 +12,7 @@ import pytest
 
 from storage.database import SCHEMA, Database
 from storage.memory import MOST_ROWS, Memory, frozen, tables_of
-from storage.queries import fetch
+from storage.queries import fetch, runs, steering
 
 VIEWS = re.findall(r"CREATE VIEW (\w+)", SCHEMA)
 
@@ -42,6 +42,23 @@ def test_a_query_is_run_again_only_when_one_of_its_tables_was_written(
         writer.remove_run("a")
     assert [count(db, "classes"), count(db, "steps")] == [0, 0]
     assert len(asked) == 5
+
+
+def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with db.transaction() as writer:
+        writer.add([("runs", {"run_id": "a"}), ("events", {"run_id": "a", "seq": 1, "time": 5.0})])
+    assert (found := runs.run(db, "a")) is not None
+    assert (found.depth, found.engine_s, found.last_event_at) == (None, 0.0, 5.0)
+    asked: list[object] = []
+    monkeypatch.setattr(fetch, "_rows", lambda *query: asked.append(query))
+    step = {"run_id": "a", "seq": 2, "step": 1, "depth": 3, "seconds": 1.5, "phase": "finished"}
+    with db.transaction() as writer:
+        writer.add([("steps", step), ("events", {"run_id": "a", "seq": 2, "time": 7.0})])
+    assert (found := runs.run(db, "a")) is not None
+    assert (found.depth, found.engine_s, found.last_event_at) == (3, 1.5, 7.0)
+    assert steering.open_approval(db, "a") is None
+    assert steering.open_question(db, "a") is None
+    assert asked == []
 
 
 def test_what_a_view_shows_is_read_again_when_a_table_behind_it_was_written(db: Database) -> None:

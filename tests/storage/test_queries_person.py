@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from storage import events as ev
 from storage import queries
@@ -11,6 +14,7 @@ from storage.database import Database
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.journal import Journal
+from storage.models import CallFailure
 from storage.records import Origin, Role, RunState, StepKind
 from tests.samples import sample_settings, write_run
 
@@ -32,13 +36,49 @@ def called(step: int, call: int, model: str = "m") -> ev.ModelCalled:
     )  # fmt: skip
 
 
+SENT = ev.CallSent(2, 0, 0, Role.OPTIMISE, 1, "c001", "m", "sent", 9, None, None)
+FAILED = ev.CallFailed(
+    2, 0, 0, Role.OPTIMISE, 1, "c001", "m", "sent", CallFailure.RATE_LIMITED, "no", False, False, None, *(0,) * 4,
+    0.0, 0.2, 2.0,
+)  # fmt: skip
+
+
 def tried(step: int, call: int, *, is_applied: bool, form: str = "edits (json block)") -> ev.PatchTried:
     rung = ("edits", "reask", "search_replace", "rewrite")[call]
     return ev.PatchTried(step, call, "c001", rung, is_applied, 1, "", None, form)
 
 
 QUESTION = ev.QuestionAsked(1, 0, Role.SYNTHESISE, 0, None, "prompt")
+DONE = ev.StepFinished(2, StepKind.OPTIMISE, 1.0, "created")
 WAITING = ev.StateChanged(RunState.WAITING, "your answer is needed")
+
+
+@pytest.mark.parametrize(
+    ("events", "prompt", "is_open"),
+    [
+        ((SENT,), "sent", True), ((SENT, FAILED), "sent", False), ((SENT, FAILED, SENT), "sent", True),
+        ((SENT, called(2, 0)), "p", False), ((SENT, DONE), "sent", False), ((called(2, 0), QUESTION), "prompt", True),
+    ],
+)  # fmt: skip
+def test_the_last_prompt_is_open_until_something_ends_its_call(
+    db: Database, root: Path, events: tuple[ev.Event, ...], prompt: str, is_open: bool
+) -> None:
+    tell(db, root)
+    assert queries.last_prompt(db, "r1") is None
+    tell(db, root, *events)
+    found = queries.last_prompt(db, "r1")
+    assert found is not None
+    assert (found.prompt_blob, found.is_open) == (prompt, is_open)
+
+
+def test_the_prompt_before_is_the_last_of_its_role_or_else_the_last_of_all_and_never_the_same_call(
+    db: Database, root: Path
+) -> None:
+    first = replace(called(1, 0), role=Role.SYNTHESISE, prompt_blob="a")
+    told = [first, replace(called(2, 0), prompt_blob="b"), replace(called(3, 0), role=Role.DIAGNOSE, prompt_blob="c")]
+    tell(db, root, *told, replace(called(4, 0), prompt_blob="d"), replace(called(4, 0), prompt_blob="e"))
+    before = [queries.prompt_before(db, "r1", call) for call in queries.model_calls(db, "r1")]
+    assert [one.prompt_blob if one else None for one in before] == [None, "a", "b", "b", "b"]
 
 
 def test_a_question_is_open_until_its_step_has_a_reply(db: Database, root: Path) -> None:

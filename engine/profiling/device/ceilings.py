@@ -22,6 +22,7 @@ from typing import Any
 from engine.errors import ToolchainError
 from engine.machine import lease
 from engine.machine.devices import Device
+from storage.records import DeviceFacts
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,15 +31,16 @@ RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "bandwidth_gb_s")
 SIZES = [1 << power for power in range(20, 34)]
 # cudaDeviceAttr: see cuda_runtime_api.h.
 ATTRIBUTES = {
-    "sm_count": 16, "l2_bytes": 38, "threads": 39, "shared_bytes": 81, "registers": 82, "blocks": 106,
-    "reserved_shared_bytes": 111,
+    "sm_count": 16, "l2_bytes": 38, "threads": 39, "shared_bytes": 81, "registers": 82, "block_shared_bytes": 97,
+    "blocks": 106, "reserved_shared_bytes": 111, "has_clusters": 120,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceCeilings:
     """What one device can do. Rates are in 1e9 per second; `copy_gb_s` maps a working set in bytes to read plus written
-    gigabytes per second, `bandwidth_gb_s` is that of sets far beyond the caches. The rest is per multiprocessor.
+    gigabytes per second, `bandwidth_gb_s` is that of sets far beyond the caches. The rest is per multiprocessor;
+    `block_shared_bytes` is the most that one block may ask for, `has_clusters` 1 where blocks launch in clusters.
 
     `note` says which rate was measured in another way than usual.
     """
@@ -58,6 +60,8 @@ class DeviceCeilings:
     reserved_shared_bytes: int = 1024
     warps: int = 64
     blocks: int = 32
+    block_shared_bytes: int = 0
+    has_clusters: int = 0
     copy_gb_s: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
@@ -77,6 +81,15 @@ class DeviceCeilings:
         tensor = {"tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s}
         return {name: rate * 1e9 for name, rate in (rates | tensor).items() if rate > 0}
 
+    def facts(self, architecture: str) -> DeviceFacts:
+        """What a model is told of it; `architecture` as compilers call it."""
+        rates = {"fp32": self.fp32_gflop_s, "tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s}
+        return DeviceFacts(
+            architecture, self.sm_count, self.bandwidth_gb_s, {name: rate for name, rate in rates.items() if rate > 0},
+            l2_bytes=self.l2_bytes, shared_bytes=self.shared_bytes, block_shared_bytes=self.block_shared_bytes,
+            registers=self.registers, warps=self.warps, blocks=self.blocks, has_clusters=self.has_clusters > 0,
+        )  # fmt: skip
+
 
 def measured(
     device: Device,
@@ -92,7 +105,7 @@ def measured(
     Raises:
         ToolchainError: measuring fails.
     """
-    known = [device.uuid, device.driver, SOURCE.read_text()]
+    known = [device.uuid, device.driver, SOURCE.read_text(), ATTRIBUTES]
     file = cache / f"device-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
     old = read(file)
     if old is not None and not again:

@@ -7,16 +7,17 @@ from engine.actions import Ask
 from engine.context import RunContext
 from engine.llm import Message
 from engine.patching.edits import numbered
+from engine.steps import briefing
 from engine.steps.conversation import (
     as_code,
-    change_since_parent,
-    earlier_steps,
     hint_section,
     open_conversation,
     rule_section,
     timing_line,
 )
 from engine.steps.evaluate import describe_failure
+from engine.steps.guidance import debugging, guide, lacking
+from engine.steps.history import changes, history, repairs
 
 
 def diagnose(context: RunContext, ask: Ask) -> list[Message]:
@@ -26,11 +27,11 @@ def diagnose(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "cutegen/diagnose.md",
-        guide=prompting.text("debugging.md").strip(),
+        guide=debugging(context),
         task=as_code(context.task.source),
         failure=describe_failure(candidate),
         listing=numbered(context.source(candidate)),
-        change=change_since_parent(context, candidate),
+        change=changes(context, candidate),
     )
 
 
@@ -41,7 +42,10 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "cutegen/repair.md",
+        task=as_code(context.task.source),
+        repairs=repairs(context, candidate),
         failure=describe_failure(candidate),
+        guide=debugging(context),
         diagnosis=context.blobs.get(candidate.diagnosis_blob) if candidate.diagnosis_blob else "(none)",
         listing=numbered(context.source(candidate)),
         rules=rule_section(record.steering.rules),
@@ -61,8 +65,10 @@ def optimise(context: RunContext, ask: Ask) -> list[Message]:
         task=as_code(context.task.source),
         listing=numbered(context.source(base)),
         timing=timing_line(base),
-        earlier=earlier_steps(record, "depth"),
-        guide=prompting.for_class("guides", record.kernel_class, ".md").strip(),
+        headroom=briefing.headroom(record, base),
+        earlier=history(record, base.candidate_id, "depth"),
+        guide=guide(context),
+        example=lacking(context, base),
         profile=prompting.fill("profile.md", summary=summary) if summary else "",
         rules=rule_section(record.steering.rules),
         hint=hint_section(record.pending_hints),

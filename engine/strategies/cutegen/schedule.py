@@ -1,20 +1,15 @@
-"""When profiles are collected and when the model is shown one. Knows the kernel class, not the profiler."""
+"""When profiles are collected and when the model is shown one. Knows the kernel class and what the last depths brought,
+not the profiler."""
 
 from __future__ import annotations
 
 from engine.record import Record
-from engine.strategies.cutegen.settings import settings_of
+from engine.strategies.cutegen.state import CuteGenState
 from storage import exposure
 from storage.records import Switch
 
 
-def exposure_depth(record: Record) -> int:
-    """First depth whose prompt carries a profile."""
-    settings = record.settings
-    return exposure.first_depth(record.kernel_class, settings.budget.depths, settings_of(settings).expose_from_depth)
-
-
-def is_exposed(record: Record) -> bool:
+def is_exposed(record: Record, state: CuteGenState) -> bool:
     """Whether the next optimisation prompt carries the base kernel's profile."""
     match record.steering.expose:
         case Switch.ON:
@@ -22,14 +17,14 @@ def is_exposed(record: Record) -> bool:
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return record.step_index >= exposure_depth(record)
+            return _is_due(record, state, ahead=0)
 
 
-def is_collected(record: Record) -> bool:
+def is_collected(record: Record, state: CuteGenState) -> bool:
     """Whether a kernel that just passed is profiled at once, for the person who watches.
 
-    On auto the starting point and every kernel from the depth before exposure are; the base of an exposed depth is
-    profiled later in any case.
+    On auto the starting point is, and every kernel after which the next depth could be exposed; the base of an exposed
+    depth is profiled later in any case.
     """
     match record.steering.collect:
         case Switch.ON:
@@ -37,4 +32,11 @@ def is_collected(record: Record) -> bool:
         case Switch.OFF:
             return False
         case Switch.AUTO:
-            return record.step_index == 0 or record.step_index >= exposure_depth(record) - 1
+            return record.step_index == 0 or _is_due(record, state, ahead=1)
+
+
+def _is_due(record: Record, state: CuteGenState, ahead: int) -> bool:
+    """Whether a profile is shown so many depths from now, provided that none of them brings a gain."""
+    planned = exposure.of_run(record.settings, record.kernel_class)
+    is_stuck = planned.patience is None or state.fruitless + ahead >= planned.patience
+    return is_stuck and record.step_index + ahead >= planned.first

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.strategies.options import Choice, Value, option, read
+from storage import exposure
 from storage.records import RunSettings
 
 POLICIES = (
@@ -15,10 +16,19 @@ POLICIES = (
     Choice("best", "always the best kernel"),
 )
 
+SCHEDULES = (
+    Choice(exposure.FIXED, "at every depth from the first on"),
+    Choice(
+        exposure.ADAPTIVE, "only after some depths in a row without a gain; on auto from depth 1 on",
+        "Depths without a gain", exposure.PATIENCE,
+    ),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class CuteGenSettings:
-    """Settings of the method. `expose_from_depth` None: by kernel class."""
+    """Settings of the method. `expose_from_depth` None: by kernel class, or from depth 1 where `profile_schedule` is
+    adaptive."""
 
     # A recording follows one line of kernels; a policy that reacts to timing noise would leave it.
     base_policy: str = option(
@@ -32,6 +42,9 @@ class CuteGenSettings:
         None, "first depth at which the model is shown profiles", label="Show profiles to the model", least=0,
         automatic="auto, by kernel class", is_index=True,
     )  # fmt: skip
+    profile_schedule: str = option(
+        exposure.FIXED, "at which of these depths the model is shown one", label="Profile schedule", choices=SCHEDULES
+    )
 
 
 def settings_of(settings: RunSettings) -> CuteGenSettings:

@@ -47,7 +47,7 @@ class CuteGen:
             return _write(record, state)
         if current.has_failed:
             return _diagnose(record, current) if current.diagnosis_blob is None else _repair(record, state, current)
-        return _evaluate(record, current)
+        return _evaluate(record, state, current)
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
         """A step to be taken once more.
@@ -102,7 +102,7 @@ def _write(record: Record, state: CuteGenState) -> Action:
     if record.step_index == 0 or not state.line:
         return _synthesise(record, state)
     base = record.candidates[choose_base(record, state)]
-    wants_profile = is_exposed(record) and record.steering.collect is not Switch.OFF
+    wants_profile = is_exposed(record, state) and record.steering.collect is not Switch.OFF
     if wants_profile and not base.is_profile_tried:
         return Evaluate(StepKind.PROFILE, record.step_index, base.candidate_id)
     return _optimise(record, state, base)
@@ -122,10 +122,10 @@ def _is_beyond_repair(record: Record, state: CuteGenState, candidate: Candidate)
     return candidate.has_failed and state.repairs_used >= settings_of(record.settings).max_repairs
 
 
-def _evaluate(record: Record, candidate: Candidate) -> Action:
+def _evaluate(record: Record, state: CuteGenState, candidate: Candidate) -> Action:
     name, depth = candidate.candidate_id, record.step_index
     stage = candidate.next_stage
-    if stage is None and is_collected(record) and not candidate.is_profile_tried:
+    if stage is None and is_collected(record, state) and not candidate.is_profile_tried:
         stage = StepKind.PROFILE
     if stage is not None:
         return Evaluate(stage, depth, name)
@@ -151,7 +151,7 @@ def _optimise(record: Record, state: CuteGenState, base: Candidate) -> Ask:
     name = base.candidate_id
     makes = NewCandidate(Origin.OPTIMISATION, name, state.generations_used, "Optimi[sz]ation", "optimisation")
     has_profile = base.profiled is not None and not base.profiled.disturbance
-    shows_profile = is_exposed(record) and has_profile
+    shows_profile = is_exposed(record, state) and has_profile
     return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompts.optimise, makes, shows_profile)
 
 

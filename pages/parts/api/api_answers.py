@@ -27,7 +27,7 @@ from pages.parts import index, run_state
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
 from storage.database import Database
-from storage.queries import AttemptRow, DepthRow, EventRow, RunFilter, RunRow, RunSort
+from storage.queries import AttemptRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
 from storage.records import RunState
 
 SHOWN = 1000
@@ -100,7 +100,10 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
         {name: value for name, value in one.items() if name not in ("base_url", "key_variable")}
         for one in plain.pop("model_options", ())
     ]
-    plain = own | plain  # beside the others, where they stood before strategies had options of their own
+    prompts = plain["prompts"] | {"folder": fixed.prompts.name, "files": list(fixed.prompts.files)}
+    plain = (
+        own | plain | {"prompts": prompts}
+    )  # beside the others, where they stood before strategies had options of their own
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 
 
@@ -138,8 +141,19 @@ def whole_kernel(run_id: str, candidate_id: str) -> dict[str, Any] | None:
         "children": row.children,
         "source_sha256": row.source_blob,
         "evaluation": judged and _plain(judged, leave_out=("candidate_id", "log_blob", "low", "high")),
+        "prediction": _prediction(queries.prediction(db, run_id, candidate_id)),
         "checks": [_plain(one) for one in queries.proofs(db, run_id, candidate_id)],
     }
+
+
+def _prediction(row: PredictionRow | None) -> dict[str, Any] | None:
+    """What the model expected of the change, as factors over the base kernel; measured null until it is."""
+    if row is None:
+        return None
+    found = row.measured
+    measured = {"measured_gain": found.speedup, "interval_95": [found.low, found.high]} if found else None
+    told = {"technique": row.technique or None, "predicted_gain": row.predicted, "kernel": row.candidate_id}
+    return told | (measured or {"measured_gain": None, "interval_95": None})
 
 
 def events(found: Iterable[EventRow]) -> list[dict[str, Any]]:

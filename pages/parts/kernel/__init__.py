@@ -3,7 +3,7 @@
 kernel_header.py, story.py                       who it is and what can be done with it; why it is as fast as it is
 diff_tab.py, repair_tab.py                       what changed, and all of its source; diagnosis and patch
 errors_tab.py                                    why it failed
-prompts_tab.py                                   what the model was asked and said
+prompts_tab.py, prompt_sections.py               what the model was asked and said; one prompt by section
 profile_tab.py, roofline.py, machine_use.py      where its time goes
 metrics.py                                       every figure of a profile, and what a change of it means
 trust_tab.py                                     how far it can be trusted

@@ -16,7 +16,7 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from storage import queries
 from storage.proof import Standing
-from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, RunRow
+from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
 from storage.records import HardwareLimit, Verdict
 from storage.relative import Relative
 
@@ -146,6 +146,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    found += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     _draw_figures("Figures of this kernel", found, key="kernel_figures")
 
 
@@ -173,6 +174,15 @@ def numbers(
     if share is not None and share <= 1:
         items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms)))
     return items
+
+
+def gain(told: PredictionRow | None, candidate_id: str) -> list[Figure]:
+    """The gain over the base beside the predicted one; nothing where none was predicted of this kernel."""
+    if told is None or told.predicted is None or told.candidate_id != candidate_id or told.measured is None:
+        return []
+    found = told.measured
+    value, note = wording.speedup(found.speedup, found.noise), f"predicted {wording.speedup(told.predicted)}"
+    return [Figure(f"Over kernel {told.base_number}", value, note, told.technique)]
 
 
 def _over(found: Relative, baseline: BaselineRow) -> Figure:

@@ -15,7 +15,8 @@ from pages.parts.kernel import machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, plot, table
-from storage import counters, exposure, kernel_names, queries
+from storage import counters, kernel_names, queries
+from storage.exposure import Exposure
 from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
 from storage.records import CommandKind, Switch, Verdict
 
@@ -231,14 +232,15 @@ def _without(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) ->
     if failed:
         st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
     switch = queries.steering_state(db, run_id).collect
-    first = exposure.first_depth(run.kernel_class, run.depths, queries.asked_exposure(db, run_id))
-    st.markdown(wording.plain(why_none(candidate, switch, first, bool(failed))))
+    planned = queries.planned_exposure(db, run_id, run.kernel_class)
+    if planned:
+        st.markdown(wording.plain(why_none(candidate, switch, planned, bool(failed))))
     if candidate.verdict in (None, Verdict.PASSED):
         _offer_profiles(run, switch)
 
 
-def why_none(candidate: CandidateRow, switch: Switch, first: int, has_failed: bool) -> str:
-    """Why this kernel has no profile; `first` is the first depth whose prompt shows one."""
+def why_none(candidate: CandidateRow, switch: Switch, planned: Exposure, has_failed: bool) -> str:
+    """Why this kernel has no profile; `planned`: when a model is shown one on auto."""
     if has_failed:
         return "Each kernel is profiled once; this one is not tried again."
     if candidate.verdict is None:
@@ -252,9 +254,10 @@ def why_none(candidate: CandidateRow, switch: Switch, first: int, has_failed: bo
         case Switch.OFF:
             return "Not profiled: “Collect profiles” is off in this run."
         case Switch.AUTO:
-            when = (
-                f"for the first kernel and then from depth {max(1, first - 1)} on" if first > 1 else "for every kernel"
-            )
+            waited = (planned.patience or 1) - 1
+            after = f" after {wording.counted(waited, 'depth')} without a gain" if waited else ""
+            since = f" from depth {max(1, planned.first - 1)} on" if planned.first > 1 or waited else ""
+            when = f"for the first kernel and then{after}{since}" if since else "for every kernel"
             return (
                 f"Not profiled. On “auto”, profiles are collected {when}; this kernel belongs to depth "
                 f"{candidate.depth}."

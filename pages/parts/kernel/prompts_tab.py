@@ -1,25 +1,19 @@
-"""Every model call about a kernel, in order: the exact prompt by message and its parts, the exact reply, failed tries,
-what it cost; searchable. Texts are read when a call is opened. What turns rows into words is pure."""
+"""Every model call about a kernel, in order: the exact prompt by section, the exact reply, failed tries, what it cost;
+searchable. Texts are read when a call is opened. What turns rows into words is pure."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.parts import index, texts, wording
+from pages.parts.kernel import prompt_sections
 from pages.parts.texts import Text
-from pages.parts.widgets import bars
-from pages.parts.widgets.bars import Bar
 from storage import queries
 from storage.models import CallFailure
 from storage.queries import CandidateRow, FailedTryRow, ModelCallRow
-
-BOX = 460
-LONG = 1_500
-MOST_CHARACTERS = 60_000
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -70,8 +64,8 @@ def _call(
 
 
 def _hits(run_id: str, call: ModelCallRow, word: str) -> list[Hit]:
-    prompt = messages(texts.source(run_id, call.prompt_blob))
-    parts = [(f"prompt, {role}", text) for role, text in prompt]
+    prompt = prompt_sections.read(texts.source(run_id, call.prompt_blob))
+    parts = [(f"prompt, {one.role}", one.text) for one in prompt]
     return word_hits(word, [*parts, ("reply", texts.source(run_id, call.reply_blob))])
 
 
@@ -92,7 +86,7 @@ def _details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) ->
     _ending(call)
     left, right = st.columns(2, gap="medium")
     with left:
-        _prompt(run_id, call)
+        prompt_sections.draw(run_id, call)
     with right:
         _reply(run_id, call)
 
@@ -108,19 +102,6 @@ def _ending(call: ModelCallRow) -> None:
         )
 
 
-def _prompt(run_id: str, call: ModelCallRow) -> None:
-    stored = texts.read(run_id, call.prompt_blob)
-    if stored.is_gone:
-        texts.say_gone(stored, "prompt")
-        return
-    if shares := part_shares(stored.text):
-        whole = sum(shares.values()) or 1
-        found = [Bar(name, n / whole, percent(n, whole)) for name, n in shares.items()]
-        bars.draw("Share of each part of the prompt", found, "", key=f"shares:{call.seq}")
-    for number, (role, text) in enumerate(messages(stored.text)):
-        _text(f"Prompt, {role}", Text(text), f"prompt-{call.seq}-{number}")
-
-
 def _reply(run_id: str, call: ModelCallRow) -> None:
     if call.reply_blob is None:
         st.caption("No reply stored for this call.")
@@ -134,18 +115,12 @@ def _reply(run_id: str, call: ModelCallRow) -> None:
 
 
 def _text(name: str, found: Text, file: str) -> None:
-    """One text with its length; a long one scrolls in its box, a very long one is cut and can be downloaded."""
+    """One text with its length."""
     if found.is_gone:
         texts.say_gone(found, name.lower())
         return
-    text = found.text
-    st.markdown(f"**{wording.plain(name)}** :gray[{len(text):,} characters]")
-    if len(text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
-        st.download_button(
-            "Download", text, f"{file}.txt", icon=":material/download:", on_click="ignore", key=f"download:{file}"
-        )
-    st.code(text[:MOST_CHARACTERS], language=None, wrap_lines=True, height=BOX if len(text) > LONG else "content")
+    st.markdown(f"**{wording.plain(name)}** :gray[{len(found.text):,} characters]")
+    prompt_sections.show(found.text, file)
 
 
 SNIPPET = 80
@@ -160,15 +135,6 @@ class Hit:
     before: str
     word: str
     after: str
-
-
-def messages(text: str) -> list[tuple[str, str]]:
-    """The messages of a stored prompt; a text that is no list of messages is one message."""
-    try:
-        found = json.loads(text)
-        return [(str(m["role"]), str(m["text"])) for m in found]
-    except (json.JSONDecodeError, TypeError, KeyError):
-        return [("text", text)]
 
 
 def word_hits(word: str, parts: Sequence[tuple[str, str]]) -> list[Hit]:
@@ -244,33 +210,3 @@ def failure(one: FailedTryRow) -> str:
     )
     charged = ", may have been charged" if one.is_charged else ""
     return f"Try {one.attempt + 1}: {wording.FAILURE_NAME[one.failure]}: {one.reason} ({after}{charged})"
-
-
-def part_shares(text: str) -> dict[str, int]:
-    """Characters of each part over all messages, the largest first; a message that nobody divided counts as one part.
-
-    Empty for a prompt none of whose messages were divided, and for a text that is no prompt.
-    """
-    try:
-        found = [(str(m["role"]), len(m["text"]), dict(m.get("parts") or {})) for m in json.loads(text)]
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError, ValueError):
-        return {}
-    if not any(parts for _, _, parts in found):
-        return {}
-    sums: dict[str, int] = {}
-    for role, length, parts in found:
-        for name, count in (parts or {f"{role} messages": length}).items():
-            sums[str(name)] = sums.get(str(name), 0) + int(count)
-    return dict(sorted(sums.items(), key=lambda item: -item[1]))
-
-
-def shares_sentence(shares: dict[str, int]) -> str:
-    """The shares in per cent: "source 61 % · guide 22 % · …", safe for Markdown."""
-    whole = sum(shares.values()) or 1
-    return " · ".join(f"{wording.plain(name)} {percent(count, whole)}" for name, count in shares.items())
-
-
-def percent(count: int, whole: int) -> str:
-    """ "61 %", or "under 1 %"."""
-    share = 100 * count / whole
-    return f"{share:.0f} %" if share >= 1 else "under 1 %"

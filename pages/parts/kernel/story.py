@@ -12,7 +12,7 @@ from pages.parts import index, wording
 from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
 from storage import queries, relative
-from storage.queries import AttemptRow, CandidateRow
+from storage.queries import AttemptRow, CandidateRow, PredictionRow
 from storage.records import Origin, Verdict
 
 
@@ -27,11 +27,13 @@ class Facts:
     profiled: int | None = None
     changes: Sequence[Weighed] = ()
     mended_by: int | None = None
+    predicted: PredictionRow | None = None
 
 
 def sentences(facts: Facts) -> list[str]:
-    """What changed, what it gave, what moved inside, and what the model knew."""
-    return [part for part in (_origin(facts), _result(facts), _moved(facts), _seen(facts)) if part]
+    """What changed, what it gave and was to give, what moved inside, and what the model knew."""
+    told = (_origin(facts), _result(facts), _predicted(facts), _moved(facts), _seen(facts))
+    return [part for part in told if part]
 
 
 def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
@@ -111,6 +113,23 @@ def _compared(found: relative.Relative, number: int) -> str:
     return f"{100 * abs(found.speedup - 1):.0f} % {standing(found)} than kernel {number} ({noise})"
 
 
+def _predicted(facts: Facts) -> str:
+    """What the model expected of the change, beside what was measured of the kernel, or of its repair."""
+    return predicted(facts.predicted, facts.candidate.candidate_id) if facts.predicted else ""
+
+
+def predicted(told: PredictionRow, candidate_id: str | None) -> str:
+    """A prediction as a sentence for the page of a kernel."""
+    if told.predicted is None:
+        return f"Technique: {told.technique}."
+    by = f" ({told.technique})" if told.technique else ""
+    gain = f"Predicted gain over kernel {told.base_number}{by}: {wording.speedup(told.predicted)}"
+    if (gained := told.measured) is None:
+        return f"{gain}, not measured."
+    on = "" if told.candidate_id == candidate_id else f" with kernel {told.number}"
+    return f"{gain}, measured {wording.speedup(gained.speedup, gained.noise)}{on}."
+
+
 def _moved(facts: Facts) -> str:
     if facts.candidate.verdict is not Verdict.PASSED:
         return ""
@@ -156,4 +175,5 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         numbers[previous].number if previous in numbers else None,
         metrics.weighed(changes),
         mender.number if mender else None,
+        queries.prediction(db, run_id, candidate.candidate_id),
     )

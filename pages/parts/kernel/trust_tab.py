@@ -13,8 +13,8 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import plot, table
-from storage import observed, queries
-from storage.observed import ObservedOperator
+from storage import kernel_names, observed, queries
+from storage.observed import ObservedKernel, ObservedOperator
 from storage.proof import Group, Proof, StagedProof, Standing, counted
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, TimingSamples
 from storage.records import Verdict
@@ -32,6 +32,14 @@ OPERATORS = [
     table.Column("elements", "Elements per call", "right"),
     table.Column("share", "Share of the call's time", "right"),
 ]
+KERNELS = [
+    table.Column("name", "Kernel"),
+    table.Column("origin", "Whose", "nowrap"),
+    table.Column("launches", "Launches", "right"),
+    table.Column("microseconds", "µs", "right"),
+    table.Column("share", "Share", "right"),
+]
+ORIGIN_TONE = {"own": "green", "PyTorch": "orange", "foreign": "red"}
 DETAIL_LENGTH = 2_000
 STAGE_NAME = {"write": "writing", "compile": "building", "check": "checking", "time": "timing"}
 PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
@@ -81,6 +89,7 @@ def _group(
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
         _draw_errors(run_id, candidate, measured(checks, evaluation))
+        _draw_kernels(candidate, evaluation)
         _draw_operators(candidate, evaluation)
     if group is Group.TIMING:
         _draw_samples(run_id, candidate)
@@ -122,6 +131,30 @@ def _draw_errors(run_id: str, candidate: CandidateRow, found: Sequence[Measured]
     height = errors_height(found)
     zoom = f"{run_id}:{candidate.candidate_id}:errors"
     plot.draw(errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
+
+
+def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
+    """What ran on the GPU in the kernel's calls; nothing where nobody looked."""
+    found = observed.kernels_of(evaluation.evidence) if evaluation else None
+    if not found:
+        return
+    st.markdown("### Kernels that ran on the GPU")
+    own = sum(one.share for one in found if one.origin == "own")
+    st.caption(wording.plain(f"Per call. The file's own kernels took {own:.0%} of the GPU's time."))
+    rows = [table.Row(f"{i}", kernel_cells(one)) for i, one in enumerate(found)]
+    name = "Kernels that ran on the GPU, per call"
+    table.draw(name, KERNELS, rows, key=f"kernels:{candidate.candidate_id}", is_compact=True, is_folding=True)
+
+
+def kernel_cells(one: ObservedKernel) -> dict[str, table.Cell]:
+    """One kernel as cells; PyTorch's is named with the operator that launched it."""
+    return {
+        "name": table.text(kernel_names.short(one.name), "strong"),
+        "origin": table.pill(f"{one.origin}: {one.by}" if one.by else one.origin, ORIGIN_TONE.get(one.origin, "gray")),
+        "launches": f"{one.launches:.3g}",
+        "microseconds": f"{one.microseconds:.4g}",
+        "share": f"{one.share:.1%}",
+    }
 
 
 def _draw_operators(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
@@ -369,7 +402,11 @@ def correctness(e: EvaluationRow) -> Facts:
         ("trials", ", ".join(e.trials) or wording.NONE),
     ]
     return found + _named(
-        {name: value for name, value in e.evidence.items() if name not in (*_OF_THE_PROCESS, observed.KEY)}
+        {
+            name: value
+            for name, value in e.evidence.items()
+            if name not in (*_OF_THE_PROCESS, observed.KEY, observed.KERNELS)
+        }
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pages.parts import run_state, speed_of_light, texts, wording
-from pages.parts.kernel import repair_tab, trust_tab
+from pages.parts.kernel import repair_tab, story, trust_tab
 from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
 from pages.parts.status import damaged, settings_list
 from storage import codec, counters, damage, folder, queries
@@ -208,6 +208,7 @@ def _depths(
             "hidden": len(failed) - FAILURES,
             "unapplied": [s for s in unapplied if s.depth == depth.depth][:FAILURES],
             **_review(db, run, depth.candidate_id),
+            "predicted": _predicted(db, run, depth.candidate_id),
             **(_change(run, result, by_id) if result else {"base": None}),
             **(_metrics(db, run, result) if result else {"metrics": [], "no_profile": ""}),
         }
@@ -288,6 +289,12 @@ def _review(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, An
     fields = repair_tab.fields(texts.source(run.run_id, said.text_blob)) if said else {}
     told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
     return {"review": said, "said": wording_cut(told)}
+
+
+def _predicted(db: Database, run: RunRow, candidate_id: str | None) -> str:
+    """What the model expected of a depth's change, beside what was measured; empty where it named neither."""
+    told = queries.prediction(db, run.run_id, candidate_id) if candidate_id else None
+    return story.predicted(told, candidate_id) if told else ""
 
 
 def wording_cut(text: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import client, index, wording
+from pages.parts.kernel import prompt_sections
 from pages.parts.widgets import table
 from storage import queries
 from storage.command_arguments import is_call
@@ -62,3 +63,17 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
         "idle": "The model is not writing now. Past replies: see each kernel.",
     }
     _stream(data=texts, key="stream")
+
+
+def draw_prompt(run: RunRow, state: RunState) -> None:
+    """The prompt that is being answered, or the last that was; gone once the run is over."""
+    prompt = queries.last_prompt(index.current(), run.run_id)
+    if prompt is None or state.is_over:
+        return
+    name = "Prompt that is being answered" if prompt.is_open else "Last prompt"
+    fold = st.expander(
+        f"{name} :gray[{wording.plain(prompt.role)}, depth {prompt.depth}]", key="last_prompt", on_change="rerun"
+    )
+    if fold.open:
+        with fold:
+            prompt_sections.draw(run.run_id, prompt)

@@ -11,6 +11,7 @@ from itertools import combinations, product
 from typing import Any
 
 from pages.parts import wording
+from storage.exposure import Exposure
 from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
 from storage.records import CommandKind, Switch
 from storage.relative import is_known
@@ -95,7 +96,7 @@ def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
     for i, phase in enumerate(phases):
         tone = "violet" if phase.is_profile_guided else "blue"
         x0, x1 = phase.first - 0.7 if phase.first else -0.75, phase.last + 0.3
-        goes_on = i > 0 and phases[i - 1].is_profile_guided is phase.is_profile_guided
+        goes_on = i > 0 and phases[i - 1].name == phase.name
         label = {
             "texts": [] if goes_on else _lengths(phase),
             "textposition": "middle center",
@@ -113,6 +114,8 @@ def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
 
 def _lengths(phase: Phase) -> list[str]:
     """The phase's name, the longest first."""
+    if phase.patience is not None:
+        return [phase.name, f"profiles after {phase.patience} without a gain", "adaptive", ""]
     short = "profile-guided" if phase.is_profile_guided else "structural"
     planned = [f"{phase.name}, planned"] if phase.is_planned else []
     return [*planned, phase.name, short, short.split("-")[0], ""]
@@ -169,38 +172,43 @@ def in_log_units(notes: Sequence[Shape]) -> list[Shape]:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Depths `first` to `last`; a planned phase has not been reached, and follows from what is set now."""
+    """Depths `first` to `last`; a planned phase has not been reached, and follows from what is set now. With a
+    `patience` only depths that follow so many without a gain will see a profile."""
 
     first: int
     last: int
     is_profile_guided: bool
     is_planned: bool = False
+    patience: int | None = None
 
     @property
     def name(self) -> str:
         """What the phase is called on the curve."""
+        if self.patience is not None:
+            return f"profiles after {wording.counted(self.patience, 'depth')} without a gain"
         return "profile-guided phase" if self.is_profile_guided else "structural phase"
 
 
-def phases(seen: Sequence[ExposureRow], switch: Switch, expose_from: int | None, last: int) -> list[Phase]:
+def phases(seen: Sequence[ExposureRow], switch: Switch, promised: Exposure | None, last: int) -> list[Phase]:
     """Phases reached, from what the prompts showed; then those that the switch or the settings promise up to `last`.
 
-    A switch on auto promises only what `expose_from`, the run's own first depth with profiles, says.
+    A switch on auto promises only what the run's own options say.
     """
     found = [Phase(row.first, row.last, row.is_exposed) for row in seen]
     ahead = found[-1].last + 1 if found else 0
     if ahead <= last:
-        found += _promised(ahead, last, switch, expose_from)
+        found += _promised(ahead, last, switch, promised)
     return found
 
 
-def _promised(ahead: int, last: int, switch: Switch, expose_from: int | None) -> list[Phase]:
+def _promised(ahead: int, last: int, switch: Switch, promised: Exposure | None) -> list[Phase]:
     if switch is not Switch.AUTO:
         return [Phase(ahead, last, switch is Switch.ON, is_planned=True)]
-    if expose_from is None:
+    if promised is None:
         return []
-    turn = min(max(ahead, expose_from), last + 1)
-    planned = [Phase(ahead, turn - 1, False, is_planned=True), Phase(turn, last, True, is_planned=True)]
+    turn = min(max(ahead, promised.first), last + 1)
+    later = Phase(turn, last, promised.patience is None, is_planned=True, patience=promised.patience)
+    planned = [Phase(ahead, turn - 1, False, is_planned=True), later]
     return [phase for phase in planned if phase.first <= phase.last]
 
 

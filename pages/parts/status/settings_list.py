@@ -33,6 +33,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         yield "GPU", settings.device
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
+    if settings.prompts.hash:
+        yield "Prompts", settings.prompts.in_words
     limits = [
         f"{budget.depths} depths",
         wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",

@@ -185,6 +185,8 @@ def _own_settings(
     own = options_form.draw(in_form, "fork", settings.strategy_options, depths)
     if len(in_form) < len(options):
         own[exposure.OPTION] = _first_exposed(settings, shown, depths)
+    if shown is Switch.ON and exposure.SCHEDULE in own:
+        own[exposure.SCHEDULE] = exposure.FIXED  # what is to be shown at once waits for nothing
     return {"options": options, "strategy_options": own}
 
 

@@ -65,7 +65,9 @@ def _choice(option: Option, value: Value, key: str, place: Place) -> Value:
     for one in option.choices:
         if not one.counts:
             continue
-        known = next((v for v in (value, option.default) if str(v).startswith(f"{one.value}=")), f"{one.value}=1")
+        known = next(
+            (v for v in (value, option.default) if str(v).startswith(f"{one.value}=")), f"{one.value}={one.usual or 1}"
+        )
         number = place().number_input(
             one.counts, 1, value=int(str(known).partition("=")[2]), key=f"{key}:{one.value}",
             disabled=chosen != one.value,

@@ -36,7 +36,7 @@ NO_KERNEL = (Role.DIAGNOSE, "judge")  # their reply is a text
 def draw(run: RunRow, state: RunState) -> None:
     """The form while a call waits for a person; nothing at all otherwise."""
     question = queries.open_question(index.current(), run.run_id)
-    if question is None or state.is_finished or not access.may_steer():
+    if question is None or state in (RunState.FINISHED, RunState.FAILED) or not access.may_steer():
         return
     with st.container(border=True, key="answer_box"):
         title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
@@ -46,8 +46,8 @@ def draw(run: RunRow, state: RunState) -> None:
         if refused is not None:
             st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
             st.code(refused.note, language=None, wrap_lines=True)
-        if state is RunState.LOST:
-            st.caption("No engine is running: your reply is saved and used when the run is resumed.")
+        if state.is_over:
+            st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
         with st.expander("Prompt", expanded=refused is None):
             st.code(prompt(run.run_id, question), language=None, wrap_lines=True, height=320)
         _boxes(run.run_id, question, refused)

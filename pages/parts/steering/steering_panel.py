@@ -9,8 +9,9 @@ import streamlit as st
 from pages.parts import access, client, index, wording
 from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
-from storage import commands, exposure, queries
+from storage import commands, queries
 from storage.command_arguments import MANUAL
+from storage.exposure import Exposure
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
 from storage.steering_state import SteeringState
@@ -123,12 +124,8 @@ def _switches(run: RunRow, steering: SteeringState) -> None:
 
 
 def _auto(run: RunRow, steering: SteeringState) -> str:
-    scale = queries.asked_depths(index.current(), run.run_id)
-    if scale is None:
-        return ""
-    asked = queries.asked_exposure(index.current(), run.run_id)
-    first = exposure.first_depth(run.kernel_class, scale, asked)
-    return auto_words(first, run.depths, steering.collect, steering.expose)
+    planned = queries.planned_exposure(index.current(), run.run_id, run.kernel_class)
+    return auto_words(planned, run.depths, steering.collect, steering.expose) if planned else ""
 
 
 def _hint(run: RunRow) -> None:
@@ -166,25 +163,33 @@ def _send_switch(run_id: str, command: CommandKind, key: str) -> None:
     steer.send(run_id, command, str(st.session_state[key].clicked))
 
 
-def auto_words(first: int, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:
-    """When profiles are collected and shown on auto; `first` is the first depth whose prompt carries one.
+def auto_words(planned: Exposure, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:
+    """When profiles are collected and shown on auto.
 
     A switch that is not on auto is not spoken of; empty where neither is.
     """
-    parts = [_collected(first, depths)] if collect is Switch.AUTO else []
-    parts += [_shown(first, depths)] if shown is Switch.AUTO else []
+    parts = [_collected(planned, depths)] if collect is Switch.AUTO else []
+    parts += [_shown(planned, depths)] if shown is Switch.AUTO else []
     return f"auto: {', '.join(parts)}" if parts else ""
 
 
-def _collected(first: int, depths: int) -> str:
-    """As the engine does: the starting point, and every kernel from the depth before the first that sees one."""
-    if first <= 2:  # every depth from 0 on
-        return "collected at every depth"
-    return "collected at depth 0" if first - 1 > depths else f"collected at depth 0 and from depth {first - 1}"
+def _collected(planned: Exposure, depths: int) -> str:
+    """As the engine does: the starting point, and every kernel after which the next depth could see one."""
+    before = planned.first - 1
+    if before > depths:
+        return "collected at depth 0"
+    waited = (planned.patience or 1) - 1
+    if waited:
+        since = f" from depth {before}" if before > 1 else ""
+        return f"collected at depth 0 and, after {wording.counted(waited, 'depth')} without a gain,{since or ' later'}"
+    return "collected at every depth" if before <= 1 else f"collected at depth 0 and from depth {before}"
 
 
-def _shown(first: int, depths: int) -> str:
-    return "never shown in this run" if first > depths else f"shown from depth {max(1, first)}"
+def _shown(planned: Exposure, depths: int) -> str:
+    if planned.first > depths:
+        return "never shown in this run"
+    after = f" after {wording.counted(planned.patience, 'depth')} without a gain" if planned.patience else ""
+    return f"shown{after}" if after and planned.first <= 1 else f"shown{after} from depth {max(1, planned.first)}"
 
 
 def _rules(run: RunRow, steering: SteeringState) -> None:

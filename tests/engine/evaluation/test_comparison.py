@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evaluation import comparison, tolerance, trials
+from engine.evaluation import comparison, distributions, tolerance
 from engine.evaluation.comparison import nudged
-from engine.evaluation.trials import Style
+from engine.evaluation.trials import Style, Trial
+from engine.evaluation.weighing import Output, weigh
 
 
 def test_error_is_relative_to_the_answer_plus_its_scale() -> None:
@@ -74,21 +76,36 @@ def test_precision_labels_follow_the_measured_error() -> None:
     assert tolerance.label(2e-3, 0) == "half-class"
 
 
+@pytest.mark.parametrize(
+    ("precision", "candidate", "label"),
+    [("fp32", 2e-4, "fp32-exact"), ("tf32", 2e-4, "tf32-class"), ("tf32", 1e-8, "fp32-exact")],
+    ids=["an ill-conditioned task", "both round", "only the reference rounds"],
+)
+def test_a_reference_that_rounds_hides_no_rounding_where_tf32_is_allowed(
+    precision: str, candidate: float, label: str
+) -> None:
+    answer = torch.randn(64, 64, dtype=torch.float64)
+    own, out = ((answer * (1 + by * torch.randn_like(answer))).float() for by in (2e-4, candidate))
+    output = Output(0, 1, out, own, answer, (), 64.0, 64, precision)
+    found = weigh(output, Trial("normal", Style.NORMAL, "normal"), True, lambda by_rows: 0.0)
+    assert tolerance.label(found.typical, 64.0) == label
+
+
 def test_restyled_inputs_keep_what_a_kernel_may_rely_on() -> None:
     torch.manual_seed(0)
     lower = torch.tril(torch.rand(32, 32))
-    assert torch.equal(trials.restyle(lower, Style.NORMAL) == 0, lower == 0)
+    assert torch.equal(distributions.restyle(lower, Style.NORMAL) == 0, lower == 0)
     symmetric = torch.rand(16, 16)
     symmetric = symmetric + symmetric.T
-    wide = trials.restyle(symmetric, Style.WIDE)
+    wide = distributions.restyle(symmetric, Style.WIDE)
     assert torch.equal(wide, wide.T)
     assert float(wide.std()) > 5
     targets = torch.randint(0, 2, (100,)).float()
-    assert trials.restyle(targets, Style.NORMAL) is targets
-    assert float(trials.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
-    rows = trials.restyle(torch.rand(4, 8), Style.CONSTANT)
+    assert distributions.restyle(targets, Style.NORMAL) is targets
+    assert float(distributions.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
+    rows = distributions.restyle(torch.rand(4, 8), Style.CONSTANT)
     assert torch.equal(rows, rows[:, :1].expand(4, 8))
-    half = trials.restyle(torch.rand(10).half(), Style.NORMAL)
+    half = distributions.restyle(torch.rand(10).half(), Style.NORMAL)
     assert half.dtype is torch.float16
 
 

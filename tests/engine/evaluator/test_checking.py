@@ -9,7 +9,8 @@ import pytest
 
 from engine.errors import TaskError
 from engine.evaluation import findings
-from engine.evaluation.trials import ESSENTIAL, PLAN, ordered, poison_of
+from engine.evaluation.poison import poison_of
+from engine.evaluation.trials import ESSENTIAL, PLAN, ordered
 from engine.toolchains.cpu import CpuToolchain
 from storage.policy import Policy, SpecialValues
 from storage.proof import Group, Proof, Standing

@@ -17,6 +17,8 @@ from tests.engine.evaluator import hostile
 from tests.engine.toolchains import kernels
 
 TIMES = Times(build_s=3.0, import_s=2.0, call_s=1.0, check_s=1.0, timing_s=1.0)
+SECRET = ("a secret as header", "a secret as data")
+BROKEN_DOWN = "templates without end"  # the compiler's own words are told, not its command line
 LIMITS = Limits(tree_memory=4 << 30, address_space=5 << 30)
 
 
@@ -31,6 +33,10 @@ def short(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Itera
             yield toolchain
 
 
+def test_every_kind_with_words_of_its_own_is_an_attack() -> None:
+    assert {*SECRET, BROKEN_DOWN} <= hostile.KINDS.keys()
+
+
 @pytest.mark.parametrize("kind", hostile.KINDS)
 def test_an_attack_gets_a_verdict_in_time_and_leaves_nothing(short: CpuToolchain, small_swish: Task, kind: str) -> None:
     started = time.monotonic()
@@ -42,21 +48,14 @@ def test_an_attack_gets_a_verdict_in_time_and_leaves_nothing(short: CpuToolchain
     assert process is not None
     assert processes.descendants(process.pid) == []
     assert list(short._scratch.iterdir()) == []
+    if kind in SECRET:
+        assert "/etc/shadow" in result.message
+        assert "root:" not in result.message
+        assert "not found" in result.message or "No such file" in result.message
+    if kind == BROKEN_DOWN:
+        assert any(words in result.message for words in ("internal compiler error", "memory", "took longer"))
+        assert "-std=c++20" not in result.message
 
 
 def test_the_honest_kernel_still_passes_after_all_of_them(short: CpuToolchain, small_swish: Task) -> None:
     assert short.check(small_swish, kernels.SWISH).verdict is Verdict.PASSED
-
-
-def test_no_secret_reaches_the_compilers_message(short: CpuToolchain, small_swish: Task) -> None:
-    for kind in ("a secret as header", "a secret as data"):
-        message = short.check(small_swish, hostile.KINDS[kind]).message
-        assert "/etc/shadow" in message
-        assert "root:" not in message
-        assert "not found" in message or "No such file" in message
-
-
-def test_a_compiler_that_breaks_down_is_reported_in_its_own_words(short: CpuToolchain, small_swish: Task) -> None:
-    message = short.check(small_swish, hostile.KINDS["templates without end"]).message
-    assert "internal compiler error" in message or "memory" in message or "took longer" in message
-    assert "-std=c++20" not in message

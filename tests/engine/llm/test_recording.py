@@ -93,8 +93,9 @@ def test_a_run_from_a_recording_uses_the_method_and_the_settings_it_was_made_wit
     assert settings.strategy_options == {"max_mends": 2}
 
 
-def test_the_shipped_recording_of_coder_judge_holds_usable_replies() -> None:
-    recording = read_recording(shipped_recording("softmax", "cpu", "coder_judge") or Path())
+@pytest.mark.parametrize(("toolchain", "rounds"), [("cpu", 6), ("cuda", 1)])
+def test_the_shipped_recording_of_coder_judge_holds_usable_replies(toolchain: str, rounds: int) -> None:
+    recording = read_recording(shipped_recording("softmax", toolchain, "coder_judge") or Path())
     task = tasks.find("softmax")
     for line in recording.lines:
         if line.role == "judge":
@@ -103,7 +104,7 @@ def test_the_shipped_recording_of_coder_judge_holds_usable_replies() -> None:
             source = find_python(line.reply)
             assert source
             assert not [one for one in screen(source, task.policy) if one.is_refusal]
-    assert [line.role for line in recording.lines] == ["synthesise", *["judge", "rewrite"] * 6]
+    assert [line.role for line in recording.lines] == ["synthesise", *["judge", "rewrite"] * rounds]
 
 
 def test_a_divergence_is_journaled_once_per_call(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_visible_devices_end_at_the_first_unknown_name(
 
 def test_where_the_environment_hides_every_device_that_is_said(asked: pytest.MonkeyPatch) -> None:
     asked.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    with pytest.raises(ToolchainError, match=r"shows no device \(CUDA_VISIBLE_DEVICES is '-1'\)"):
+    with pytest.raises(ToolchainError, match=r"shows no device \(CUDA_VISIBLE_DEVICES is '-1'; `advance --device`"):
         devices.first()
 
 

@@ -16,7 +16,8 @@ from tests.engine.profiling.sessions import H200
 DEVICE = Device(0, "NVIDIA H200", "GPU-c25c6378", "580.159.04", "9.0", 143771)
 TOLD = {
     "sm_count": 132, "l2_bytes": 62914560, "shared_bytes": 233472, "registers": 65536, "blocks": 32, "warps": 64,
-    "reserved_shared_bytes": 1024, "copy_gb_s": {"67108864": 7921.1, "8589934592": 4278.3}, "bandwidth_gb_s": 4278.3,
+    "reserved_shared_bytes": 1024, "block_shared_bytes": 232448, "has_clusters": 1,
+    "copy_gb_s": {"67108864": 7921.1, "8589934592": 4278.3}, "bandwidth_gb_s": 4278.3,
     "fp32_gflop_s": 66011.2, "tf32_gflop_s": 436345.7, "bf16_gflop_s": 863933.8,
 }  # fmt: skip
 
@@ -25,6 +26,18 @@ def test_what_the_child_tells_becomes_the_ceilings_of_that_device() -> None:
     found = ceilings.from_told(DEVICE, TOLD)
     assert (found.uuid, found.capability, found.fp32_gflop_s) == ("GPU-c25c6378", "9.0", 66011.2)
     assert found.by_name() == {"memory": 4278.3e9, "fp32": 66011.2e9, "tf32": 436345.7e9, "bf16": 863933.8e9}
+
+
+def test_a_run_is_told_of_the_device_what_the_child_told() -> None:
+    facts = ceilings.from_told(DEVICE, TOLD).facts("sm_90a")
+    assert (facts.architecture, facts.processors, facts.block_shared_bytes, facts.has_clusters) == (
+        "sm_90a",
+        132,
+        232448,
+        True,
+    )
+    assert facts.rates_gflop_s == {"fp32": 66011.2, "tf32": 436345.7, "bf16": 863933.8}
+    assert not ceilings.from_told(DEVICE, TOLD | {"has_clusters": -1}).facts("sm_89").has_clusters
 
 
 def test_a_device_without_a_measured_rate_has_no_ceilings() -> None:

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Ask, Conclude, Finish
+from engine.actions import Ask, Conclude, Finish, NewCandidate
 from engine.loop import take_step
 from engine.patching.edits import EditError
 from engine.patching.reply import LONGEST, read_fields
+from engine.steps.candidates import conclude, create_candidate
+from engine.steps.history import history
 from engine.strategies.coder_judge.strategy import BOTTLENECK, FAULT, CoderJudge
 from storage import events as ev
 from storage.records import (
@@ -14,12 +16,14 @@ from storage.records import (
     Budget,
     Command,
     CommandKind,
+    CompileResult,
     DepthOutcome,
     Origin,
     ProfileResult,
     RunState,
     StepKind,
     Switch,
+    Verdict,
 )
 from tests.engine.contexts import SOURCE, add_candidate, context_with_tools
 from tests.engine.story import Step, Story, brief
@@ -89,6 +93,34 @@ def test_a_failure_is_a_round_and_the_next_one_mends_it() -> None:
     makes = asked(judged(story, "c002")).makes
     assert makes is not None
     assert makes.origin is Origin.REPAIR
+
+
+def test_the_judge_is_told_of_rounds_by_the_line_of_the_kernel_and_of_its_mending(tmp_path: Path) -> None:
+    context = context_with_tools(tmp_path)
+    context.strategy = CoderJudge()
+    base = add_candidate(context, speedup=1.0)
+    for number, parent in enumerate((base, "c002"), 1):
+        makes = NewCandidate(Origin.REPAIR if number > 1 else Origin.OPTIMISATION, base, 0, "", "")
+        context.step = 10 + number
+        create_candidate(context, SOURCE + f"# {number}\n", parent, makes, f"change {number}")
+        result = CompileResult(False, 1.0, f"error: number {number}", verdict=Verdict.COMPILE_ERROR)
+        context.emit(ev.Compiled(context.step, f"c00{number + 1}", result, None))
+        conclude(context, Conclude(number, DepthOutcome.GIVEN_UP, f"c00{number + 1}", base, "it failed"))
+        said = context.blobs.put(json.dumps({"problem": f"point {number}"}))
+        context.emit(ev.ReviewWritten(20 + number, 0, "judge", number + 1, f"c00{number + 1}", said, ""))
+    judge = context.strategy.again(context.record, "judge", "c003")
+    assert isinstance(judge, Ask)
+    text = judge.prompt(context, judge)[1].text
+    assert "- round 0, kernel 1 (the base, the best so far): 1x: c001\n" in text
+    assert "round 1" not in text
+    told = ["makes to kernel 1, which is correct: change 1", "does not compile [error: number 1]", "Problem: point 1"]
+    assert all(one in text for one in [*told, "Edits of repair 1 (change 2)"])
+    assert "point 2" not in text
+    after = str(history(context.record, base, "round"))
+    assert (
+        "- round 1, kernel 3 from kernel 1: does not compile: change 1; repair tried: change 2 [error: number 2]"
+        in after
+    )
 
 
 def test_a_kernel_that_cannot_be_mended_is_left_for_the_best_one() -> None:

@@ -1,8 +1,19 @@
 import pytest
 
-from engine.actions import Conclude, Finish
+from engine.actions import Ask, Conclude, Finish
 from engine.strategies.cutegen.strategy import CuteGen
-from storage.records import Budget, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
+from storage.records import (
+    SETTINGS_VERSION,
+    Budget,
+    CommandKind,
+    DepthOutcome,
+    KernelClass,
+    Origin,
+    RunState,
+    StepKind,
+    Switch,
+    Verdict,
+)
 from tests.engine.story import Step, Story, brief, state_of
 
 
@@ -126,15 +137,65 @@ def test_a_roll_back_starts_the_next_depth_from_that_kernel_and_forgets_the_aban
     assert story.record.best_id == "c003"
 
 
-def test_a_matmul_sees_no_profile_before_depth_six_and_its_base_is_profiled_for_it() -> None:
-    story = Story(collect=Switch.OFF)
-    for n in range(6):
+def after(depths: int, **changes: object) -> Story:
+    """So many depths, each faster than the one before."""
+    story = Story(**changes)
+    for n in range(depths):
         story.accepts(f"c{n:03d}", 0.1 + n / 10, f"c{n - 1:03d}" if n else None)
-    assert story.record.step_index == 6
+    return story
+
+
+def test_a_matmul_sees_no_profile_before_depth_seven_and_its_base_is_profiled_for_it() -> None:
+    assert kind(after(6)) == StepKind.OPTIMISE
+    story = after(7, collect=Switch.OFF)
     assert kind(story) == StepKind.OPTIMISE
     story.steers(CommandKind.COLLECT, "auto")
-    assert move(story) == Step(StepKind.PROFILE, 6, "c005")
-    assert kind(story.is_profiled("c005")) == StepKind.OPTIMISE
+    assert move(story) == Step(StepKind.PROFILE, 7, "c006")
+    assert kind(story.is_profiled("c006")) == StepKind.OPTIMISE
+
+
+@pytest.mark.parametrize(
+    ("kernel_class", "first"),
+    [(KernelClass.CONVOLUTION, 7), (KernelClass.REDUCTION, 6), (KernelClass.LOSS, 4), (KernelClass.ACTIVATION, 3)],
+)
+def test_exposure_begins_where_cutegens_code_has_it_and_in_a_run_of_before_one_depth_earlier(
+    kernel_class: KernelClass, first: int
+) -> None:
+    for version, depth in ((SETTINGS_VERSION, first), (1, first - 1)):
+        assert kind(after(depth - 1, kernel_class=kernel_class, version=version)) == StepKind.OPTIMISE
+        assert kind(after(depth, kernel_class=kernel_class, version=version)) == StepKind.PROFILE
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "adaptive=2"])
+def test_an_adaptive_schedule_shows_profiles_while_the_last_depths_brought_nothing_beyond_the_noise(
+    schedule: str,
+) -> None:
+    story = Story(profile_schedule=schedule, base_policy="latest").accepts("c001", 0.5)
+    assert move(story) == Step(StepKind.OPTIMISE, 1, "c001")
+    story.accepts("c002", 0.5004, "c001")  # a gain within the noise
+    assert move(story) == Step(StepKind.OPTIMISE, 2, "c002")
+    story.candidate("c003", Origin.OPTIMISATION, "c002").does_not_compile("c003").settles("c003", DepthOutcome.GIVEN_UP)
+    assert move(story) == Step(StepKind.PROFILE, 3, "c002")
+    shown = CuteGen().next(story.is_profiled("c002").record)
+    assert isinstance(shown, Ask)
+    assert shown.shows_profile
+    story.accepts("c004", 0.9, "c002")  # a gain: the next depth works on the structure again
+    assert move(story) == Step(StepKind.OPTIMISE, 4, "c004")
+
+
+def test_an_adaptive_schedule_never_begins_before_the_depth_that_was_set() -> None:
+    story = Story(profile_schedule="adaptive=1", expose_from_depth=3).accepts("c001", 0.5).accepts("c002", 0.4, "c001")
+    assert kind(story) == StepKind.OPTIMISE
+    assert move(story.accepts("c003", 0.4, "c002")) == Step(StepKind.PROFILE, 3, "c001")
+    assert kind(Story(profile_schedule="adaptive=1", expose_from_depth=11).accepts("c001", 0.5)) == StepKind.OPTIMISE
+
+
+def test_with_an_adaptive_schedule_the_kernels_after_which_a_profile_may_be_due_are_profiled_at_once() -> None:
+    story = Story(profile_schedule="adaptive=2").accepts("c001", 0.5)
+    story.candidate("c002", Origin.OPTIMISATION, "c001").passes("c002", 0.4)
+    assert isinstance(move(story), Conclude)
+    story.settles("c002").candidate("c003", Origin.OPTIMISATION, "c001").passes("c003", 0.4)
+    assert move(story) == Step(StepKind.PROFILE, 2, "c003")
 
 
 def test_exposure_can_be_forced_on_before_its_depth() -> None:

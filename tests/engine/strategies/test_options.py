@@ -96,13 +96,16 @@ def test_options_of_a_run_are_told_by_their_labels_and_by_name_where_nobody_desc
         ("Maximum repairs per kernel", "5"),
         ("Maximum restarts per depth", "2"),
         ("Show profiles to the model", "auto, by kernel class"),
+        ("Profile schedule", "at every depth from the first on"),
         ("Older", "1"),
     ]
-    assert dict(labelled(own, {"base_policy": "best", "expose_from_depth": 4})) == {
+    assert dict(labelled(own, {"base_policy": "best", "expose_from_depth": 4, "profile_schedule": "adaptive=3"})) == {
         "Each depth starts from": "always the best kernel",
         "Maximum repairs per kernel": "5",
         "Maximum restarts per depth": "2",
         "Show profiles to the model": "from depth 4",
+        "Profile schedule": "only after some depths in a row without a gain; on auto from depth 1 on "
+        "(depths without a gain: 3)",
     }
     assert dict(labelled(OPTIONS, {"is_greedy": True}))["Is greedy"] == "yes"
 

@@ -216,6 +216,9 @@ def test_the_limit_is_what_the_machine_can_do_and_what_the_task_needs_and_a_seco
     assert (first.min_bytes, first.min_flop) == (2 * 4 * sizes["batch_size"] * sizes["dim"], 0)
     assert first.bandwidth_gb_s > 1
     assert first.limit_ms > 0
+    assert first.facts is not None
+    assert first.facts.processors > 0
+    assert first.facts.memory_gb_s <= first.bandwidth_gb_s
     assert second.peak_gflop_s >= first.peak_gflop_s
     assert second.bandwidth_gb_s >= first.bandwidth_gb_s
 

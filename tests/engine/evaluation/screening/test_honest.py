@@ -118,7 +118,9 @@ def test_every_recorded_kernel_is_clean(task: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((PROMPTS / "examples").rglob("*.py")), ids=lambda path: path.stem)
 def test_every_example_of_the_prompts_is_clean(path: Path) -> None:
-    assert found(path.read_text()) == []
+    """Where operands are split to stay exact the narrow type is flagged for a person."""
+    seen = screen(path.read_text(), Policy())
+    assert [one for one in seen if one.is_refusal or one.rule is not Rule.PRECISION] == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,190 @@
+"""Many runs that a person answers, taken on together: each goes on until it waits for a person again. Knows run folders
+and engine processes, not how a kernel is judged."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine import prompt_pack, supervisor
+from engine.cli import report
+from engine.cli.judgement import printable
+from engine.cli.person import as_text
+from engine.cli.subcommands import ALREADY_RUNNING, FAILED, INTERRUPTED, MACHINE_LACKS, OK, over
+from engine.errors import EngineError
+from engine.human.inbox import LEFT
+from engine.record import Record
+from storage import commands, liveness
+from storage import events as ev
+from storage.blobs import Blobs
+from storage.events import QuestionAsked
+from storage.folder import RunFolder, find_run
+from storage.records import CommandKind, RunState
+
+RUNNING = "running"
+WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPrompt:
+    """A call that waits for a person. `file` has the messages as text, `answer` is the command that brings a reply."""
+
+    role: str
+    step: int
+    call: int
+    depth: int
+    kernel: str | None
+    file: str
+    messages: tuple[dict[str, str], ...]
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a run stands. `state` is that of the run, `waiting` where it was left because it waits for a person.
+
+    `refused` says why replies to the open prompt could not be used, `notes` what has become of the run's prompt files.
+    """
+
+    run: str
+    task: str
+    state: str
+    reason: str
+    depth: int = 0
+    depths: int = 0
+    speedup: float | None = None
+    refused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    prompt: OpenPrompt | None = None
+
+
+def advance_runs(options: Namespace) -> int:
+    """Take every run on, some at a time, and say where each stands then."""
+    folders = [find_run(run_id) for run_id in dict.fromkeys(options.runs)]
+    console = Console(stderr=True)
+    with ThreadPoolExecutor(int(options.jobs)) as pool:
+        ends = [pool.submit(_advance, folder, options.device, console) for folder in folders]
+        try:
+            found = [end.result() for end in ends]
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _stop(folders)
+            return INTERRUPTED
+    tell([standing for standing, _ in found], as_json=options.json)
+    codes = {code for _, code in found}
+    return next((code for code in (FAILED, MACHINE_LACKS, ALREADY_RUNNING) if code in codes), OK)
+
+
+def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[Standing, int]:
+    """Where the run stands afterwards, and 0 where nothing is wrong with that."""
+    try:
+        before = seen(folder)
+        if before.state == RUNNING:
+            return before, ALREADY_RUNNING
+        if over(folder) or _waits_on(folder):
+            return before, OK
+        console.print(f"{folder.run_id}: at work", highlight=False, soft_wrap=True)
+        code, said = supervisor.advance(folder, device)
+        after = seen(folder)
+    except (EngineError, FileNotFoundError) as error:
+        return Standing(folder.run_id, "", str(RunState.FAILED), str(error)), FAILED
+    if code not in (OK, ALREADY_RUNNING):
+        after = replace(after, state=str(RunState.FAILED), reason=said)
+    console.print(f"{folder.run_id}: {after.state}", highlight=False, soft_wrap=True)
+    return after, code if code in (OK, ALREADY_RUNNING, MACHINE_LACKS) else FAILED
+
+
+def _waits_on(folder: RunFolder) -> bool:
+    """Whether the run was left at a prompt and nothing has been sent to it since."""
+    record = report.load(folder)
+    question, sent = record.human.question, commands.read_from(folder.commands_file)[0]
+    if question is None or not _was_left(record):
+        return False
+    is_answered = record.human.answer_to(question.step, question.call) is not None
+    return not is_answered and all(command.command_id in record.commands for command in sent)
+
+
+def _was_left(record: Record) -> bool:
+    return record.state is RunState.STOPPED and record.ended is not None and record.ended.reason.startswith(LEFT)
+
+
+def _stop(folders: Iterable[RunFolder]) -> None:
+    print("\nStopping. The runs can be advanced again.", file=sys.stderr)
+    for folder in folders:
+        if liveness.is_held(folder):
+            commands.send(folder.commands_file, CommandKind.STOP)
+
+
+def seen(folder: RunFolder) -> Standing:
+    """Where a run stands, with the prompt that waits in it; that is also written to its folder as text."""
+    record = report.load(folder)
+    folder.prompt_file.unlink(missing_ok=True)
+    prompt = _open(folder, record.human.question) if record.human.question else None
+    state, reason = str(record.state), record.ended.reason.removeprefix(LEFT) if record.ended else ""
+    if liveness.is_held(folder):
+        state, reason = RUNNING, "an engine is at work on it" + (" and waits for your reply" if prompt else "")
+    elif _was_left(record):
+        state = WAITING
+    return Standing(
+        folder.run_id, record.settings.task_name, state, reason, max(record.step_index - 1, 0), record.budget.depths,
+        record.best.timed.speedup if record.best and record.best.timed else None,
+        tuple(_refused(record)), tuple(prompt_pack.changes(record.settings.prompts)), prompt,
+    )  # fmt: skip
+
+
+def _open(folder: RunFolder, question: QuestionAsked) -> OpenPrompt:
+    stored = Blobs(folder.blobs).get(question.prompt_blob)
+    folder.prompt_file.write_text(as_text(stored), encoding="utf-8", errors="surrogatepass")
+    messages = tuple({"role": one["role"], "text": one["text"]} for one in json.loads(stored))
+    return OpenPrompt(
+        question.role, question.step, question.call, question.depth, question.candidate_id, str(folder.prompt_file),
+        messages, f"python -m engine answer {folder.run_id} FILE",
+    )  # fmt: skip
+
+
+def _refused(record: Record) -> Iterable[str]:
+    """Why answers to the open prompt were refused, oldest first."""
+    question = record.human.question
+    place = f"{question.step}.{question.call} " if question else "no open prompt"
+    for event in record.events:
+        if isinstance(event, ev.CommandRefused):
+            command = record.commands[event.command_id].command
+            if command.kind is CommandKind.ANSWER and command.argument.startswith(place):
+                yield event.reason
+
+
+def tell(found: Iterable[Standing], *, as_json: bool) -> None:
+    """Print where runs stand: as a table with what to do for those that wait, or as JSON."""
+    found = list(found)
+    if as_json:
+        print(json.dumps([asdict(one) for one in found]))
+        return
+    console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("run", "state", "depth", "best", "why"):
+        table.add_column(heading, no_wrap=heading == "run")
+    for one in found:
+        gain = f"{one.speedup:.3g}x" if one.speedup else "-"
+        table.add_row(one.run, one.state, f"{one.depth}/{one.depths}", gain, escape(printable(one.reason)))
+    console.print(table)
+    for one in found:
+        for why in one.refused[-1:]:
+            _line(console, f"{one.run}: your last reply was refused: {why}")
+    for one in found:
+        for note in one.notes:
+            _line(console, f"{one.run}: note: {note}")
+        if one.prompt:
+            _line(console, f"{one.run}: read {one.prompt.file}, then {one.prompt.answer}")
+    if any(one.prompt and one.state == WAITING for one in found):
+        _line(console, "Replies are used by the next `python -m engine advance RUN...`.")
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,258 @@
+"""What a model was told, section by section: each folds, with about how many tokens it has and how it differs from the
+prompt before. What turns stored texts into sections is pure."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import index, texts, wording
+from pages.parts.widgets import bars, diff
+from pages.parts.widgets.bars import Bar
+from storage import queries
+from storage.models import CHARACTERS_PER_TOKEN
+from storage.queries import ModelCallRow, PromptRow
+
+BOX = 460
+LONG = 1_500
+MOST_CHARACTERS = 60_000
+# What a message is called that nobody divided: an earlier reply, and every message of a run made before sections.
+WHOLE = {"system": "System message", "assistant": "Earlier reply of the model", "user": "Prompt"}
+
+_NUMBERS = re.compile(r"^ *\d+ \| ?", re.MULTILINE)  # of a listing: one inserted line changes all that follow
+
+Prompt = PromptRow | ModelCallRow
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of a message under the name that a reader knows it by."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message of a prompt. One that nobody divided is one section; `parts` are its shares in characters then, as runs
+    made before sections have them."""
+
+    role: str
+    text: str
+    sections: tuple[Section, ...]
+    is_divided: bool
+    parts: Mapping[str, int]
+
+
+def read(stored: str) -> list[Told]:
+    """The messages of a stored prompt; a text that is no list of messages is one message."""
+    try:
+        return [_told(one, str(one["role"]), str(one["text"])) for one in json.loads(stored)]
+    except (json.JSONDecodeError, TypeError, KeyError):
+        return [Told("text", stored, (Section("Prompt", stored),), False, {})]
+
+
+def _told(kept: Mapping[str, Any], role: str, text: str) -> Told:
+    try:
+        lengths = [(str(name), int(length)) for name, length in kept.get("sections") or ()]
+        parts = {str(name): int(count) for name, count in dict(kept.get("parts") or {}).items()}
+    except (TypeError, ValueError):
+        lengths, parts = [], {}
+    if not lengths or sum(length for _, length in lengths) != len(text) or any(length <= 0 for _, length in lengths):
+        return Told(role, text, (Section(WHOLE.get(role, "Prompt"), text),), False, parts)
+    ends = itertools.accumulate(length for _, length in lengths)
+    found = [Section(name, text[end - length : end]) for (name, length), end in zip(lengths, ends, strict=True)]
+    return Told(role, text, tuple(found), True, {})
+
+
+def shares(told: Sequence[Told]) -> dict[str, int]:
+    """Characters under each name over all messages, the largest first; empty where no message was divided."""
+    sums: dict[str, int] = {}
+    for one in told:
+        own = [(part.name, len(part.text)) for part in one.sections]
+        for name, count in one.parts.items() if one.parts else own:
+            sums[name] = sums.get(name, 0) + count
+    is_told = any(one.is_divided or one.parts for one in told)
+    return dict(sorted(sums.items(), key=lambda item: -item[1])) if is_told else {}
+
+
+class State(StrEnum):
+    """What became of a section since the prompt before."""
+
+    SAME = "unchanged"
+    CHANGED = "changed"
+    NEW = "new"
+    GONE = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A section of either prompt: its text before and now, empty where that prompt has none of it."""
+
+    name: str
+    state: State
+    before: str
+    now: str
+
+
+def changes(before: Sequence[Told], now: Sequence[Told]) -> list[Change]:
+    """Each section of this prompt in order, then those of the one before that are gone.
+
+    Sections are compared by name and place among those of one name; where either prompt was not divided, messages are.
+    """
+    is_divided = all(one.is_divided or one.role == "assistant" for one in [*before, *now])
+    old, new = _by_place(before, is_divided), _by_place(now, is_divided)
+    found = [Change(place[1], _state(old.get(place), text), old.get(place, ""), text) for place, text in new.items()]
+    return found + [Change(place[1], State.GONE, text, "") for place, text in old.items() if place not in new]
+
+
+def _by_place(told: Sequence[Told], is_divided: bool) -> dict[tuple[str, str, int], str]:
+    found: dict[tuple[str, str, int], str] = {}
+    for one in told:
+        whole = (Section(WHOLE.get(one.role, "Prompt"), one.text),)
+        for section in one.sections if is_divided else whole:
+            number = sum((one.role, section.name) == place[:2] for place in found)
+            found[one.role, section.name, number] = section.text
+    return found
+
+
+def _state(before: str | None, now: str) -> State:
+    return State.NEW if before is None else State.SAME if before.strip() == now.strip() else State.CHANGED
+
+
+def common_start(before: Sequence[Told], now: Sequence[Told]) -> int:
+    """Characters that both prompts begin with: what an endpoint's cache can reuse of the first for the second."""
+    count = 0
+    for old, new in zip(before, now, strict=False):
+        pairs = zip(old.text, new.text, strict=False) if old.role == new.role else ()
+        count += sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if (old.role, old.text) != (new.role, new.text):
+            break
+    return count
+
+
+def characters_per_token(prompt: Prompt, told: Sequence[Told]) -> float:
+    """As the endpoint counted this prompt, or by rule where it did not."""
+    whole = sum(len(one.text) for one in told)
+    return whole / prompt.input_tokens if prompt.input_tokens and not prompt.is_estimated else CHARACTERS_PER_TOKEN
+
+
+def size_line(prompt: Prompt, told: Sequence[Told], before: Sequence[Told] | None) -> str:
+    """How long the prompt is, what the endpoint counted, what of it came from the cache and what could have."""
+    per = characters_per_token(prompt, told)
+    whole, count = sum(len(one.text) for one in told), sum(len(one.sections) for one in told)
+    said = [f"{about(whole, per)} in {wording.counted(count, 'section')}"]
+    if prompt.input_tokens and not prompt.is_estimated:
+        cached = "it does not say how many came from its cache"
+        if prompt.cached_tokens is not None:
+            cached = f"{wording.tokens(prompt.cached_tokens)} of them from its cache"
+        said = [f"{wording.tokens(prompt.input_tokens)} tokens counted by the endpoint, {cached}"]
+        said.append(wording.counted(count, "section"))
+    if before:
+        said.append(f"starts like the prompt before for {about(common_start(before, told), per)}")
+    return " · ".join(said)
+
+
+def about(characters: int, per: float) -> str:
+    """ "about 1,240 tokens"."""
+    return f"about {wording.tokens(round(characters / per))} tokens"
+
+
+def relation(before: PromptRow) -> str:
+    """Which prompt another one is compared with."""
+    return f"the {before.role} prompt of step {before.step}, depth {before.depth}"
+
+
+def percent(count: int, whole: int) -> str:
+    """ "61 %", or "under 1 %"."""
+    share = 100 * count / whole
+    return f"{share:.0f} %" if share >= 1 else "under 1 %"
+
+
+def draw(run_id: str, prompt: Prompt) -> None:
+    """A prompt as it was sent, in sections that fold, or what changed in it since the one before."""
+    stored = texts.read(run_id, prompt.prompt_blob)
+    if stored.is_gone:
+        texts.say_gone(stored, "prompt")
+        return
+    told = read(stored.text)
+    earlier = queries.prompt_before(index.current(), run_id, prompt)
+    kept = texts.read(run_id, earlier.prompt_blob) if earlier else None
+    before = read(kept.text) if kept and not kept.is_gone else None
+    st.caption(wording.plain(size_line(prompt, told, before)))
+    per = characters_per_token(prompt, told)
+    if found := shares(told):
+        whole = sum(found.values()) or 1
+        rows = [
+            Bar(name, n / whole, f"{wording.tokens(round(n / per))} · {percent(n, whole)}") for name, n in found.items()
+        ]
+        bars.draw("Sections by length, in tokens (about)", rows, "", key=f"shares:{prompt.seq}")
+    only = False
+    if earlier and before:
+        st.caption(f"Changes are marked against {wording.plain(relation(earlier))}.")
+        only = st.toggle("Show only what changed", key=f"only_changes:{prompt.seq}")
+    compared = changes(before or [], told)
+    with st.container(gap="xsmall"):
+        if only:
+            _changes(compared, prompt.seq, per)
+        else:
+            _whole(told, {(one.name, one.now): one.state for one in compared} if before else {}, prompt.seq, per)
+
+
+def _whole(told: Sequence[Told], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
+    for number, one in enumerate(told):
+        st.markdown(f"**Prompt, {wording.plain(one.role)}** :gray[{len(one.text):,} characters]")
+        for place, section in enumerate(one.sections):
+            state = states.get((section.name, section.text), State.SAME)
+            note = "" if state is State.SAME else f" · :orange[{state}]"
+            fold = st.expander(
+                f"{wording.plain(section.name)} :gray[{wording.plain(about(len(section.text), per))}]{note}",
+                expanded=not one.is_divided,
+                key=f"section:{seq}:{number}:{place}",
+                on_change="rerun",
+            )
+            if fold.open:
+                with fold:
+                    show(section.text.strip("\n"), f"prompt-{seq}-{number}-{place}")
+
+
+def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
+    for place, one in enumerate(compared):
+        if one.state is State.SAME:
+            continue
+        size = about(len(one.now or one.before), per)
+        fold = st.expander(
+            f"{wording.plain(one.name)} :gray[{wording.plain(size)}] · :orange[{one.state}]",
+            expanded=True, key=f"change:{seq}:{place}", on_change="rerun",
+        )  # fmt: skip
+        if fold.open:
+            with fold:
+                _change(one, f"change-{seq}-{place}")
+    same = [one.name for one in compared if one.state is State.SAME]
+    if same:
+        st.caption(f"Unchanged: {wording.plain(', '.join(same))}")
+
+
+def _change(one: Change, key: str) -> None:
+    if one.state is State.CHANGED:
+        old, new = (_NUMBERS.sub("", text.strip("\n")) for text in (one.before, one.now))
+        diff.draw(old, new, ("before", "now"), key=key, is_compact=True)
+    else:
+        show((one.now or one.before).strip("\n"), key)
+
+
+def show(text: str, file: str) -> None:
+    """A text that scrolls in its box where it is long; a very long one is cut and can be downloaded."""
+    if len(text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
+        st.download_button(
+            "Download", text, f"{file}.txt", icon=":material/download:", on_click="ignore", key=f"download:{file}"
+        )
+    st.code(text[:MOST_CHARACTERS], language=None, wrap_lines=True, height=BOX if len(text) > LONG else "content")

@@ -1,0 +1,90 @@
+"""The example kernels shown to the model, and the references that they must agree with, which no prompt shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.prompting import PROMPTS
+from engine.tasks import Task
+from storage.policy import Policy
+
+EXAMPLES = PROMPTS / "examples"
+HEAD = """import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, *settings):
+        super().__init__()
+        self.settings = settings
+
+    def forward(self, {arguments}):
+        return {value}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return [{settings}]
+"""
+# By problem: arguments, the value, the inputs (sizes that no tile divides), and what the constructor takes.
+PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
+    "scaled_add": ("x, y", "self.settings[0] * x + y", "torch.randn(301, 333), torch.randn(301, 333)", "1.7"),
+    "pairwise_distance": (
+        "a, b",
+        "(a.unsqueeze(1) - b.unsqueeze(0)).square().sum(-1)",
+        "torch.randn(130, 37), torch.randn(71, 37)",
+        "",
+    ),
+    "peak_scale": ("x", "x / (1 + x.abs().amax(1, keepdim=True))", "torch.randn(37, 2500)", ""),
+    "deviation": ("x, centre", "(x - centre).abs().sum(0)", "torch.randn(131, 260), torch.randn(260)", ""),
+    "update": (
+        "c, u, v",
+        "torch.addmm(c, u, v.T)",
+        "torch.randn(150, 140), torch.randn(150, 300), torch.randn(140, 300)",
+        "",
+    ),
+    "pseudo_huber": (
+        "x, y",
+        "((x - y).square() / (1 + (1 + (x - y).square()).sqrt())).mean()",
+        "torch.randn(301, 3333), torch.randn(301, 3333)",
+        "",
+    ),
+    "shared_filter": (
+        "x, filter",
+        "torch.nn.functional.conv2d(x.flatten(0, 1)[:, None], filter[None, None])[:, 0].unflatten(0, x.shape[:2])",
+        "torch.randn(2, 3, 45, 70), torch.randn(5, 5)",
+        "",
+    ),
+    "score_total": (
+        "q, k",
+        "torch.logsumexp(self.settings[0] * (q @ k.transpose(1, 2)), dim=-1)",
+        "torch.randn(3, 101, 64), torch.randn(3, 101, 64)",
+        "0.125",
+    ),
+}
+SOLVES: Mapping[str, str] = {
+    "row_in_registers": "peak_scale",
+    "row_in_cluster": "peak_scale",
+    "row_in_cache": "peak_scale",
+    "async_stages": "deviation",
+    "tensor_cores": "update",
+    "tma_wgmma": "update",
+    "tcgen05": "update",
+    "packed_panels": "update",
+}
+
+
+def files(folder: str) -> list[Path]:
+    """The examples of a device, by name."""
+    return sorted((EXAMPLES / folder).glob("*.py"))
+
+
+def task_of(path: Path, precision: str = "fp32") -> Task:
+    """What an example solves."""
+    problem = SOLVES.get(path.stem, path.stem)
+    arguments, value, inputs, settings = PROBLEMS[problem]
+    source = HEAD.format(arguments=arguments, value=value, inputs=inputs, settings=settings)
+    return Task(problem, source, {}, policy=Policy(precision=precision))

@@ -1,0 +1,317 @@
+"""What a model is told of device, contract and headroom, from the record alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import tasks
+from engine.actions import Ask
+from engine.build.device import flags, installation
+from engine.build.host.installation import find_cutlass
+from engine.context import RunContext
+from engine.evaluation import tolerance
+from engine.evaluation.distributions import restyle
+from engine.evaluation.screening import screen
+from engine.evaluation.timing_checks import DEVICE_TIME
+from engine.evaluation.trials import IN_WORDS, PLAN, SHORT_PLAN, SPREADS, Style
+from engine.evaluator import timing
+from engine.prompting import PROMPTS
+from engine.steps import briefing
+from engine.strategies.coder_judge.strategy import CoderJudge
+from engine.toolchains.cpu import CpuToolchain
+from storage import codec
+from storage import events as ev
+from storage.journal import decode
+from storage.policy import PRECISIONS, Policy, SpecialValues
+from storage.proof import Group, Proof, Standing
+from storage.records import (
+    CompileResult,
+    DeviceFacts,
+    HardwareLimit,
+    KernelResources,
+    Metric,
+    ProfileResult,
+    TimingResult,
+)
+from tests.engine.contexts import SOURCE, add_candidate, open_context
+from tests.engine.story import Step, resolved
+
+KIB = 1 << 10
+SOFTMAX = tasks.find("softmax").task("cpu")
+
+
+def gpu(capability: str, processors: int, shared: int, block: int, warps: int, l2_mib: int, fp32: float) -> DeviceFacts:
+    """Figures as NVIDIA's tables of compute capabilities have them; sizes in KiB."""
+    return DeviceFacts(
+        installation.arch_of(capability), processors, 10.0 * processors + l2_mib, {"fp32": fp32, "bf16": 7 * fp32},
+        l2_bytes=l2_mib << 20, shared_bytes=shared * KIB, block_shared_bytes=block * KIB, registers=65536, warps=warps,
+        blocks=32 if capability != "8.6" else 16, has_clusters=float(capability) >= 9,
+    )  # fmt: skip
+
+
+GPUS = {
+    "NVIDIA H200": gpu("9.0", 132, 228, 227, 64, 60, 66011.0),
+    "NVIDIA A100-SXM4-80GB": gpu("8.0", 108, 164, 163, 64, 40, 19380.0),
+    "NVIDIA GeForce RTX 3090": gpu("8.6", 82, 100, 99, 48, 6, 35580.0),
+    "NVIDIA GeForce RTX 4090": gpu("8.9", 128, 100, 99, 48, 72, 82580.0),
+    "NVIDIA B200": gpu("10.0", 148, 228, 227, 64, 126, 74450.0),
+    "NVIDIA GeForce RTX 5090": gpu("12.0", 170, 100, 99, 48, 96, 104800.0),
+    "Tesla T4": gpu("7.5", 40, 64, 64, 32, 4, 8141.0),
+}
+GENERATIONS = {
+    "NVIDIA H200": "Hopper", "NVIDIA A100-SXM4-80GB": "Ampere", "NVIDIA GeForce RTX 3090": "Ampere",
+    "NVIDIA GeForce RTX 4090": "Ada", "NVIDIA B200": "Blackwell", "NVIDIA GeForce RTX 5090": "Blackwell",
+    "Tesla T4": "",
+}  # fmt: skip
+# What only one kind of tensor core is used by; each text names it as there, or as not there.
+INSTRUCTIONS = {"hopper": "`wgmma`, issued", "blackwell": "`tcgen05.mma`, issued", "ampere": "one warp's `mma.sync`"}
+
+
+def limit_of(name: str, facts: DeviceFacts | None) -> HardwareLimit:
+    return HardwareLimit(name, 4300.7, 65971.0, 12_582_912, 2_147_483_648, facts)
+
+
+def numbers(name: str) -> set[str]:
+    """Words of a device's text that its figures alone explain."""
+    facts = GPUS[name]
+    return {
+        name, f"{facts.processors} multiprocessors", f"`{facts.architecture}`", flags.gencode(facts.architecture),
+        f", {facts.shared_bytes // KIB} KiB of shared memory and", f"may have {facts.block_shared_bytes // KIB} KiB",
+        f"{facts.warps} warps in {facts.blocks} blocks", f"L2 cache: {facts.l2_bytes >> 20} MiB",
+        f"{facts.memory_gb_s:.4g} GB/s",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_a_prompt_has_the_numbers_of_its_own_gpu_and_of_no_other(name: str) -> None:
+    told = briefing.device(limit_of(name, GPUS[name]))
+    own = numbers(name) - {flags.gencode(GPUS[name].architecture)}
+    assert {words for words in own if words not in told} == set()
+    others = {words for other in GPUS if other != name for words in numbers(other)} - numbers(name)
+    assert {words for words in others if words in told} == set()
+    assert (f"({GENERATIONS[name]}, sm_" in told) is bool(GENERATIONS[name])
+    assert ("in clusters of blocks: yes" in told) is GPUS[name].has_clusters
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [("NVIDIA H200", "hopper"), ("NVIDIA B200", "blackwell"), ("NVIDIA A100-SXM4-80GB", "ampere"),
+     ("NVIDIA GeForce RTX 4090", "ampere"), ("NVIDIA GeForce RTX 5090", "ampere"), ("Tesla T4", "")],
+)  # fmt: skip
+def test_only_the_tensor_core_instructions_of_the_architecture_are_offered(name: str, has: str) -> None:
+    told = briefing.device(limit_of(name, GPUS[name]))
+    offered = {kind for kind in ("hopper", "blackwell") if INSTRUCTIONS[kind] in told}
+    assert offered == ({has} & {"hopper", "blackwell"})
+    assert ("cores: " + INSTRUCTIONS["ampere"] in told or "one warp's `mma.sync` (CuTe's" in told) == (has == "ampere")
+    assert ("TMA moves" in told) is ("gencode=" in told) is (GPUS[name].has_clusters)
+
+
+def test_no_text_of_an_architecture_or_a_toolchain_states_a_size_of_its_own() -> None:
+    """48 KiB is CUDA's rule for every device: more is dynamic."""
+    for folder in ("architectures", "toolchains"):
+        for path in (PROMPTS / folder).glob("*.md"):
+            found = re.findall(
+                r"[\d,]+ ?(?:KiB|MiB|KB|GB/s|GFLOP|TFLOP|SMs|registers of)|compute_\d+|sm_\d+", path.read_text()
+            )
+            assert set(found) <= {"48 KiB"}, path
+
+
+def test_what_the_texts_of_architectures_name_of_cute_exists_in_its_headers() -> None:
+    named = {
+        name
+        for path in (PROMPTS / "architectures").glob("*.md")
+        for name in re.findall(r"SM\d+_\w+[^\W…]|make_\w+", path.read_text())
+    }
+    headers = "\n".join(path.read_text() for path in (find_cutlass() / "cute").rglob("*sm*.hpp"))
+    assert len(named) >= 4
+    assert {name for name in named if name not in headers} == set()
+
+
+@pytest.mark.parametrize(("architecture", "bits"), [("avx512", 512), ("avx2", 256), ("sse", 128)])
+def test_a_prompt_has_the_processors_own_vectors_cores_and_caches(architecture: str, bits: int) -> None:
+    facts = DeviceFacts(
+        architecture, 12, 81.5, {"fp32": 812.0}, cores=6, vector_bits=bits, l1_bytes=48 * KIB, l2_bytes=1280 * KIB,
+        l3_bytes=30 << 20,
+    )  # fmt: skip
+    told = briefing.device(limit_of("A processor, 12 threads", facts))
+    header = (PROMPTS.parent / "engine/build/shim/vector_length.hpp").read_text()
+    wide, narrow = re.findall(r"TILEWRIGHT_VL (\d+)", header)
+    own = ("12 threads on 6 cores", f"{bits} bits", "48 KiB L1", "1.25 MiB L2", "30 MiB L3", "81.5 GB/s", "812 GFLOP/s")
+    lanes = f"`TILEWRIGHT_VL` is {wide if bits == 512 else narrow} floats"
+    assert {words for words in (*own, lanes) if words not in told} == set()
+    assert ("AVX-512" in told, "AVX2 has 16" in told) == (bits == 512, bits == 256)
+    assert "multiprocessor" not in told
+
+
+def test_the_facts_of_this_machine_are_measured_and_survive_the_journal(home: Path) -> None:
+    with CpuToolchain(home / "scratch") as toolchain:
+        limit = toolchain.limit(SOFTMAX)
+    facts = limit.facts
+    assert facts is not None
+    assert (facts.vector_bits == 512) is ("avx512f" in Path("/proc/cpuinfo").read_text())
+    assert facts.rates_gflop_s == {"fp32": limit.peak_gflop_s}
+    assert 0 < facts.memory_gb_s <= limit.bandwidth_gb_s
+    assert codec.from_plain(HardwareLimit, codec.to_plain(limit)) == limit
+
+
+def test_a_journal_of_before_has_a_limit_without_facts_and_claims_no_architecture() -> None:
+    line = (
+        '{"seq":1,"time":1.0,"kind":"LimitMeasured","event":{"limit":{"device":"NVIDIA H200","bandwidth_gb_s":4300.7,'
+        '"peak_gflop_s":65971.0,"min_bytes":12582912,"min_flop":2147483648}}}'
+    )
+    event = decode(line).event
+    assert isinstance(event, ev.LimitMeasured)
+    assert event.limit == limit_of("NVIDIA H200", None)
+    told = briefing.device(event.limit)
+    assert "NVIDIA H200: 4301 GB/s" in told
+    assert not re.search(r"sm_|KiB|Hopper|wgmma", told)
+    assert "not measured" in briefing.device(None)
+
+
+def asked(context: RunContext, kind: str, about: str | None = None) -> tuple[str, str]:
+    """System and first user message of a step."""
+    ask = resolved(context, Step(kind, context.record.step_index, about))
+    assert isinstance(ask, Ask)
+    system, user = ask.prompt(context, ask)[:2]
+    return system.text, user.text
+
+
+def test_every_prompt_of_a_run_begins_with_the_same_facts_and_contract(tmp_path: Path) -> None:
+    context = open_context(tmp_path, toolchain=CpuToolchain())
+    context.emit(ev.LimitMeasured(limit_of("NVIDIA H200", GPUS["NVIDIA H200"])))
+    first, _ = asked(context, "synthesise")
+    assert "may have 227 KiB" in first
+    assert "The contract of this run" in first
+    base = add_candidate(context, speedup=2.0)
+    later, user = asked(context, "optimise", base)
+    assert later == first
+    assert "Headroom on this device" in user
+    assert "may have 227 KiB" not in user
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_contract_states_the_tolerance_that_the_check_applies(precision: str) -> None:
+    told = briefing.contract("cpu", replace(SOFTMAX, policy=Policy(precision=precision)))
+    for dtype in ("float32", "float16", "bfloat16"):
+        assert f"{tolerance.allowed(dtype, 0.0, 0.0, precision):g} for {dtype}" in told
+    assert f"{tolerance.OWN_ERROR_FACTOR:g} times the reference's own error" in told
+    assert tolerance.allowed("float32", 0.0, 400_000.0, "fp32") == pytest.approx(
+        20 * tolerance.allowed("float32", 0, 0)
+    )
+
+
+def test_the_contract_names_every_distribution_that_is_tried_and_they_are_as_it_says() -> None:
+    told = briefing.contract("cuda", SOFTMAX)
+    assert {style for style in Style if IN_WORDS[style] in told} == {trial.style for trial in PLAN}
+    for style, (deviation, mean) in SPREADS.items():
+        drawn = restyle(torch.rand(400, 400), style)
+        assert float(drawn.std()) == pytest.approx(deviation, rel=0.02)
+        assert abs(float(drawn.mean()) - mean) < 0.02 * deviation
+        assert f"{deviation:g}" in IN_WORDS[style]
+    assert "decides nothing" in told
+    required = replace(SOFTMAX, policy=Policy(special_values=SpecialValues.REQUIRED))
+    assert "must come out as the reference has them" in briefing.contract("cuda", required)
+
+
+def test_the_contract_names_the_sizes_that_are_tried_and_invites_to_them() -> None:
+    told = briefing.contract("cpu", replace(SOFTMAX, sizes={"batch_size": 64, "dim": 4096}))
+    assert "Only those of the reference are tried (batch_size=64, dim=4096)." in told
+    policy = Policy(other_sizes=({"batch_size": 33}, {"batch_size": 1, "dim": 7}))
+    more = briefing.contract("cpu", replace(SOFTMAX, policy=policy))
+    assert "right at batch_size=33; batch_size=1, dim=7 too" in more
+    assert "Only those" not in more
+    assert {trial.style for trial in SHORT_PLAN} == {Style.OWN, Style.NORMAL}
+
+
+def test_every_import_that_the_contract_names_is_let_through_and_no_other() -> None:
+    told = briefing.contract("cpu", replace(SOFTMAX, policy=Policy(imports=("sympy",))))
+    named = re.search(r"Imports: (.*)\. No other", told)
+    assert named
+    modules = named[1].split(", ")
+    lines = [f"from {name} import annotations" if name == "__future__" else f"import {name}" for name in modules]
+    assert screen("\n".join(lines), Policy(imports=("sympy",))) == []
+    assert {"torch", "sympy"} <= set(modules)
+    assert not {"subprocess", "ctypes", "numpy"} & set(modules)
+
+
+def test_the_contract_says_of_each_device_how_its_calls_are_timed() -> None:
+    on_gpu, on_host = (briefing.contract(toolchain, SOFTMAX) for toolchain in ("cuda", "cpu"))
+    assert "overwritten before each call" in timing.COLD
+    assert re.search(r"L2 cache is overwritten\s+before each call", on_gpu)
+    assert "overwritten" not in on_host
+    assert "written just before" in on_host
+
+
+LIMIT = HardwareLimit("d", 100.0, 1000.0, 100_000_000, 0)  # 1 ms
+
+
+def with_timed(context: RunContext, latency_ms: float, eager_ms: float) -> str:
+    """A correct kernel of this latency, accepted."""
+    name = add_candidate(context, f"{SOURCE}# {latency_ms}\n", speedup=1.0)
+    context.emit(ev.Timed(1, name, TimingResult((latency_ms,) * 9, (eager_ms,) * 9)))
+    return name
+
+
+def test_headroom_says_how_near_the_limit_the_base_and_the_best_are(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    context.emit(ev.LimitMeasured(LIMIT))
+    slow, best = with_timed(context, 4.0, 2.0), with_timed(context, 1.03, 2.0)
+    of_slow, of_best = (briefing.headroom(context.record, context.candidate(name)) for name in (slow, best))
+    assert (
+        "allows 1 ms: at least 100 MB cross memory at 100 GB/s (1 ms), operations are not counted; bytes bound"
+        in of_slow
+    )
+    assert "This kernel: 4 ms, 0.25 of the limit. It is far from the limit" in of_slow
+    assert "The best of this run, kernel 2: 1.03 ms, 0.97 of the limit." in of_slow
+    assert "This kernel: 1.03 ms, 0.97 of the limit. It is at the limit" in of_best
+    assert "The best of this run" not in of_best
+
+
+def test_headroom_says_that_operations_bound_a_task_that_computes_much(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    context.emit(ev.LimitMeasured(replace(LIMIT, min_flop=3_000_000_000).raised_to(2.0)))
+    told = briefing.headroom(context.record, context.candidate(with_timed(context, 2.5, 9.0)))
+    assert "allows 2 ms" in told
+    assert "operations bound it. The rates were raised to what a kernel reached." in told
+    assert "0.8 of the limit. It is near the limit" in told
+
+
+def test_headroom_has_the_baselines_the_compilers_figures_and_the_launches(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    name = with_timed(context, 4.0, 8.0)
+    context.emit(ev.BaselineMeasured("torch.compile", TimingResult((5.0,) * 9, (8.0,) * 9)))
+    built = (KernelResources("softmax<4>", 40, 0, 0, 16384), KernelResources("tail", 255, 96, 104, 0, 72))
+    context.emit(ev.Compiled(1, name, CompileResult(True, 1.0, resources=built), None))
+    metrics = tuple(Metric("gpu__time_duration.sum", "ns", 5.0, "k", launch) for launch in (-1, 0, 1, 2))
+    context.emit(ev.Profiled(1, name, ProfileResult("h", metrics, "latency", ""), None))
+    told = briefing.headroom(context.record, context.candidate(name))
+    assert "No limit was measured." in told
+    assert "eager 8 ms, torch.compile 5 ms (1.6x of eager)." in told
+    assert (
+        "`softmax<4>` 40 registers, no spills, 16 KiB static shared memory; `tail` 255 registers, 200 bytes of spills"
+        in told
+    )
+    assert "Launches in one call: 3." in told
+    timed = context.candidate(name).timed
+    assert timed is not None
+    for standing, is_told in ((Standing.HELD, True), (Standing.ABSENT, False)):
+        proof = Proof(Group.TIMING, DEVICE_TIME, standing, "kernels of a call take 3.9 ms in 2 launches")
+        context.emit(ev.Timed(1, name, replace(timed, proofs=(proof,))))
+        told = briefing.headroom(context.record, context.candidate(name))
+        assert ("By the driver's records: kernels of a call take 3.9 ms in 2 launches." in told) is is_told
+        assert ("Launches in one call: 3." in told) is not is_told
+
+
+def test_the_judge_of_the_other_method_sees_device_contract_and_headroom(tmp_path: Path) -> None:
+    context = open_context(tmp_path, toolchain=CpuToolchain(), strategy="coder_judge")
+    context.strategy = CoderJudge()
+    context.emit(ev.LimitMeasured(limit_of("NVIDIA H200", GPUS["NVIDIA H200"])))
+    system, user = asked(context, "judge", with_timed(context, 4.0, 8.0))
+    assert "may have 227 KiB" in system
+    assert "The contract of this run" in system
+    assert "This kernel: 4 ms" in user

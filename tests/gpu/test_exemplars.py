@@ -1,0 +1,30 @@
+"""The example kernels shown to the model compute on a real GPU what they say, as exactly as they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import exemplars
+from storage.records import Verdict
+from tests.engine.exemplars import files, task_of
+
+pytestmark = pytest.mark.gpu
+
+KNOWN = exemplars.table("cuda").examples
+
+
+@pytest.mark.parametrize("path", files("cuda"), ids=lambda path: path.stem)
+def test_an_example_shown_to_the_model_is_right(gpu: Any, path: Path) -> None:
+    one = KNOWN[path.stem]
+    if not exemplars.runs_on(one, gpu.here.arch):
+        pytest.skip(f"{path.stem} needs {one.architecture}, this is {gpu.here.arch}")
+    task = task_of(path, one.precision or "fp32")
+    built = gpu.compile(task, path.read_text())
+    assert built.is_ok, built.diagnostics
+    assert all(one.spill_stores == 0 for one in built.resources)
+    checked = gpu.check(task, path.read_text())
+    assert checked.verdict is Verdict.PASSED, checked.message
+    assert checked.precision == ("tf32-class" if one.precision else "fp32-exact")
