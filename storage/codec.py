@@ -10,12 +10,16 @@ import dataclasses
 import enum
 import json
 import re
+import threading
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
+_is_reading = threading.Lock()
+_read_types: set[Any] = set()
 
 
 class DecodeError(ValueError):
@@ -48,6 +52,12 @@ def from_plain(kind: Any, value: Any) -> Any:
     Raises:
         DecodeError: the value does not fit the type.
     """
+    # msgspec 0.22 leaves what it reads of a type on the type before that is complete: a second thread that meets it
+    # then ends the process.
+    if kind not in _read_types:
+        with _is_reading:
+            msgspec.json.Decoder(kind)
+            _read_types.add(kind)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -25,7 +25,7 @@ from tests.engine.test_cli import SET
 from tests.storage.index_dump import rebuilt
 
 KEY = "sk-planted-8f3a61c2d97b"
-FORKED_S = 2.0
+FORKED_S = 10.0
 OTHER = "sk-of-the-judge-55d1c0"
 REPLY = f"Kernel class: activation\nApproach: one pass, with key {KEY}\n```python\n{WRONG}```\n"
 
@@ -40,7 +40,10 @@ class Watch:
 
     def __init__(self, engine: int) -> None:
         self._engine = engine
-        self._own = program(engine)
+        # Popen returns a moment before the kernel knows the words of the program that was started.
+        while not (own := program(engine)):
+            time.sleep(0.001)
+        self._own = own
         self._forked: dict[int, float] = {}
         self.seen: set[int] = set()
         self.with_key: set[int] = set()

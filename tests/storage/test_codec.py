@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from types import MappingProxyType
 
@@ -111,3 +113,27 @@ def test_every_event_has_a_docstring_and_a_place_in_the_union() -> None:
         value for value in vars(events).values() if isinstance(value, type) and value.__module__ == "storage.events"
     }
     assert defined == set(KINDS)
+
+
+FIRST_MET_BY_THREADS = """
+import sys, threading
+from dataclasses import field, make_dataclass
+from storage import codec
+
+sys.setswitchinterval(1e-6)
+for _ in range(100):
+    kind = int
+    for depth in range(6):
+        kind = make_dataclass(f"Layer{depth}", [(f"f{i}", kind | None, field(default=None)) for i in range(6)])
+    start = threading.Barrier(4)
+    work = lambda: (start.wait(), codec.from_plain(kind, {}))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in (threading.Thread.start, threading.Thread.join):
+        for thread in threads:
+            each(thread)
+"""
+
+
+def test_threads_that_meet_a_type_together_read_it() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_MET_BY_THREADS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
