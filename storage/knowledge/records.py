@@ -1,0 +1,181 @@
+"""Rows of the knowledge base. Only what happened is kept; counts, rates, means and confidence are computed from it.
+
+Two files under TILEWRIGHT_HOME/knowledge: `evidence.jsonl`, one row an attempt, and `revisions.jsonl`, one row a change
+of what is known by name. Method: KernelBlaster's knowledge base (arXiv 2602.14293), with failures kept as evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Bottleneck(StrEnum):
+    """What holds a kernel back first."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    LATENCY = "latency"
+    HYBRID = "hybrid"
+    OVERHEAD = "overhead"
+
+
+class Category(StrEnum):
+    """What a technique works on."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    LATENCY = "latency"
+    GENERAL = "general"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended. SAME: the difference to its parent is within the measured noise."""
+
+    FASTER = "faster"
+    SAME = "same"
+    SLOWER = "slower"
+    INCORRECT = "incorrect"
+    NOT_COMPILED = "does not compile"
+    PATCH_FAILED = "patch failed"
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the attempt was correct and has a measured gain."""
+        return self in (Outcome.FASTER, Outcome.SAME, Outcome.SLOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a kernel stands: a pattern of its profile. `about` says in a sentence how it is recognised.
+
+    A discovered state was named in a run; it takes the techniques of the state it `inherits` from, at 0.8 of their
+    predicted gain and confidence.
+    """
+
+    name: str
+    bottleneck: Bottleneck
+    about: str
+    secondary: tuple[str, ...] = ()
+    is_discovered: bool = False
+    inherits: str = ""
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Technique:
+    """A change that can be made to a kernel. Empty `classes`, `languages` or `architectures` mean all of them.
+
+    `helps` and `hurts` say in a sentence each when. `parts` are the names of at most three techniques that this one
+    joins, in order.
+    """
+
+    name: str
+    category: Category
+    about: str
+    helps: str = ""
+    hurts: str = ""
+    classes: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is expected of a technique in a state before anything was measured: a factor over the parent, and how sure
+    that it makes a kernel faster, from 0 to 1."""
+
+    state: str
+    technique: str
+    gain: float
+    confidence: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts.
+
+    `state` is that of the parent, empty where it was not known. `predicted_gain` and `gain` are factors over the parent
+    (1.25: a quarter faster), the measured one with its 95 % interval. `error` is the first line of a failure.
+    """
+
+    run_id: str
+    candidate_id: str
+    technique: str
+    outcome: Outcome
+    at: float
+    state: str = ""
+    task: str = ""
+    kernel_class: str = ""
+    language: str = ""
+    toolchain: str = ""
+    device: str = ""
+    architecture: str = ""
+    precision: str = ""
+    strategy: str = ""
+    model: str = ""
+    parent_hash: str = ""
+    child_hash: str = ""
+    predicted_gain: float | None = None
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    before: Mapping[str, float] = field(default_factory=dict)
+    after: Mapping[str, float] = field(default_factory=dict)
+    tokens: int = 0
+    error: str = ""
+    origin: str = ""
+    """Where an imported row came from; empty for one that was measured under this home."""
+
+    @property
+    def evidence_id(self) -> tuple[str, str, str]:
+        """What tells it from every other row."""
+        return self.run_id, self.candidate_id, self.technique
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A change of what is known by name: states and techniques put in place of those of their name, priors likewise.
+
+    `by` is a person, a run or `seed`. `reverts` names a revision that no longer counts from here on; reverting a
+    revert brings it back.
+    """
+
+    revision_id: str
+    at: float
+    by: str
+    why: str
+    states: tuple[State, ...] = ()
+    techniques: tuple[Technique, ...] = ()
+    priors: tuple[Prior, ...] = ()
+    reverts: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the evidence says of a technique, in one state or in all, computed.
+
+    `success` is the share of all attempts that were faster. `confidence` is that share drawn towards the prior's
+    confidence as if two attempts had shown it. `expected_gain` is the geometric mean of the measured gains of timed
+    attempts and of the prior's gain, which counts as two attempts; a failed attempt counts as a gain of 1.
+    `predicted` is the mean of what models predicted.
+    """
+
+    attempts: int
+    faster: int
+    same: int
+    slower: int
+    incorrect: int
+    not_compiled: int
+    patch_failed: int
+    success: float | None
+    mean_gain: float | None
+    median_gain: float | None
+    predicted: float | None
+    confidence: float
+    expected_gain: float
+    last_used: float | None
