@@ -34,6 +34,7 @@ from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.machine import devices
 from engine.record import Record
+from engine.strategies import words_of
 from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -171,7 +172,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     _on_interrupt_ask_to_stop(folder)
     try:
-        with LiveView(console, record) as view, prompting.using(settings.prompts.files):
+        with LiveView(console, record, words_of(context.strategy)) as view, prompting.using(settings.prompts.files):
             context.listeners.append(view)
             ended = _journaled(context, inbox, began, missing)
     finally:

@@ -79,7 +79,7 @@ def nearly(record: Record, shares: Iterable[tuple[str, float, float]]) -> Iterat
             yield name, used, allowed
 
 
-def reason_to_stop(record: Record, fruitless: int, word: str = "depth") -> str | None:
+def reason_to_stop(record: Record, fruitless: int, word: str = "step") -> str | None:
     """Why no further step index should begin, or None. `fruitless`: how many brought nothing since the last gain;
     `word`: what the method calls a step index."""
     budget = record.budget

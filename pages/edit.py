@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, change_token, index, run_state, texts, wording
+from pages.parts import access, change_token, index, method, run_state, texts, wording
 from pages.parts.status import address
 from pages.parts.steering import kernel_choice, steer
 from pages.parts.widgets import diff
@@ -41,7 +41,7 @@ def page() -> None:
 
 def _editor(run: RunRow, found: list[AttemptRow]) -> None:
     best = candidate_id or run.best_candidate_id or ""
-    parent = kernel_choice.draw("Kernel to start from", found, f"edit_from:{run_id}", best)
+    parent = kernel_choice.draw(run, "Kernel to start from", found, f"edit_from:{run_id}", best)
     source = texts.source(run_id, parent.source_blob)
     st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.container(key="editor"):
@@ -53,7 +53,7 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
         "Describe the change", key="edit_note", max_chars=NOTE_LENGTH, placeholder="optional, a few words"
     )
     state = run_state.of(run)
-    st.info(preview(parent, state), icon=":material/visibility:")
+    st.info(preview(parent, state, method.words(run_id).distinct), icon=":material/visibility:")
     is_over = state.is_over
     label = "Submit and resume the run" if is_over else "Submit"
     if st.button(label, type="primary", icon=":material/send:", key=f"edit_yes:{run_id}", disabled=text == source):
@@ -62,12 +62,12 @@ def _editor(run: RunRow, found: list[AttemptRow]) -> None:
         diff.draw(source, text, (f"kernel {parent.number}", "yours"), key="edit_diff")
 
 
-def preview(parent: AttemptRow, state: RunState) -> str:
+def preview(parent: AttemptRow, state: RunState, step: str) -> str:
     """What will happen, and what is lost."""
     when = "when the run is resumed" if state.is_over else "as soon as the current kernel is judged"
     return (
         f"Your kernel becomes the next attempt, based on kernel {parent.number}, {when}. It is built, checked and "
-        "timed like any other. If it is correct, the depth ends with it; if not, the model is asked to repair it."
+        f"timed like any other. If it is correct, the {step} ends with it; if not, it is treated like any that failed."
     )
 
 

@@ -51,7 +51,7 @@ def form() -> None:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
-        budget = _budget(model, task.name, toolchain, strategy.name)
+        budget = _budget(model, task.name, toolchain, strategy)
     fields = _options(strategy, budget.depths, model) | {"device": device} | policy
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
@@ -152,13 +152,14 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _budget(model: str, task_name: str, toolchain: str, strategy: str) -> Budget:
-    """Depths always, the rest optional."""
-    recorded = supervisor.recorded_depths(task_name, toolchain, strategy) if model == "recorded" else None
+def _budget(model: str, task_name: str, toolchain: str, strategy: Offer) -> Budget:
+    """The number of step indexes always, the rest optional."""
+    recorded = supervisor.recorded_depths(task_name, toolchain, strategy.name) if model == "recorded" else None
     first = st.columns(3)
     depths = first[0].number_input(
-        "Depths", 1, 200, recorded or Budget().depths, key=f"depths:{recorded}", help="completed optimisation steps"
-    )
+        strategy.words.titles, 1, 200, recorded or Budget().depths, key=f"depths:{recorded}",
+        help=strategy.words.counts,
+    )  # fmt: skip
     calls = first[1].number_input("Maximum model calls", 1, value=None, key="max_calls", placeholder="no limit")
     tokens = first[2].number_input(
         "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
@@ -209,7 +210,7 @@ def _options(strategy: Offer, depths: int, model: str) -> dict[str, Any]:
         if not strategy.options:
             st.caption("This strategy has no options.")
         start = {one.name: one.default_for(model) for one in strategy.options}
-        found = options_form.draw(strategy.options, strategy.name, start, depths)
+        found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step)
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import change_token, index, run_state
+from pages.parts import change_token, index, method, run_state
 from pages.parts.status import address, now
 from pages.parts.steering import command_list
 from pages.parts.widgets import table
@@ -48,7 +48,7 @@ def live() -> None:
         st.caption("No commands yet. Commands sent to this run are listed here with their results.")
         return
     has_engine = run_state.has_engine(run_id)
-    effects = queries.effects(db, run_id)
+    effects = queries.effects(db, run_id, method.words(run_id))
     found = filtered(asked, has_engine, effects)
     is_all = len(found) > PAGE and st.session_state.get("all_commands", False)
     shown = found if is_all else found[:PAGE]

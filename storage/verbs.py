@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from storage.method_words import MethodWords
+
 
 class CommandKind(StrEnum):
     """The steering verbs."""
@@ -99,7 +101,8 @@ RULE_LENGTH = 300
 class Verb:
     """A row. `usage` and `help` speak on the command line; a verb without help shares the line of the one before it.
 
-    `name` is what lists call it; `sent` is told when it is on its way, `{}` is its argument. `label`, `icon` (a name of
+    `name` is what lists call it; `sent` is told when it is on its way, `{}` is its argument. In `sent` and `tip` stands
+    `{step}` for what the run's search method calls a step index. `label`, `icon` (a name of
     the Material symbols) and `tip` are those of its button, `preset` is the argument that the button sends; one with a
     label, no dialog and nothing else to say (`is_plain`) is drawn from here alone.
 
@@ -128,6 +131,14 @@ class Verb:
     keeps_step: bool = False
     reopens: bool = False
 
+    def sent_words(self, argument: str, words: MethodWords) -> str:
+        """What is told when it is on its way to a run of that method."""
+        return self.sent.format(argument, step=words.distinct)
+
+    def tip_words(self, words: MethodWords) -> str | None:
+        """What its button tells beside a run of that method."""
+        return self.tip.format(step=words.distinct) if self.tip else None
+
 
 _TABLE = (
     Verb(
@@ -151,28 +162,29 @@ _TABLE = (
     Verb(
         CommandKind.EXPOSE, Takes.SWITCH, "show profiles to the model", "auto|on|off", "show profiles to the model",
         "Show profiles to the model: {} from the next step", "Show profiles to the model",
-        tip="put the profile into optimisation prompts", result=Result.PROFILE_IN_PROMPT,
+        tip="put the profile into the prompts that ask for a faster kernel", result=Result.PROFILE_IN_PROMPT,
     ),
     Verb(
         CommandKind.ROLL_BACK, Takes.KERNEL, "roll back", "KERNEL",
-        "abandon the current depth; the next one starts from this kernel",
+        "abandon the current search step; the next one starts from this kernel",
         "Going back to {} after this step", "Go back or fork", "undo",
         "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
         reopens=True,
     ),
     Verb(
         CommandKind.SET_BASE, Takes.KERNEL, "set base kernel", "KERNEL",
-        "the next depth starts from this kernel; the current depth continues",
-        "The next depth starts from {}", "Base kernel", "keep", "choose which kernel the next depth starts from",
+        "the next search step starts from this kernel; the current one continues",
+        "The next {step} starts from {}", "Base kernel", "keep", "choose which kernel the next {step} starts from",
         result=Result.DEPTH, is_confirmed=True, ends_wait=False,
     ),
     Verb(
-        CommandKind.PIN, Takes.KERNEL, "pin", "KERNEL", "every later depth starts from this kernel, until unpinned",
-        "Pinning {} from the next depth", result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+        CommandKind.PIN, Takes.KERNEL, "pin", "KERNEL",
+        "every later search step starts from this kernel, until unpinned",
+        "Pinning {} from the next {step}", result=Result.DEPTH, is_confirmed=True, ends_wait=False,
     ),
     Verb(
         CommandKind.UNPIN, Takes.NOTHING, "unpin", "", "",
-        "Unpinning from the next depth", "Unpin", ends_wait=False,
+        "Unpinning from the next {step}", "Unpin", ends_wait=False,
     ),
     Verb(
         CommandKind.HINT, Takes.TEXT, "hint", '"TEXT"', "added to the next prompt",
@@ -210,7 +222,7 @@ _TABLE = (
     ),
     Verb(
         CommandKind.SET_BUDGET, Takes.LIMITS, "limits", '"calls=80 cost=5"',
-        "change limits; also tokens, minutes, depths, target, stagnation",
+        "change limits; also tokens, minutes, depths (search steps), target,\nstagnation",
         "New limits sent: {}", offered=Offered.ALWAYS, reopens=True,
     ),
     Verb(

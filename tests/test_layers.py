@@ -23,6 +23,7 @@ SHARED_STORAGE = {
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
+    "storage.method_words",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from engine.cli.arguments import parse, steering_help
 from pages.parts.steering import dialogs
 from storage import commands
 from storage.commands import CommandError
+from storage.method_words import PLAIN
 from storage.records import CommandKind, RunState
 from storage.verbs import VERBS, Offered, Takes, Verb
 
@@ -45,7 +46,8 @@ def test_a_row_says_what_every_reader_of_it_needs(verb: Verb) -> None:
         with pytest.raises(CommandError, match=r"\w{3}"):
             commands.check(verb.kind, not_taken)
     assert verb.name
-    assert verb.sent.format("kernel 3")
+    assert verb.sent_words("kernel 3", PLAIN)
+    assert "{" not in (verb.tip_words(PLAIN) or "")
     assert parse(["command", "RUN", verb.kind, taken]).kind == verb.kind
     assert f"{verb.kind} {verb.usage}".strip() in steering_help()
     assert not verb.is_confirmed or verb.kind in dialogs.OF_VERB, "nothing asks once more"

@@ -168,7 +168,7 @@ def tell(found: Iterable[Standing], *, as_json: bool) -> None:
         print(json.dumps([asdict(one) for one in found]))
         return
     console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "state", "depth", "best", "why"):
+    for heading in ("run", "state", "step", "best", "why"):
         table.add_column(heading, no_wrap=heading == "run")
     for one in found:
         gain = f"{one.speedup:.3g}x" if one.speedup else "-"

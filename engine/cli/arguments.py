@@ -241,7 +241,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help="model name, 'recorded', or 'manual' (you write the replies); default: the endpoint's, else recorded",
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
-    run.add_argument("--depths", type=int, help="optimisation steps after the first correct kernel")
+    run.add_argument("--depths", type=int, help="search steps after the first kernel (depths, rounds)")
     known = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
         "--strategy", metavar="NAME",
@@ -352,7 +352,7 @@ def _person(verbs: argparse._SubParsersAction[_Parser]) -> None:
     imported.add_argument("--task", required=True, metavar="TASK", help="the task of these kernels: a name or a file")
     _sizes(imported)
     imported.add_argument("--model", help="model of the resumed run (default: the endpoint's, else manual)")
-    imported.add_argument("--depths", type=int, default=10, help="depths to add when the run is resumed")
+    imported.add_argument("--depths", type=int, default=10, help="search steps to add when the run is resumed")
     imported.add_argument("--evaluate", action="store_true", help="build, check and time each kernel here first")
 
 

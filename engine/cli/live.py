@@ -14,6 +14,7 @@ from rich.text import Text
 from engine.record import Candidate, Record
 from storage import events as ev
 from storage.journal import Entry
+from storage.method_words import PLAIN, MethodWords
 from storage.records import DepthOutcome, Verdict
 
 SHOWN_ROWS = 14
@@ -22,9 +23,10 @@ SHOWN_ROWS = 14
 class LiveView:
     """A journal listener. On a terminal: a table that redraws itself; otherwise one line per notable event."""
 
-    def __init__(self, console: Console, record: Record) -> None:
+    def __init__(self, console: Console, record: Record, words: MethodWords) -> None:
         self._console = console
         self._record = record
+        self._words = words
         self._started = time.monotonic()
         self._live = (
             Live(get_renderable=self._render, console=console, refresh_per_second=4) if console.is_terminal else None
@@ -43,7 +45,7 @@ class LiveView:
 
     def __call__(self, entry: Entry) -> None:
         """Take one event."""
-        line = sentence(entry.event)
+        line = sentence(entry.event, self._words)
         if line and not self._live:
             self._console.print(line, highlight=False, soft_wrap=True)
 
@@ -52,24 +54,24 @@ class LiveView:
         done = min(max(record.step_index - 1, 0), budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=max(budget.depths, 1), completed=done, width=40), f"depth {done} of {budget.depths}"
+            ProgressBar(total=max(budget.depths, 1), completed=done, width=40),
+            f"{self._words.step} {done} of {budget.depths}",
         )
-        return Group(
-            _now(record, time.monotonic() - self._started), bar, attempts_table(list(record.candidates.values()))
-        )
+        return Group(self._now(), bar, attempts_table(list(record.candidates.values()), self._words))
+
+    def _now(self) -> Text:
+        record, step, best = self._record, self._record.in_flight, self._record.best
+        where = f"at {self._words.distinct} {step.depth}" if step else ""
+        doing = f"{step.kind} {named(step.candidate_id)} {where}" if step else str(record.state)
+        gain = f", best {best.timed.speedup:.3g}x ({named(best.candidate_id)})" if best and best.timed else ""
+        seconds = time.monotonic() - self._started
+        return Text(f"{record.settings.task_name}: {doing}{gain}, {record.usage.model_calls} calls, {seconds:.0f} s")
 
 
-def _now(record: Record, seconds: float) -> Text:
-    step, best = record.in_flight, record.best
-    doing = f"{step.kind} {named(step.candidate_id)} at depth {step.depth}" if step else str(record.state)
-    gain = f", best {best.timed.speedup:.3g}x ({named(best.candidate_id)})" if best and best.timed else ""
-    return Text(f"{record.settings.task_name}: {doing}{gain}, {record.usage.model_calls} calls, {seconds:.0f} s")
-
-
-def attempts_table(attempts: list[Candidate]) -> Table:
+def attempts_table(attempts: list[Candidate], words: MethodWords) -> Table:
     """Attempts as rows, the latest last."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("kernel", "depth", "from", "verdict", "speed-up", "latency", "what changed"):
+    for heading in ("kernel", words.step, "from", "verdict", "speed-up", "latency", "what changed"):
         table.add_column(heading, no_wrap=heading != "what changed", min_width=len(heading))
     if len(attempts) > SHOWN_ROWS:
         table.add_row("…", "", "", "", "", "", f"{len(attempts) - SHOWN_ROWS} earlier kernels")
@@ -105,11 +107,11 @@ def named(candidate_id: str | None) -> str:
     return f"kernel {number(candidate_id)}" if candidate_id else ""
 
 
-def sentence(event: ev.Event) -> str:
+def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
     """One event as a line of text; empty for those not worth one."""
     match event:
         case ev.CandidateCreated(candidate_id=name, origin=origin, depth=depth, summary=what):
-            return f"{named(name)}: {origin} at depth {depth}: {what}"
+            return f"{named(name)}: {origin} at {words.distinct} {depth}: {what}"
         case ev.Compiled(candidate_id=name, result=built):
             return f"{named(name)}: {'compiled' if built.is_ok else built.verdict} ({built.seconds:.1f} s)"
         case ev.Checked(candidate_id=name, result=checked):
@@ -123,7 +125,7 @@ def sentence(event: ev.Event) -> str:
             return f"{kind}: the reply could not be used"
         case ev.DepthFinished(depth=depth, outcome=outcome, reason=reason, is_best=best):
             word = "accepted" if outcome is DepthOutcome.ACCEPTED else f"abandoned: {reason}"
-            return f"depth {depth} {word}{', new best' if best else ''}"
+            return f"{words.step} {depth} {word}{', new best' if best else ''}"
         case ev.StateChanged(state=state, reason=reason):
             return f"{state}: {reason}"
         case ev.RunEnded(state=state, reason=reason):

@@ -151,7 +151,7 @@ def _checks(candidate: Candidate, wanted: Standing) -> list[str]:
 def print_list(console: Console) -> None:
     """All runs as a table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "task", "state", "depth", "best", "calls"):
+    for heading in ("run", "task", "state", "step", "best", "calls"):
         table.add_column(heading)
     for folder in all_runs():
         row = summary(folder)
@@ -184,7 +184,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for told in damage.told(folder):
         console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
-    console.print(attempts_table(list(record.candidates.values())))
+    console.print(attempts_table(list(record.candidates.values()), catalogue.words(record.settings.strategy)))
     for candidate in record.candidates.values():
         for told in (*candidate.created.flags, *_checks(candidate, Standing.FLAGGED)):
             console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)

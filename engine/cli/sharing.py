@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from engine.record import Record
 from engine.remeasuring import Measuring
 from engine.replaying import Replay
+from engine.strategies import catalogue
 from engine.toolchains import Toolchain
 from storage import codec, liveness, remeasurements
 from storage.folder import RunFolder, find_run
@@ -40,7 +41,7 @@ def prepare_replay(options: Namespace) -> RunFolder | None:
 
 def tell_again(folder: RunFolder, journal: Journal, record: Record, console: Console) -> int:
     """Be the engine of a replay until it ends. The caller holds its lock."""
-    with LiveView(console, record) as view:
+    with LiveView(console, record, catalogue.words(record.settings.strategy)) as view:
 
         def listen(entry: Entry) -> None:
             record.apply(entry.event)

@@ -9,8 +9,9 @@ from enum import Enum
 from engine.actions import Step, label
 from engine.context import RunContext
 from engine.human.inbox import Inbox
-from engine.record import Record, named
+from engine.record import named
 from engine.steps.candidates import conclude
+from engine.strategies import words_of
 from storage import events as ev
 from storage.command_arguments import Fallback
 from storage.records import RunState, StepKind
@@ -49,7 +50,7 @@ def await_approval(
 
 def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Callable[[], float]) -> None:
     human, began, word = context.record.human, clock(), "a person has responded"
-    context.emit(ev.StateChanged(RunState.WAITING, _sentence(context.record, asked)))
+    context.emit(ev.StateChanged(RunState.WAITING, _sentence(context, asked)))
     while human.is_approved is None:
         done = inbox.take()
         if any(not VERBS[command.kind].keeps_step for command in done) or context.record.steering.is_paused:
@@ -59,18 +60,20 @@ def _wait(context: RunContext, inbox: Inbox, asked: ev.ApprovalAsked, clock: Cal
             word = f"{'approved' if is_given else 'rejected'}: no response within {asked.after_s:g} seconds"
             context.emit(ev.ApprovalSettled(asked.step, is_given, word))
         elif human.is_approved is None and asked.fallback is Fallback.NEVER:
-            inbox.wait_for_person(_sentence(context.record, asked))
+            inbox.wait_for_person(_sentence(context, asked))
         elif human.is_approved is None:
             inbox.sleep()
     if not context.record.steering.is_stopped:
         context.emit(ev.StateChanged(RunState.RUNNING, word))
 
 
-def _sentence(record: Record, asked: ev.ApprovalAsked) -> str:
-    about = f" {named(record, asked.candidate_id)}" if asked.candidate_id else ""
+def _sentence(context: RunContext, asked: ev.ApprovalAsked) -> str:
+    about = f" {named(context.record, asked.candidate_id)}" if asked.candidate_id else ""
     done = "approved" if asked.fallback is Fallback.YES else "rejected"
     default = "" if asked.fallback is Fallback.NEVER else f"; {done} after {asked.after_s:g} s without a response"
-    return f"Approve the next step: {asked.kind}{about} at depth {asked.depth}{default}."
+    return (
+        f"Approve the next step: {asked.kind}{about} at {words_of(context.strategy).distinct} {asked.depth}{default}."
+    )
 
 
 def skip_step(context: RunContext, step: Step) -> None:

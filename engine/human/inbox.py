@@ -14,7 +14,7 @@ from engine.errors import EngineError, PersonNeeded, StopRequested
 from engine.human import replies
 from engine.record import Candidate, Record, named
 from engine.steps.candidates import conclude, create_candidate
-from engine.strategies import refused_verbs
+from engine.strategies import refused_verbs, words_of
 from storage import budgets, commands
 from storage import events as ev
 from storage.command_arguments import MANUAL, ModelChoice, Retry, Submission, is_call
@@ -33,7 +33,8 @@ def take_submission(context: RunContext, action: TakeSubmission) -> str:
         create_candidate(context, source, given.parent_id, makes, given.note or makes.untitled)
         made = _made(context)
     if command := next((c for c in waiting if made and _brought(c, made)), None):
-        note = f"taken as {made.candidate_id if made else ''} in depth {context.record.step_index}"
+        where = f"{words_of(context.strategy).distinct} {context.record.step_index}"
+        note = f"taken as {made.candidate_id if made else ''} in {where}"
         context.emit(CommandEffective(command.command_id, context.step, note))
     return "created"
 
@@ -250,7 +251,7 @@ def _refusal(context: RunContext, command: Command) -> str | None:
     record, argument = context.record, command.argument
     match command.kind:
         case kind if VERBS[kind].takes is Takes.KERNEL:
-            return _refused_kernel(record, command)
+            return _refused_kernel(record, command, words_of(context.strategy).distinct)
         case CommandKind.UNPIN if record.steering.pinned is None:
             return "no kernel is pinned"
         case CommandKind.SET_BUDGET:
@@ -268,14 +269,16 @@ def _refusal(context: RunContext, command: Command) -> str | None:
             return replies.refusal(context, command)
 
 
-def _refused_kernel(record: Record, command: Command) -> str | None:
+def _refused_kernel(record: Record, command: Command, step: str) -> str | None:
     target, verb = record.candidates.get(command.argument), command.kind.replace("_", " ")
     if target is None:
         return f"this run has no {named(record, command.argument)}"
     if target.verdict is not Verdict.PASSED or target.timed is None:
         return f"{named(record, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
     if command.argument not in {done.candidate_id for done in record.concluded}:
-        return f"{named(record, command.argument)} belongs to an unfinished depth; {verb} needs one of a finished depth"
+        return (
+            f"{named(record, command.argument)} belongs to an unfinished {step}; {verb} needs one of a finished {step}"
+        )
     if command.kind is CommandKind.PIN and record.steering.pinned == command.argument:
         return f"{named(record, command.argument)} is already pinned"
     return None

@@ -63,14 +63,14 @@ class RecordedModel:
         spare = self._recording.spare(purpose.role, purpose.depth, purpose.given)
         if spare is None:
             self.on_divergence(
-                purpose, False, f"{reason} No other reply of that role is left for depth {purpose.depth}."
+                purpose, False, f"{reason} No other reply of that role is left for search step {purpose.depth}."
             )
             raise OffRecordingError(
                 f"{reason} Write the reply yourself, roll back to a kernel of the recording, or start a run with a "
                 "live model (set OPENAI_API_KEY)."
             )
         self.on_divergence(
-            purpose, True, f"{reason} The next reply of that role at depth {purpose.depth} is used instead."
+            purpose, True, f"{reason} The next reply of that role at search step {purpose.depth} is used instead."
         )
         return spare
 

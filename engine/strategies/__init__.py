@@ -17,6 +17,7 @@ from engine.actions import Action, Conclude, Evaluate, Step
 from engine.errors import EngineError
 from engine.record import Record
 from storage import events as ev
+from storage.method_words import PLAIN, MethodWords
 from storage.records import EVALUATIONS, Command, CommandKind, StepKind
 
 
@@ -24,7 +25,8 @@ class Strategy(Protocol):
     """A search method. Pure: same record, same answers. The first line of its docstring is what people read of it.
 
     A class with settings names their record as `options`. It may have `refuses`, a mapping from each verb that it never
-    honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason.
+    honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason. It may have
+    `words`: what it calls a step index, everywhere that people read of its runs.
     """
 
     name: str
@@ -57,6 +59,12 @@ class Strategy(Protocol):
 def refused_verbs(strategy: Strategy | type[Strategy]) -> Mapping[CommandKind, str]:
     """Verbs that a strategy never honours, each with the reason."""
     found: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
+    return found
+
+
+def words_of(strategy: Strategy | type[Strategy]) -> MethodWords:
+    """What a strategy calls its step index, and when it has profiles taken."""
+    found: MethodWords = getattr(strategy, "words", PLAIN)
     return found
 
 

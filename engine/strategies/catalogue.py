@@ -18,10 +18,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.strategies import refused_verbs
+from engine.strategies import refused_verbs, words_of
 from engine.strategies.loading import DEFAULT, TABLE, find_strategy, options_of
 from engine.strategies.options import Option, Value, labelled
-from storage import codec
+from storage import codec, exposure
+from storage.method_words import PLAIN, MethodWords
 from storage.records import CommandKind, RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -34,7 +35,7 @@ TRY_AGAIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A strategy with what it is, its options, and the verbs that it refuses, each with the reason.
+    """A strategy with what it is, its options, its words, and the verbs that it refuses, each with the reason.
 
     `failure` says why it cannot be used, empty when it can; `is_known` is False while its description is being read.
     `files` are those that it was read from.
@@ -47,6 +48,7 @@ class Offer:
     failure: str = ""
     is_known: bool = True
     files: tuple[str, ...] = ()
+    words: MethodWords = PLAIN
 
     @property
     def is_usable(self) -> bool:
@@ -101,12 +103,24 @@ def offer(name: str) -> Offer:
 
 def in_words(settings: RunSettings) -> list[tuple[str, str]]:
     """(label, value) of the options of a run; by their names where nobody has described its strategy yet."""
-    return labelled(_options(settings.strategy), settings.strategy_options)
+    return labelled(_options(settings.strategy), settings.strategy_options, words(settings.strategy).step)
 
 
 def defaults(name: str) -> dict[str, Value]:
     """Values of the options of a strategy unless somebody says otherwise; empty where nobody has described it yet."""
     return {one.name: one.default for one in _options(name)}
+
+
+def words(name: str) -> MethodWords:
+    """What a strategy calls its step index; the plain word as long as nothing has described it."""
+    if name in TABLE:
+        return words_of(find_strategy(name))
+    return _known(name).words if name in names() else _read[name].offer.words if name in _read else PLAIN
+
+
+def has_schedule(name: str) -> bool:
+    """Whether its runs show profiles from a step index on that is one of its options, or follows from the class."""
+    return any(one.name == exposure.OPTION for one in _options(name))
 
 
 def short(name: str) -> str:
@@ -136,7 +150,8 @@ def describe(name: str) -> Offer:
     try:
         found = find_strategy(name)
         about = (found.__doc__ or "").strip().partition("\n")[0]
-        return Offer(name, about, options_of(name), refused_verbs(found), files=() if name in TABLE else _files(name))
+        files = () if name in TABLE else _files(name)
+        return Offer(name, about, options_of(name), refused_verbs(found), files=files, words=words_of(found))
     except EngineError as error:
         return Offer(name, failure=str(error), files=_files(name))
 

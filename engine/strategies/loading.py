@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import EngineError
 from engine.strategies import Strategy
 from engine.strategies.options import Option, described
+from storage.method_words import PLAIN, MethodWords
 
 DEFAULT = "cutegen"
 TABLE: Mapping[str, str] = {
@@ -60,4 +61,6 @@ def find_strategy(name: str) -> type[Any]:
         raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}")
     if missing := [method for method in METHODS if not callable(getattr(found, method, None))]:
         raise EngineError(f"strategy {name!r} lacks {', '.join(missing)}: see engine/strategies/__init__.py")
+    if not isinstance(getattr(found, "words", PLAIN), MethodWords):
+        raise EngineError(f"strategy {name!r}: its words are no MethodWords of storage/method_words.py")
     return typing.cast("type[Any]", found)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from engine.errors import EngineError
+from storage.method_words import PLAIN
 
 T = TypeVar("T")
 Value = str | int | float | bool | None
@@ -70,15 +71,15 @@ class Option:
         default = self.shown(self.default) if self.default is None or "bool" in self.types else self.default
         return f"{self.about}{limits} (default {default})"
 
-    def shown(self, value: Value) -> str:
-        """A value as people read it."""
+    def shown(self, value: Value, step: str = PLAIN.step) -> str:
+        """A value as people read it; `step` is what the method calls a step index."""
         if value is None or isinstance(value, bool):
             return self.automatic if value is None else "yes" if value else "no"
         base, _, number = str(value).partition("=")
         for one in self.choices:
             if one.value == (base if one.counts else value):
                 return f"{one.label} ({one.counts.lower()}: {number or one.usual})" if one.counts else one.label
-        return f"from depth {value}" if self.is_index else str(value)
+        return f"from {step} {value}" if self.is_index else str(value)
 
     def check(self, value: Value) -> None:
         """See that it can have this value.
@@ -161,11 +162,11 @@ def complete(options: Sequence[Option], values: Mapping[str, Value]) -> dict[str
     return {one.name: one.default for one in options} | dict(values)
 
 
-def labelled(options: Sequence[Option], values: Mapping[str, Value]) -> list[tuple[str, str]]:
+def labelled(options: Sequence[Option], values: Mapping[str, Value], step: str = PLAIN.step) -> list[tuple[str, str]]:
     """(label, value) as people read them, defaults included; by its name where an option is not described."""
     known = {one.name: one for one in options}
     rest = {name: value for name, value in values.items() if name not in known}
-    found = [(one.label, one.shown(values.get(name, one.default))) for name, one in known.items()]
+    found = [(one.label, one.shown(values.get(name, one.default), step)) for name, one in known.items()]
     return found + [(name.replace("_", " ").capitalize(), str(value)) for name, value in rest.items()]
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from storage import command_arguments
 from storage.database import Database
 from storage.journal import FaultKind
+from storage.method_words import AS_STORED, MethodWords
 from storage.queries import fetch
 from storage.queries.steps import NEWEST, StepRow, steps
 from storage.records import RunState, StepKind, Verdict
@@ -53,13 +54,15 @@ class FeedRow:
 _DEPTHS = """
 SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
     CASE WHEN d.outcome = 'accepted' AND r.candidate_id = d.candidate_id THEN 'best' ELSE d.outcome END AS outcome,
-    CASE WHEN d.outcome = 'accepted' THEN printf('Depth %d ends with kernel %d', d.depth, coalesce(n.number, 0))
+    CASE WHEN d.outcome = 'accepted' THEN printf('%s %d ends with kernel %d', $step::VARCHAR, d.depth,
+            coalesce(n.number, 0))
         || coalesce(printf(' at %.2f×', t.speedup), '')
         || CASE WHEN r.candidate_id = d.candidate_id THEN ', the best so far'
             WHEN NOT is_faster(r.speedup, r.noise, t.speedup, t.noise) THEN ', no measurable difference from the best'
             ELSE coalesce(printf(', %.0f %% slower than the best', 100 * (1 - t.speedup / r.speedup)), '') END
-    WHEN d.outcome = 'imported' THEN printf('Depth %d is %s', d.depth, d.reason)
-    ELSE printf('Depth %d given up', d.depth) || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
+    WHEN d.outcome = 'imported' THEN printf('%s %d is %s', $step::VARCHAR, d.depth, d.reason)
+    ELSE printf('%s %d given up', $step::VARCHAR, d.depth)
+        || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
 FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
 ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
 LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
@@ -108,15 +111,19 @@ FROM call_failures WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT 
 """
 
 
-def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> list[FeedRow]:
+def feed(
+    db: Database, run_id: str, after_seq: int = 0, limit: int = 200, words: MethodWords = AS_STORED
+) -> list[FeedRow]:
     """The newest items after a journal line, newest first. A step's item appears when it starts and then changes."""
     parameters = {"run": run_id, "after": after_seq, "limit": limit}
     found = [
         FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, _outcome(s), s.text)
         for s in steps(db, run_id, after_seq, max(limit, NEWEST))
     ]
+    named = {"$steps": words.steps, "$step": words.title}
     for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
-        found += fetch.rows(db, FeedRow, sql, parameters)
+        own = next(({name[1:]: word} for name, word in named.items() if name in sql), {})
+        found += fetch.rows(db, FeedRow, sql, parameters | own)
     return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]
 
 
@@ -151,10 +158,10 @@ FROM classes WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 
 BUDGETS = """
 SELECT seq, time AS at, 'budget' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, 'changed' AS outcome,
-    'Limits changed: ' || concat_ws(', ', printf('%d depths', depths),
+    'Limits changed: ' || concat_ws(', ', printf('%d %s', depths, $steps::VARCHAR),
         format('{:,} model calls', max_model_calls), format('{:,} tokens', max_tokens),
         printf('$%.2f', max_cost_usd), printf('%.0f s', max_wall_s), printf('target %.2f×', target_speedup),
-        printf('stop after %d depths without gain', stagnation_depths)) AS text
+        printf('stop after %d %s without gain', stagnation_depths, $steps::VARCHAR)) AS text
 FROM budgets WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from storage.command_arguments import MANUAL, NO_CALLS, Fallback
 from storage.database import Database
+from storage.method_words import AS_STORED, MethodWords
 from storage.queries import fetch
 from storage.records import FAILED, Command, CommandKind, Switch, Verdict
 from storage.steering_state import SteeringState
@@ -205,9 +206,9 @@ def waiting_runs(db: Database) -> list[str]:
     return [name for (name,) in fetch.tuples(db, sql)]
 
 
-def effects(db: Database, run_id: str) -> dict[str, str]:
+def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[str, str]:
     """What each command led to, by command id, as far as that can be seen from what the engine did afterwards."""
-    return {**_started_depths(db, run_id), **_kernels(db, run_id), **_calls(db, run_id), **_prompts(db, run_id)}
+    return {**_started_depths(db, run_id, words), **_kernels(db, run_id), **_calls(db, run_id), **_prompts(db, run_id)}
 
 
 def engine_began(db: Database, run_id: str) -> float | None:
@@ -229,7 +230,7 @@ def _listed(names: Iterable[str]) -> str:
 _IN_FORCE = "SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL"
 
 
-def _started_depths(db: Database, run_id: str) -> dict[str, str]:
+def _started_depths(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
     """The first depth whose calls are about the kernel of a command, a depth left out that had begun with it before."""
     begun = f"phase = 'started' AND kind NOT IN ({_listed(NO_CALLS)})"
     sql = f"""SELECT s.command_id, arg_min(m.depth, m.seq), arg_min(m.step, m.seq),
@@ -240,7 +241,7 @@ def _started_depths(db: Database, run_id: str) -> dict[str, str]:
             AND p.candidate_id = s.argument AND p.depth = m.depth AND p.seq < s.effective_seq)
         GROUP BY s.command_id, s.argument"""
     return {
-        name: f"depth {depth} started from kernel {number} at step {step}"
+        name: f"{words.distinct} {depth} started from kernel {number} at step {step}"
         for name, depth, step, number in fetch.tuples(db, sql, {"run": run_id})
     }
 

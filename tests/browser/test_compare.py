@@ -31,7 +31,7 @@ def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, 
     names = some_runs(server, "axes")
     page.goto(f"{server.url}/compare?runs={','.join(names)}")
     for axis, title in (
-        ("depth", "depth (completed"), ("calls", "model calls"), ("time", "engine time at work"),
+        ("step", "step of the search"), ("calls", "model calls"), ("time", "engine time at work"),
         ("tokens", "tokens in and out"), ("money", "US dollars"),
     ):  # fmt: skip
         drawn(page).get_by_role("radiogroup", name="Speed-up by").get_by_role("radio", name=axis, exact=True).click()
@@ -44,7 +44,7 @@ def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, 
         assert [count > 1 for count, _ in lines] == [True, True]
         assert len({dash for _, dash in lines}) == 2, "two runs differ by more than their colour"
     table = page.get_by_role("table", name="Compared runs")
-    for told in ("from depth 1", "from depth 5", "sample device", "cuda"):
+    for told in ("from step 1", "from step 5", "sample device", "cuda"):
         expect(table).to_contain_text(told)
     expect(page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))).to_be_visible()
     table.get_by_role("link", name="A · square matmul").click()

@@ -314,7 +314,7 @@ def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> Non
     words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "1", *SET]
     done = tilewright("run", "swish", "--strategy", RESTARTS, *words)
     assert done.returncode == 0, done.stderr
-    assert "finished: all 1 depths are done" in done.stdout
+    assert "finished: all 1 steps are done" in done.stdout
     (run,) = (home / "runs").iterdir()
     shown = json.loads(tilewright("show", run.name, "--json").stdout)
     assert [row["verdict"] for row in shown["attempts"]] == ["passed", "passed"]

@@ -14,6 +14,7 @@ from pages.parts.status import alerts
 from pages.parts.status.alerts import AlertKind
 from storage import queries
 from storage.exposure import Exposure
+from storage.method_words import AS_STORED
 from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
 from storage.records import Origin, RunState, Switch, Verdict
 from tests import samples
@@ -108,7 +109,7 @@ def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
 def test_an_adaptive_schedule_is_planned_by_what_it_waits_for() -> None:
     (later,) = phases([], Switch.AUTO, Exposure(1, patience=2), 0)
     assert (later.name, later.is_profile_guided) == ("structural phase", False)
-    _, later = phases([ExposureRow(0, 2, False)], Switch.AUTO, Exposure(1, patience=2), 6)
+    _, later = phases([ExposureRow(0, 2, False)], Switch.AUTO, Exposure(1, patience=2), 6, AS_STORED)
     assert (later.first, later.last, later.name) == (3, 6, "profiles after 2 depths without a gain")
     bands = phase_bands([Phase(0, 2, False), later])
     assert [band["label"]["texts"][:1] for band in bands] == [["structural phase"], [later.name]]

@@ -88,7 +88,7 @@ def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) ->
         Exposure.NEVER, Exposure.EARLY, Exposure.EARLY, Exposure.DELAYED,
     ]  # fmt: skip
     drawn = compare_chart.exposure_figure([early, delayed], True, "square_matmul")
-    assert {"early: profiles from depth 1", "delayed: profiles from depth 5"} <= {
+    assert {"early: profiles from step 1", "delayed: profiles from step 5"} <= {
         note["text"].strip() for note in drawn["layout"]["annotations"]
     }
 

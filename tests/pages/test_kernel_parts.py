@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.strategies import words_of
+from engine.strategies.coder_judge.strategy import CoderJudge
 from pages.parts import index
 from pages.parts.kernel import (
     diff_tab,
@@ -27,6 +29,7 @@ from pages.parts.kernel.metrics import Judgement
 from pages.parts.widgets import diff
 from storage import counters, queries
 from storage.exposure import Exposure
+from storage.method_words import AS_STORED, MethodWords
 from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
 from storage.records import Switch, Verdict
 from tests import samples
@@ -206,7 +209,19 @@ def test_a_kernel_without_a_profile_says_why(
     rows_of: Look, switch: Switch, verdict: Verdict | None, planned: Exposure, said: str
 ) -> None:
     candidate, _ = rows_of("c001")
-    assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, planned, False)
+    assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, planned, False, AS_STORED)
+
+
+def test_a_kernel_without_a_profile_says_what_holds_for_its_own_method(rows_of: Look) -> None:
+    candidate, _ = rows_of("c001")
+    said = profile_tab.why_none(candidate, Switch.AUTO, None, False, words_of(CoderJudge))
+    assert (
+        said
+        == "Not profiled. On “auto”, profiles are collected for every correct kernel; this kernel belongs to round 0."
+    )
+    assert "when the search method asks" in profile_tab.why_none(
+        candidate, Switch.AUTO, None, False, MethodWords("walk", "walks")
+    )
 
 
 SOURCE = 'import torch\nA = 1\nSRC = r"""\n#include <x>\nvoid f() {\n  return 1;\n}\n"""\nB = 2\n'

@@ -32,7 +32,7 @@ def form() -> None:
     from pages.parts.steering import options_form
     from tests.engine.strategies.test_options import Every
 
-    st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5)
+    st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5, "walk")
 
 
 def cutegen() -> None:
@@ -43,7 +43,7 @@ def cutegen() -> None:
     from pages.parts.steering import options_form
 
     start = st.session_state.setdefault("start", {})
-    st.session_state["values"] = options_form.draw(catalogue.offer("cutegen").options, "test", start, 5)
+    st.session_state["values"] = options_form.draw(catalogue.offer("cutegen").options, "test", start, 5, "depth")
 
 
 def values(app: AppTest) -> dict[str, Any]:

@@ -5,36 +5,49 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from engine.strategies import words_of
+from engine.strategies.coder_judge.strategy import CoderJudge
+from engine.strategies.cutegen.strategy import CuteGen
 from pages.parts.steering import steering_panel
 from storage import events as ev
 from storage import liveness
 from storage.exposure import Exposure
 from storage.journal import Journal
+from storage.method_words import MethodWords
 from storage.records import Command, CommandKind, Switch
 from tests import samples
 from tests.pages.conftest import Open, words
 
 
+def auto(planned: Exposure, **switches: Switch) -> str:
+    """For a run of eight depths."""
+    return steering_panel.auto_words(planned, 8, words_of(CuteGen), **switches)
+
+
 def test_auto_is_put_into_words_for_this_run() -> None:
-    assert (
-        steering_panel.auto_words(Exposure(5), 8) == "auto: collected at depth 0 and from depth 4, shown from depth 5"
-    )
-    assert (
-        steering_panel.auto_words(Exposure(9), 8)
-        == "auto: collected at depth 0 and from depth 8, never shown in this run"
-    )
-    assert steering_panel.auto_words(Exposure(12), 8) == "auto: collected at depth 0, never shown in this run"
-    assert steering_panel.auto_words(Exposure(2), 8) == "auto: collected at every depth, shown from depth 2"
+    assert auto(Exposure(5)) == "auto: collected at depth 0 and from depth 4, shown from depth 5"
+    assert auto(Exposure(9)) == "auto: collected at depth 0 and from depth 8, never shown in this run"
+    assert auto(Exposure(12)) == "auto: collected at depth 0, never shown in this run"
+    assert auto(Exposure(2)) == "auto: collected at every depth, shown from depth 2"
 
 
 def test_an_adaptive_schedule_is_put_into_words_with_what_it_waits_for() -> None:
-    assert steering_panel.auto_words(Exposure(1, 2), 8) == (
+    assert auto(Exposure(1, 2)) == (
         "auto: collected at depth 0 and, after 1 depth without a gain, later, shown after 2 depths without a gain"
     )
-    assert steering_panel.auto_words(Exposure(4, 1), 8) == (
+    assert auto(Exposure(4, 1)) == (
         "auto: collected at depth 0 and from depth 3, shown after 1 depth without a gain from depth 4"
     )
-    assert steering_panel.auto_words(Exposure(9, 2), 8).endswith("never shown in this run")
+    assert auto(Exposure(9, 2)).endswith("never shown in this run")
+
+
+def test_a_method_with_nothing_scheduled_says_when_by_its_own_words_or_nothing() -> None:
+    judged = words_of(CoderJudge)
+    assert steering_panel.auto_words(None, 8, judged) == (
+        "auto: collected for every correct kernel, shown to the judge in every round"
+    )
+    assert steering_panel.auto_words(None, 8, judged, shown=Switch.OFF) == "auto: collected for every correct kernel"
+    assert steering_panel.auto_words(None, 8, MethodWords("walk", "walks")) == ""
 
 
 def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_page: Open) -> None:
@@ -47,9 +60,9 @@ def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_pag
 
 
 def test_a_switch_that_is_not_on_auto_is_not_spoken_of() -> None:
-    assert steering_panel.auto_words(Exposure(5), 8, shown=Switch.ON) == "auto: collected at depth 0 and from depth 4"
-    assert steering_panel.auto_words(Exposure(5), 8, collect=Switch.OFF) == "auto: shown from depth 5"
-    assert steering_panel.auto_words(Exposure(5), 8, Switch.ON, Switch.OFF) == ""
+    assert auto(Exposure(5), shown=Switch.ON) == "auto: collected at depth 0 and from depth 4"
+    assert auto(Exposure(5), collect=Switch.OFF) == "auto: shown from depth 5"
+    assert auto(Exposure(5), collect=Switch.ON, shown=Switch.OFF) == ""
 
 
 def test_the_page_says_nothing_about_auto_while_both_switches_are_forced(home: Path, open_page: Open) -> None:

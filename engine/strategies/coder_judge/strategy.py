@@ -19,6 +19,7 @@ from engine.strategies.coder_judge import prompts
 from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
 from engine.strategies.options import option, read
 from storage.command_arguments import Submission
+from storage.method_words import MethodWords
 from storage.records import (
     FAILED,
     Command,
@@ -54,6 +55,13 @@ class CoderJudge:
 
     name = "coder_judge"
     options = CoderJudgeSettings
+    words = MethodWords(
+        "round", "rounds", "the judge's points, each with a rewrite",
+        "A round is one point of the judge and the kernel that is rewritten by it: it starts from the best kernel, or "
+        "from one that failed, and ends when the result is correct and timed, or has failed. Round 0 is the first "
+        "kernel.",
+        collected="for every correct kernel", shown="to the judge in every round",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._fold = Fold(CoderJudgeState.new)

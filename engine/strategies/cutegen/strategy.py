@@ -18,6 +18,7 @@ from engine.strategies.cutegen.schedule import is_collected, is_exposed
 from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
 from storage.command_arguments import Submission
+from storage.method_words import MethodWords
 from storage.records import Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
 
@@ -26,6 +27,13 @@ class CuteGen:
 
     name = "cutegen"
     options = CuteGenSettings
+    words = MethodWords(
+        "depth", "depths", "completed optimisation steps",
+        "A depth is one completed optimisation step: it starts from a correct kernel, changes one thing, and ends when "
+        "the result is correct and timed, or is given up. Depth 0 is the first correct kernel. The next depth starts "
+        "from the kernel that the base policy chooses, which counts only gains beyond the noise. A failed kernel is "
+        "first diagnosed in words and then patched by line edits.",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._fold = Fold(CuteGenState.new)
@@ -97,7 +105,7 @@ def _write(record: Record, state: CuteGenState) -> Action:
     """A new kernel for this depth, unless the run or the depth is over."""
     if state.generations_used > settings_of(record.settings).max_regenerations:
         return _give_up(record, state)
-    if state.generations_used == 0 and (reason := limits.reason_to_stop(record, state.fruitless)):
+    if state.generations_used == 0 and (reason := limits.reason_to_stop(record, state.fruitless, "depth")):
         return Finish(RunState.FINISHED, reason)
     if record.step_index == 0 or not state.line:
         return _synthesise(record, state)

@@ -1,4 +1,4 @@
-"""The charts of the compare page and the switches above them: the best speed-up so far over depth, calls, time, tokens
+"""The charts of the compare page and the switches above them: the best speed-up so far over steps, calls, time, tokens
 or money; early against delayed profiling, runs of one task grouped by when the model first saw a profile.
 
 Several runs of a group make one curve, their geometric mean, with a band from the lowest to the highest.
@@ -68,11 +68,11 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         )
         return
     shown = ", ".join(f"{group.name}: {wording.speedup(group.spots[-1].mean)}" for group in found)
-    words = f"Best speed-up so far by depth, grouped by when profiles were shown. {shown}"
+    words = f"Best speed-up so far by step of the search, grouped by when profiles were shown. {shown}"
     figure = exposure_figure(found, True, str(task))
     plot.draw(figure, words, chart_height(len(found)), f"exposure:{task}", key="exposure_curve")
     st.caption(
-        f"Early: by depth {EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
+        f"Early: by step {EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
         "Line: geometric mean of the group's runs; band: lowest to highest. A run that has ended counts with its best."
     )
 
@@ -166,7 +166,7 @@ def _kernels(run: Compared, axis: Axis) -> Trace:
 
 def _hover_kernel(run: Compared, row: TimedRow) -> str:
     measured = f"{wording.speedup(row.speedup, row.noise)} {wording.plus_minus(row.noise)}"
-    head = f"<b>{run.letter}</b> · kernel {row.number} · depth {row.depth} · {measured}"
+    head = f"<b>{run.letter}</b> · kernel {row.number} · {wording.escaped(run.words.step)} {row.depth} · {measured}"
     return f"{head}<br>{wording.escaped(row.summary)}"
 
 
@@ -175,7 +175,8 @@ def _hover(run: Compared, row: ReachedRow) -> str:
     spent = f"{wording.seconds(row.engine_s)} at work, {tokens} tokens, {cost}"
     seen = " · profile shown" if row.is_profile_exposed else ""
     return (
-        f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · depth {row.depth}{seen}<br>"
+        f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · {wording.escaped(run.words.step)} {row.depth}{seen}"
+        "<br>"
         f"best so far {wording.speedup(row.best_speedup)} · {spent}"
     )
 
@@ -256,13 +257,13 @@ class Group:
     @property
     def name(self) -> str:
         """Exposure, its depths and the runs in it."""
-        when = f" (from depth {', '.join(map(str, self.exposed_at))})" if self.exposed_at else ""
+        when = f" (from step {', '.join(map(str, self.exposed_at))})" if self.exposed_at else ""
         mean = "" if len(self.letters) == 1 else f", geometric mean of {len(self.letters)} runs"
         return f"{self.exposure}{when}: {', '.join(self.letters)}{mean}"
 
 
 def exposure_of(exposed_at: int | None) -> Exposure:
-    """Early means by depth 2: before the kernel's structure has settled."""
+    """Early means by step 2: before the kernel's structure has settled."""
     if exposed_at is None:
         return Exposure.NEVER
     return Exposure.EARLY if exposed_at <= EARLY_UNTIL else Exposure.DELAYED
@@ -330,7 +331,7 @@ def _group_traces(group: Group) -> list[dict[str, Any]]:
 
 def _hover_spot(group: Group, spot: Spot) -> str:
     band = f", {wording.interval(spot.low, spot.high)} over {spot.count} runs" if spot.count > 1 else ""
-    return f"<b>{group.exposure}</b> · depth {spot.depth}<br>best so far {wording.speedup(spot.mean)}{band}"
+    return f"<b>{group.exposure}</b> · step {spot.depth}<br>best so far {wording.speedup(spot.mean)}{band}"
 
 
 def _line(group: Group, depth: int) -> dict[str, Any]:
@@ -342,5 +343,5 @@ def _line(group: Group, depth: int) -> dict[str, Any]:
 def _note(group: Group, depth: int, number: int) -> dict[str, Any]:
     colour, _, _, _ = LOOKS[group.exposure]
     return {"xref": "x", "x": depth - 0.5, "yref": "paper", "y": 1, "yshift": -14 * number,
-            "text": f" {group.exposure}: profiles from depth {depth}", "showarrow": False, "xanchor": "left",
+            "text": f" {group.exposure}: profiles from step {depth}", "showarrow": False, "xanchor": "left",
             "yanchor": "top", "font": {"size": 10, "color": colour.replace("-color", "-text-color")}}  # fmt: skip

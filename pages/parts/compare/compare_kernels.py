@@ -37,7 +37,9 @@ class Choice:
         """One line for one kernel."""
         best = " (best)" if self.row.candidate_id == self.run.run.best_candidate_id else ""
         outcome = wording.speedup(self.row.speedup, self.row.noise)
-        return f"{self.run.letter} · kernel {self.row.number}{best} · depth {self.row.depth} · {outcome}"
+        return (
+            f"{self.run.letter} · kernel {self.row.number}{best} · {self.run.words.step} {self.row.depth} · {outcome}"
+        )
 
 
 def draw(runs: Sequence[Compared]) -> None:

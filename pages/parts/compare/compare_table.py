@@ -18,12 +18,14 @@ COLUMNS = [
     table.Column("state", "State"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("second", "Over torch.compile", "right", "the same kernel over torch.compile"),
-    table.Column("depth", "Depth", "right", "last finished depth of those allowed"),
+    table.Column("depth", "Step", "right", "last finished step of the search (depth, round) of those allowed"),
     table.Column("correct", "Correct", "right", "correct kernels of those judged"),
     table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
     table.Column("cost", "Cost", "right", "of the model calls; unknown where a price is missing"),
     table.Column("time", "Engine time", "right", "in finished steps, pauses excluded"),
-    table.Column("exposed", "Profiles shown", "nowrap", "first depth in which the model was shown a profile"),
+    table.Column(
+        "exposed", "Profiles shown", "nowrap", "first step of the search in which the model was shown a profile"
+    ),
     table.Column("where", "Where"),
 ]
 
@@ -73,7 +75,7 @@ def conditions(run: Compared) -> str:
 
 def exposure(known: ConditionsRow) -> str:
     """When the model saw a profile for the first time."""
-    return "never" if known.exposed_at is None else f"from depth {known.exposed_at}"
+    return "never" if known.exposed_at is None else f"from step {known.exposed_at}"
 
 
 def second(run: Compared) -> str:

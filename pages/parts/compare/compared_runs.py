@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.strategies import catalogue
-from pages.parts import run_state, wording
+from pages.parts import method, run_state, wording
 from pages.parts.status import damaged
 from storage import damage, queries
 from storage.database import Database
+from storage.method_words import PLAIN, MethodWords
 from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow
 from storage.records import RunState
 
@@ -27,7 +28,7 @@ BARS = (1.0, 1.5, 2.0)
 class Axis(StrEnum):
     """What the curves are drawn over."""
 
-    DEPTH = "depth"
+    DEPTH = "step"
     CALLS = "calls"
     TIME = "time"
     TOKENS = "tokens"
@@ -35,7 +36,7 @@ class Axis(StrEnum):
 
 
 AXIS_TITLE = {
-    Axis.DEPTH: "depth (completed steps: depths or rounds)",
+    Axis.DEPTH: "step of the search (as each method counts: depths, rounds)",
     Axis.CALLS: "model calls",
     Axis.TIME: "engine time at work, minutes",
     Axis.TOKENS: "tokens in and out, thousands",
@@ -58,6 +59,7 @@ class Compared:
     timed: Sequence[TimedRow]
     damage: str = ""
     strategy: str = ""
+    words: MethodWords = PLAIN
 
     @property
     def letter(self) -> str:
@@ -117,6 +119,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             [row for row in timed if row.run_id == run.run_id],
             damage.title(damaged.of(run.run_id, db)),
             catalogue.short(queries.strategy(db, run.run_id)),
+            method.words(run.run_id, db),
         )
         for place, run in enumerate(known)
     ]

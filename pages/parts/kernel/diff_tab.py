@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
+from pages.parts import index, method, texts, wording
 from pages.parts.kernel import repair_tab
 from pages.parts.widgets import code, diff
 from storage.queries import AttemptRow, CandidateRow
@@ -25,9 +25,10 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     other = others[_chosen(candidate, others)]
     is_swapped = st.query_params.get("swap") == "1"
     old, new = texts.read(run_id, other.source_blob), texts.read(run_id, candidate.source_blob)
-    sides = [(label(other, candidate), old), (f"kernel {candidate.number}", new)]
+    step = method.words(run_id).step
+    sides = [(label(other, candidate, step), old), (f"kernel {candidate.number}", new)]
     (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
-    _bar(candidate, others, other, is_swapped, _files(run_id, old_name, new_name, old, new))
+    _bar(candidate, others, other, step, is_swapped, _files(run_id, old_name, new_name, old, new))
     if len(others) < len(index.attempts(run_id)) - 1:
         st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
     said = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
@@ -78,6 +79,7 @@ def _bar(
     candidate: CandidateRow,
     others: Mapping[str, AttemptRow],
     other: AttemptRow,
+    step: str,
     is_swapped: bool,
     files: Sequence[tuple[str, Callable[[], str], str]],
 ) -> None:
@@ -86,13 +88,13 @@ def _bar(
         st.session_state[key] = other.candidate_id
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
-            "Compare with", list(others), key=key, format_func=lambda name: label(others[name], candidate),
+            "Compare with", list(others), key=key, format_func=lambda name: label(others[name], candidate, step),
             width=440, on_change=_choose_from, args=(key,),
         )  # fmt: skip
         for name, target in shortcuts(candidate, others).items():
             st.button(
                 name.capitalize(), key=f"against:{name}", on_click=choose, args=(target,), width="content",
-                disabled=target == other.candidate_id, help=f"compare with {label(others[target], candidate)}",
+                disabled=target == other.candidate_id, help=f"compare with {label(others[target], candidate, step)}",
             )  # fmt: skip
         st.button(
             "Swap sides", key="swap_sides", icon=":material/swap_horiz:", on_click=_swap, args=(not is_swapped,),
@@ -136,7 +138,7 @@ def _swap(is_swapped: bool) -> None:
         st.query_params.pop("swap", None)
 
 
-def label(a: AttemptRow, candidate: CandidateRow) -> str:
+def label(a: AttemptRow, candidate: CandidateRow, step: str) -> str:
     """One line for one kernel."""
     relation = (
         " (parent)"
@@ -153,7 +155,7 @@ def label(a: AttemptRow, candidate: CandidateRow) -> str:
         if a.verdict
         else "not judged"
     )
-    return f"kernel {a.number}{relation}{best} · depth {a.depth} · {outcome}"
+    return f"kernel {a.number}{relation}{best} · {step} {a.depth} · {outcome}"
 
 
 MOST_LINES = 4_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import client, index, texts, wording
+from pages.parts import client, index, method, texts, wording
 from pages.parts.kernel import story
 from pages.parts.widgets import code, table
 from storage import queries
@@ -173,9 +173,10 @@ def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) 
     if sentence := alike_words(candidate, found):
         st.markdown(sentence)
         others = [one for one in found if one.candidate_id != candidate.candidate_id]
+        word = method.words(run_id).step
         with st.container(horizontal=True, gap="small"):
             for one in others[:MOST_LINKS]:
-                _link(run_id, one, f"Kernel {one.number}, depth {one.depth}", "Errors", {})
+                _link(run_id, one, f"Kernel {one.number}, {word} {one.depth}", "Errors", {})
         if len(others) > MOST_LINKS:
             st.caption(f"showing {MOST_LINKS} of {len(others)}")
     else:

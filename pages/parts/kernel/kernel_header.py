@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import streamlit as st
 
-from pages.parts import access, client, index, run_state, speed_of_light, wording
+from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.kernel import story
 from pages.parts.status import provenance
 from pages.parts.steering import dialogs
@@ -45,8 +45,9 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         provenance.replay_badge(run)
         badges(candidate)
         _flags(run, candidate)
+        step = wording.plain(method.words(run.run_id).step)
         st.caption(
-            f"depth {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+            f"{step} {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
             width="content",
         )
         st.space("stretch")
@@ -78,7 +79,7 @@ def _elsewhere(imported: ImportRow) -> str:
 
 
 def badges(candidate: CandidateRow) -> None:
-    """Verdict, rank and what its depth made of it, each with its icon."""
+    """Verdict, rank and what its step index made of it, each with its icon."""
     if candidate.verdict is None:
         st.badge("not judged yet", color="gray", icon=":material/hourglass_top:")
     else:

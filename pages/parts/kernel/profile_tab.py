@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import access, index, run_state, speed_of_light, texts, wording
+from pages.parts import access, index, method, run_state, speed_of_light, texts, wording
 from pages.parts.kernel import machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, plot, table
 from storage import counters, kernel_names, queries
 from storage.exposure import Exposure
+from storage.method_words import MethodWords
 from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
 from storage.records import CommandKind, Switch, Verdict
 
@@ -232,15 +233,17 @@ def _without(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) ->
     if failed:
         st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
     switch = queries.steering_state(db, run_id).collect
-    planned = queries.planned_exposure(db, run_id, run.kernel_class)
-    if planned:
-        st.markdown(wording.plain(why_none(candidate, switch, planned, bool(failed))))
+    planned = queries.planned_exposure(db, run_id, run.kernel_class) if method.has_schedule(run_id) else None
+    st.markdown(wording.plain(why_none(candidate, switch, planned, bool(failed), method.words(run_id))))
     if candidate.verdict in (None, Verdict.PASSED):
         _offer_profiles(run, switch)
 
 
-def why_none(candidate: CandidateRow, switch: Switch, planned: Exposure, has_failed: bool) -> str:
-    """Why this kernel has no profile; `planned`: when a model is shown one on auto."""
+def why_none(
+    candidate: CandidateRow, switch: Switch, planned: Exposure | None, has_failed: bool, words: MethodWords
+) -> str:
+    """Why this kernel has no profile; `planned`: when a model is shown one on auto, None for a method without such a
+    schedule."""
     if has_failed:
         return "Each kernel is profiled once; this one is not tried again."
     if candidate.verdict is None:
@@ -254,14 +257,21 @@ def why_none(candidate: CandidateRow, switch: Switch, planned: Exposure, has_fai
         case Switch.OFF:
             return "Not profiled: “Collect profiles” is off in this run."
         case Switch.AUTO:
-            waited = (planned.patience or 1) - 1
-            after = f" after {wording.counted(waited, 'depth')} without a gain" if waited else ""
-            since = f" from depth {max(1, planned.first - 1)} on" if planned.first > 1 or waited else ""
-            when = f"for the first kernel and then{after}{since}" if since else "for every kernel"
+            when = _collected(planned, words) or "when the search method asks for them"
             return (
-                f"Not profiled. On “auto”, profiles are collected {when}; this kernel belongs to depth "
+                f"Not profiled. On “auto”, profiles are collected {when}; this kernel belongs to {words.step} "
                 f"{candidate.depth}."
             )
+
+
+def _collected(planned: Exposure | None, words: MethodWords) -> str:
+    """When, on auto."""
+    if planned is None:
+        return words.collected
+    waited = (planned.patience or 1) - 1
+    after = f" after {words.counted(waited)} without a gain" if waited else ""
+    since = f" from {words.step} {max(1, planned.first - 1)} on" if planned.first > 1 or waited else ""
+    return f"for the first kernel and then{after}{since}" if since else "for every kernel"
 
 
 def _offer_profiles(run: RunRow, switch: Switch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
+from pages.parts import index, method, texts, wording
 from pages.parts.widgets import bars, diff
 from pages.parts.widgets.bars import Bar
 from storage import queries
@@ -165,9 +165,9 @@ def about(characters: int, per: float) -> str:
     return f"about {wording.tokens(round(characters / per))} tokens"
 
 
-def relation(before: PromptRow) -> str:
+def relation(before: PromptRow, step: str) -> str:
     """Which prompt another one is compared with."""
-    return f"the {before.role} prompt of step {before.step}, depth {before.depth}"
+    return f"the {before.role} prompt of step {before.step}, {step} {before.depth}"
 
 
 def percent(count: int, whole: int) -> str:
@@ -196,7 +196,7 @@ def draw(run_id: str, prompt: Prompt) -> None:
         bars.draw("Sections by length, in tokens (about)", rows, "", key=f"shares:{prompt.seq}")
     only = False
     if earlier and before:
-        st.caption(f"Changes are marked against {wording.plain(relation(earlier))}.")
+        st.caption(f"Changes are marked against {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
         only = st.toggle("Show only what changed", key=f"only_changes:{prompt.seq}")
     compared = changes(before or [], told)
     with st.container(gap="xsmall"):

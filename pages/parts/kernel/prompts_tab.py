@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index, texts, wording
+from pages.parts import index, method, texts, wording
 from pages.parts.kernel import prompt_sections
 from pages.parts.texts import Text
 from storage import queries
@@ -80,7 +80,7 @@ def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -
 
 def _details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
     """Facts, then prompt and reply beside each other."""
-    st.caption(wording.plain(" · ".join(facts(call))))
+    st.caption(wording.plain(" · ".join(facts(call, method.words(run_id).distinct))))
     for one in failed:
         st.markdown(f":material/cloud_off: {wording.plain(failure(one))}")
     _ending(call)
@@ -171,11 +171,11 @@ def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
     return f"about kernel {candidate.parent_number}, its parent"
 
 
-def facts(call: ModelCallRow) -> list[str]:
+def facts(call: ModelCallRow, step: str) -> list[str]:
     """The rest of what is known of a call."""
     parts = [
         wording.moment(call.at),
-        f"depth {call.depth}, step {call.step}",
+        f"{step} {call.depth}, step {call.step}",
         f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
         f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
         f"cost {wording.cost(call.cost_usd)}",

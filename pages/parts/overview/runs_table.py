@@ -21,9 +21,9 @@ from storage.verbs import VERBS
 COLUMNS = [
     table.Column("run", "Task"),
     table.Column("state", "State"),
-    table.Column("depth", "Depth", help="completed depths of the maximum, and the engine time"),
+    table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum, and the engine time"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
-    table.Column("curve", "Curve", help="best speed-up so far after each depth, log scale"),
+    table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
     table.Column("correct", "Correct", help="correct kernels of all judged kernels, and the last error"),
     table.Column("device", "Runs on", help="device and toolchain"),
     table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),

@@ -12,7 +12,7 @@ from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import settings_list
 
 HEADINGS = (
-    "Run", "State", "Best speed-up", "95 % interval", "Depth", "Correct", "Calls", "Tokens", "Cost", "Engine time",
+    "Run", "State", "Best speed-up", "95 % interval", "Step", "Correct", "Calls", "Tokens", "Cost", "Engine time",
     "Profiles shown", "Conditions",
 )  # fmt: skip
 EAGER = Level(1.0, "eager")
@@ -65,7 +65,11 @@ def _curve(runs: Sequence[Compared], axis: Axis) -> Section:
 
 def _series(run: Compared, axis: Axis) -> Series:
     steps = [
-        Spot(x, row.best_speedup, f"{run.letter}, depth {row.depth}: best so far {wording.speedup(row.best_speedup)}")
+        Spot(
+            x,
+            row.best_speedup,
+            f"{run.letter}, {run.words.step} {row.depth}: best so far {wording.speedup(row.best_speedup)}",
+        )
         for row in run.reached
         if row.best_speedup and (x := position(row, axis)) is not None
     ]
@@ -81,10 +85,10 @@ def _exposure(runs: Sequence[Compared]) -> Iterator[Section]:
         series = [
             Series(group.name, compare_chart.LOOKS[group.exposure][0][1:].removesuffix("-color"),
                    compare_chart.LOOKS[group.exposure][1],
-                   [Spot(s.depth, s.mean, f"{group.exposure}, depth {s.depth}: {wording.speedup(s.mean)}")
+                   [Spot(s.depth, s.mean, f"{group.exposure}, step {s.depth}: {wording.speedup(s.mean)}")
                     for s in group.spots])
             for group in found
         ]  # fmt: skip
-        words = f"Best speed-up so far by depth, {task}, grouped by when profiles were shown"
+        words = f"Best speed-up so far by step of the search, {task}, grouped by when profiles were shown"
         curve = Curve(words, AXIS_TITLE[Axis.DEPTH], series, [EAGER])
         yield f"When profiles were shown: {task.replace('_', ' ')}", curve, None

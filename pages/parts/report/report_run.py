@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pages.parts import run_state, speed_of_light, texts, wording
+from pages.parts import method, run_state, speed_of_light, texts, wording
 from pages.parts.kernel import repair_tab, story, trust_tab
 from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
 from pages.parts.status import damaged, settings_list
@@ -44,6 +44,7 @@ def run_report(db: Database, run_id: str) -> str:
         curve=_curve(db, run, attempts, {depth.depth for depth in told}),
         depths=list(_depths(db, run, told, attempts)),
         depth_count=len(depths),
+        words=method.words(run_id, db),
         commands=[_command(one) for one in queries.commands(db, run_id)],
         **_best(db, run, attempts),
         **_settings(run_id),
@@ -139,31 +140,31 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
     if not timed:
         return None
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
-    words = (
-        f"Speed-up by depth: {wording.counted(len(timed), 'correct kernel')}, best {wording.speedup(run.best_speedup)}"
-    )
+    own = method.words(run.run_id, db)
+    found = wording.counted(len(timed), "correct kernel")
+    words = f"Speed-up by {own.step}: {found}, best {wording.speedup(run.best_speedup)}"
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
-    rises = _rises(queries.depths(db, run.run_id), shown_depths)
-    series = Series(name, "green", "solid", rises, [_ring(a, shown_depths) for a in shown])
-    return Curve(words, "depth (completed optimisation steps)", [series], _levels(db, run))
+    rises = _rises(queries.depths(db, run.run_id), shown_depths, own.step)
+    series = Series(name, "green", "solid", rises, [_ring(a, shown_depths, own.step) for a in shown])
+    return Curve(words, f"{own.step} ({own.counts})", [series], _levels(db, run))
 
 
-def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int]) -> list[Spot]:
+def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str) -> list[Spot]:
     """Where the best so far rose, and where it ends: between them nothing is to be seen."""
     found: list[Spot] = []
     known = [d for d in depths if d.best_speedup is not None]
     for at, d in enumerate(known):
         if d.best_speedup is not None and (at in (0, len(known) - 1) or d.best_speedup != known[at - 1].best_speedup):
-            text = f"depth {d.depth}: best so far {wording.speedup(d.best_speedup)}"
+            text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup)}"
             found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
     return found
 
 
-def _ring(a: AttemptRow, shown_depths: Collection[int]) -> Spot:
+def _ring(a: AttemptRow, shown_depths: Collection[int], step: str) -> Spot:
     measured = f"{wording.speedup(a.speedup, a.noise)} {wording.plus_minus(a.noise)}"
-    text = f"kernel {a.number}, depth {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
+    text = f"kernel {a.number}, {step} {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
     return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, shown_depths))
 
 

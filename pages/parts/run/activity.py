@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import client, index, wording
+from pages.parts import client, index, method, wording
 from pages.parts.kernel import prompt_sections
 from pages.parts.widgets import table
 from storage import queries
@@ -33,7 +33,9 @@ _stream = st.components.v2.component(
 def draw_feed(run: RunRow) -> None:
     """The feed; older items on demand."""
     is_open = st.session_state.get("older_events", False)
-    found = queries.feed(index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1)
+    found = queries.feed(
+        index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1, words=method.words(run.run_id)
+    )
     st.markdown("## What happened")
     if not found:
         st.caption("No events yet.")
@@ -71,9 +73,8 @@ def draw_prompt(run: RunRow, state: RunState) -> None:
     if prompt is None or state.is_over:
         return
     name = "Prompt that is being answered" if prompt.is_open else "Last prompt"
-    fold = st.expander(
-        f"{name} :gray[{wording.plain(prompt.role)}, depth {prompt.depth}]", key="last_prompt", on_change="rerun"
-    )
+    place = wording.plain(f"{prompt.role}, {method.words(run.run_id).step} {prompt.depth}")
+    fold = st.expander(f"{name} :gray[{place}]", key="last_prompt", on_change="rerun")
     if fold.open:
         with fold:
             prompt_sections.draw(run.run_id, prompt)

@@ -10,12 +10,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
 from pages.parts.widgets import plot
 from storage import exposure, folder, queries
 from storage.codec import DecodeError
+from storage.method_words import PLAIN, MethodWords
 from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow, RunRow, SteeringMark, UnappliedRow
 from storage.records import RunSettings, Verdict
 
@@ -29,7 +30,7 @@ def draw(run: RunRow) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="curve_head"
     ):
-        st.markdown("## Speed-up by depth", width="content")
+        st.markdown(f"## Speed-up by {wording.plain(rows.words.step)}", width="content")
         scale = st.segmented_control(
             "Scale", ["log", "linear"], default="log", required=True, key="scale", label_visibility="collapsed"
         )
@@ -44,6 +45,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     db = index.current()
     settings = _settings(run.run_id)
     seen, switch = queries.exposures(db, run.run_id), queries.steering_state(db, run.run_id).expose
+    words = method.words(run.run_id)
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return CurveRows(
         points=queries.points(db, run.run_id, selected_id),
@@ -51,7 +53,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         unapplied=queries.unapplied(db, run.run_id),
         beam=queries.beam(db, run.run_id),
         rises=queries.rises(db, run.run_id),
-        phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last),
+        phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last, words),
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=run.depths,
@@ -59,6 +61,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
         second=queries.baseline(db, run.run_id),
+        words=words,
     )
 
 
@@ -69,8 +72,8 @@ def name(run: RunRow, rows: CurveRows) -> str:
         f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
     )
     return (
-        f"Speed-up by depth: {wording.counted(rows.kernels, 'kernel')}, {run.passed:,} correct, {best}{second}. "
-        "The kernels table lists every point."
+        f"Speed-up by {rows.words.step}: {wording.counted(rows.kernels, 'kernel')}, {run.passed:,} correct, "
+        f"{best}{second}. The kernels table lists every point."
     )
 
 
@@ -125,6 +128,7 @@ class CurveRows:
     target_speedup: float | None
     selected_id: str = ""
     second: BaselineRow | None = None
+    words: MethodWords = PLAIN
 
 
 def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
@@ -133,7 +137,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
     values = [p.speedup for p in rows.points if p.speedup]
     size = 10 if len(rows.points) <= MANY else 6
     drawn = [
-        _band(rows.beam),
+        _band(rows.beam, rows.words.step),
         *_branches(rows.points),
         _best_so_far(rows.rises),
         *(_without_noise(rows, _kernels(name, found, symbol, colour, size))
@@ -141,7 +145,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", 15),
         _kernels("best", best, "star", "@green-color", size=17),
         *_selection(rows.points, rows.failures, rows.selected_id),
-        *_failures(rows.failures, rows.unapplied),
+        *_failures(rows.failures, rows.unapplied, rows.words.step),
         *_spacers(values),
     ]  # fmt: skip
     return {"data": [trace for trace in drawn if trace["x"]], "layout": _layout(rows, is_log, revision, values)}
@@ -184,7 +188,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
-        "xaxis": {"title": {"text": "depth (completed optimisation steps)", "font": small, "standoff": 6},
+        "xaxis": {"title": {"text": f"{rows.words.step} ({rows.words.counts})", "font": small, "standoff": 6},
                   "anchor": "y2", "dtick": plot.tick_step(last), "range": axis, **GRID},
         "yaxis": _speed_axis(is_log, revision, values),
         "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, curve_marks.LANE_TOP], "range": [-1, 1],
@@ -240,11 +244,11 @@ def _short(text: str, length: int) -> str:
     return html.escape(wording.cut(text, length), quote=False)
 
 
-def _band(found: Sequence[BeamRow]) -> Trace:
-    """Between the slowest and the fastest correct kernel of each depth; nothing where no depth has two."""
+def _band(found: Sequence[BeamRow], step: str) -> Trace:
+    """Between the slowest and the fastest correct kernel of each step index; nothing where none has two."""
     rows = found if any(row.count > 1 for row in found) else []
     return UNHOVERED | {
-        "type": "scatter", "mode": "lines", "name": "slowest to fastest of a depth", "showlegend": True,
+        "type": "scatter", "mode": "lines", "name": f"slowest to fastest of a {step}", "showlegend": True,
         "x": [r.depth for r in rows] + [r.depth for r in reversed(rows)],
         "y": [r.high for r in rows] + [r.low for r in reversed(rows)],
         "fill": "toself", "fillcolor": "@blue-color/14", "line": {"width": 0.6, "color": "@blue-color/35"},
@@ -298,7 +302,7 @@ def _spacers(values: Sequence[float]) -> list[Trace]:
     return [unseen | {"y": edges}, unseen | {"y": [0, 0], "yaxis": "y2"}]
 
 
-def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow]) -> list[Trace]:
+def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], step: str) -> list[Trace]:
     """Marks in the lane at the foot, by kind; an edit that could not be applied made no kernel and opens none."""
     lane = {"type": "scatter", "mode": "markers", "yaxis": "y2", "hovertemplate": "%{text}<extra></extra>"}
     by_verdict: Mapping[Verdict, list[FailureRow]] = {
@@ -314,7 +318,7 @@ def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow]) -
         })  # fmt: skip
     drawn.append(lane | {
         "name": "edit not applied", "x": [u.depth - 0.35 for u in unapplied], "y": [0.0] * len(unapplied),
-        "text": [f"depth {u.depth} · {_times(u.count)}edit not applied · {_short(u.reason, 84)}" for u in unapplied],
+        "text": [f"{step} {u.depth} · {_times(u.count)}edit not applied · {_short(u.reason, 84)}" for u in unapplied],
         "marker": {"symbol": "line-ns-open", "size": 12, "color": "@gray-color", "line": {"width": 2}},
     })  # fmt: skip
     return drawn

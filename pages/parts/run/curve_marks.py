@@ -12,6 +12,7 @@ from typing import Any
 
 from pages.parts import wording
 from storage.exposure import Exposure
+from storage.method_words import PLAIN, MethodWords
 from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
 from storage.records import CommandKind, Switch
 from storage.relative import is_known
@@ -122,7 +123,7 @@ def _lengths(phase: Phase) -> list[str]:
 
 
 def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
-    """One flag per depth in which a person steered: with the verbs where the browser finds room, else behind the
+    """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
     pointer alone."""
     by_depth: dict[int, list[SteeringMark]] = {}
     for mark in found:
@@ -172,24 +173,27 @@ def in_log_units(notes: Sequence[Shape]) -> list[Shape]:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Depths `first` to `last`; a planned phase has not been reached, and follows from what is set now. With a
-    `patience` only depths that follow so many without a gain will see a profile."""
+    """Step indexes `first` to `last`; a planned phase has not been reached, and follows from what is set now. With a
+    `patience` only those that follow so many without a gain will see a profile."""
 
     first: int
     last: int
     is_profile_guided: bool
     is_planned: bool = False
     patience: int | None = None
+    words: MethodWords = PLAIN
 
     @property
     def name(self) -> str:
         """What the phase is called on the curve."""
         if self.patience is not None:
-            return f"profiles after {wording.counted(self.patience, 'depth')} without a gain"
+            return f"profiles after {self.words.counted(self.patience)} without a gain"
         return "profile-guided phase" if self.is_profile_guided else "structural phase"
 
 
-def phases(seen: Sequence[ExposureRow], switch: Switch, promised: Exposure | None, last: int) -> list[Phase]:
+def phases(
+    seen: Sequence[ExposureRow], switch: Switch, promised: Exposure | None, last: int, words: MethodWords = PLAIN
+) -> list[Phase]:
     """Phases reached, from what the prompts showed; then those that the switch or the settings promise up to `last`.
 
     A switch on auto promises only what the run's own options say.
@@ -197,17 +201,17 @@ def phases(seen: Sequence[ExposureRow], switch: Switch, promised: Exposure | Non
     found = [Phase(row.first, row.last, row.is_exposed) for row in seen]
     ahead = found[-1].last + 1 if found else 0
     if ahead <= last:
-        found += _promised(ahead, last, switch, promised)
+        found += _promised(ahead, last, switch, promised, words)
     return found
 
 
-def _promised(ahead: int, last: int, switch: Switch, promised: Exposure | None) -> list[Phase]:
+def _promised(ahead: int, last: int, switch: Switch, promised: Exposure | None, words: MethodWords) -> list[Phase]:
     if switch is not Switch.AUTO:
         return [Phase(ahead, last, switch is Switch.ON, is_planned=True)]
     if promised is None:
         return []
     turn = min(max(ahead, promised.first), last + 1)
-    later = Phase(turn, last, promised.patience is None, is_planned=True, patience=promised.patience)
+    later = Phase(turn, last, promised.patience is None, is_planned=True, patience=promised.patience, words=words)
     planned = [Phase(ahead, turn - 1, False, is_planned=True), later]
     return [phase for phase in planned if phase.first <= phase.last]
 

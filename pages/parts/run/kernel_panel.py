@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import client, index, texts, wording
+from pages.parts import client, index, method, texts, wording
 from pages.parts.kernel import kernel_header, metrics, repair_tab, story
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.run import selection
@@ -134,7 +134,7 @@ def _explain(run: RunRow, kernel: CandidateRow) -> None:
     if said := repair_tab.led_here(index.current(), run.run_id, kernel.candidate_id):
         repair_tab.draw_review(run.run_id, kernel, said)
     patches = [p for p in queries.patches(db, run.run_id, kernel.candidate_id) if p.made_id == kernel.candidate_id]
-    _edit_and_cost(kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
+    _edit_and_cost(run, kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
     _metrics(run, kernel)
 
 
@@ -161,16 +161,17 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
         st.text(text)
 
 
-def _edit_and_cost(kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
+def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
     made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from scratch"
     lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
     edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
     edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""
     refused = sum(not p.is_applied for p in patches)
     again = f", after {refused} {'patch' if refused == 1 else 'patches'} that did not apply" if refused else ""
+    step = wording.plain(method.words(run.run_id).step)
     saw = " · the model saw a profile" if kernel.is_profile_exposed else ""
     st.markdown(
-        f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at depth {kernel.depth}, "
+        f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at {step} {kernel.depth}, "
         f"{made}{edited}{lines}{again}{saw}"
     )
     st.markdown(f":material/payments: {wording.plain(cost)}")

@@ -3,9 +3,11 @@ per verdict and message."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.run import selection
 from pages.parts.widgets import table
 from storage import queries
@@ -16,7 +18,7 @@ PAGE_SIZE = 20
 REASON_LENGTH = 110
 COLUMNS = [
     table.Column("number", "Kernel"),
-    table.Column("depth", "Depth", "right minor"),
+    table.Column("depth", "Step", "right minor"),
     table.Column("what", "What changed", "wide"),
     table.Column("verdict", "Verdict", "wide"),
     table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
@@ -48,8 +50,9 @@ def draw(run: RunRow) -> str | None:
     flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
     rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)
+    titled = [replace(one, label=method.words(run.run_id).title) if one.key == "depth" else one for one in COLUMNS]
     opened = table.draw(
-        "Kernels of this run, newest first", COLUMNS, rows, key="kernels", selected=selected, is_folding=True
+        "Kernels of this run, newest first", titled, rows, key="kernels", selected=selected, is_folding=True
     )
     _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
@@ -145,7 +148,7 @@ def draw_errors(run: RunRow) -> None:
 
 def _error_cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:
     """One group as cells."""
-    depths = f"depth {group.first_depth}"
+    depths = f"{method.words(run.run_id).step} {group.first_depth}"
     depths += f" to {group.last_depth}" if group.last_depth > group.first_depth else ""
     badges = [
         table.badge(f"kernel {number}", "gray", "", name, f"run?run={run.run_id}&candidate={name}")

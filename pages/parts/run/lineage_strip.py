@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import client, index, wording
+from pages.parts import client, index, method, wording
 from pages.parts.run import selection
 from storage import queries
 from storage.queries import FamilyRow, RunRow
@@ -32,8 +32,9 @@ def draw(run: RunRow) -> None:
     nodes = place(queries.family(db, run.run_id))
     if not nodes:
         return
+    step = method.words(run.run_id).step
     data = {
-        "nodes": [shown(node) for node in nodes],
+        "nodes": [shown(node, step) for node in nodes],
         "roll_backs": [row.from_number for row in queries.roll_backs(db, run.run_id)],
         "note": note(len(nodes), run.attempts),
         "selected": selection.marked(run.run_id),
@@ -46,7 +47,7 @@ def note(drawn: int, total: int) -> str:
     return "" if drawn >= total else f"the newest {queries.NEWEST:,} of {total:,} kernels, and the best"
 
 
-def shown(node: Node) -> dict[str, Any]:
+def shown(node: Node, step: str) -> dict[str, Any]:
     """One node for the browser."""
     row = node.row
     speed = f"{wording.speedup(row.speedup)}, " if row.speedup else ""
@@ -55,7 +56,7 @@ def shown(node: Node) -> dict[str, Any]:
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,
         "is_on_path": node.is_on_path, "look": look(node),
-        "name": f"kernel {row.number}, depth {row.depth}, {outcome}{rank}: {wording.cut(row.summary, 90)}",
+        "name": f"kernel {row.number}, {step} {row.depth}, {outcome}{rank}: {wording.cut(row.summary, 90)}",
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
-from pages.parts import access, client, index, speed_of_light, wording
+from pages.parts import access, client, index, method, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
 from pages.parts.steering import dialogs, steer
@@ -186,7 +186,7 @@ def _key_help() -> None:
 ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
 BEST = (
     "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
-    "the noise are tied with it. Which kernel the next depth starts from is the base policy's choice, not this one's."
+    "the noise are tied with it. Which kernel the search goes on from is the search method's choice, not this one's."
 )
 ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
 
@@ -225,7 +225,7 @@ def draw_figures(run: RunRow, state: RunState) -> None:
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
     return {
         "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
-        "note": f"depth {run.depth if run.depth is not None else 0} of {run.depths}",
+        "note": f"{method.words(run.run_id).step} {run.depth if run.depth is not None else 0} of {run.depths}",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, wording
+from pages.parts import access, index, method, wording
 from pages.parts.status import damaged
 from pages.parts.steering import steer
 from storage import folder, queries
@@ -122,7 +122,7 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     """The limits that can be changed, in the order of the form."""
     calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
     return [
-        Limit("depths", "Depths", str(run.depth or 0), str(allowed.depths)),
+        Limit("depths", method.words(run.run_id).titles, str(run.depth or 0), str(allowed.depths)),
         Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT),
         Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT),
         Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT, 0.01),

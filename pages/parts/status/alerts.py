@@ -10,15 +10,16 @@ from enum import StrEnum
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.run_state import SILENT_S
 from pages.parts.status import damaged
 from pages.parts.widgets import table
 from storage import queries, relative
+from storage.method_words import PLAIN, MethodWords
 from storage.queries import RunRow, TroubleRow
 from storage.records import RunState
 
-PATIENCE = 3  # depths without gain, where the run sets no limit of its own
+PATIENCE = 3  # step indexes without gain, where the run sets no limit of its own
 OFTEN = 0.6  # share of the last kernels that failed
 ENOUGH = 5  # kernels judged before their share says anything
 
@@ -49,12 +50,12 @@ class Alert:
         return f"{self.kind}:{self.seq}"
 
 
-def find(facts: TroubleRow, state: RunState, now: float) -> list[Alert]:
+def find(facts: TroubleRow, state: RunState, now: float, words: MethodWords = PLAIN) -> list[Alert]:
     """Alerts of a run that is not over, the most pressing first. `now` in seconds since the epoch."""
     if state in (RunState.FINISHED, RunState.STOPPED):
         return []
-    looked_for = (_heartbeat(facts, state, now), _repeated(facts), _failing(facts), _regression(facts),
-                  _stagnation(facts), _budget(facts))  # fmt: skip
+    looked_for = (_heartbeat(facts, state, now), _repeated(facts), _failing(facts), _regression(facts, words),
+                  _stagnation(facts, words), _budget(facts))  # fmt: skip
     return [alert for alert in looked_for if alert]
 
 
@@ -87,7 +88,7 @@ def _failing(f: TroubleRow) -> Alert | None:
     return Alert(AlertKind.FAILING, f.last_seq or 0, text, advice)
 
 
-def _regression(f: TroubleRow) -> Alert | None:
+def _regression(f: TroubleRow, words: MethodWords) -> Alert | None:
     known = (f.newest_speedup, f.newest_noise, f.base_speedup, f.base_noise)
     if None in known or f.newest_seq is None:
         return None
@@ -95,17 +96,17 @@ def _regression(f: TroubleRow) -> Alert | None:
     if not relative.between_sessions(newest, noise, base, base_noise).is_slower:
         return None
     text = (
-        f"Depth {f.newest_depth} got slower: kernel {f.newest_number} is at {wording.speedup(newest, noise)}, "
+        f"{words.title} {f.newest_depth} got slower: kernel {f.newest_number} is at {wording.speedup(newest, noise)}, "
         f"its base, kernel {f.base_number}, at {wording.speedup(base, base_noise)}."
     )
     advice = f"Go back to kernel {f.base_number}, or let the run continue."
     return Alert(AlertKind.REGRESSION, f.newest_seq, text, advice)
 
 
-def _stagnation(f: TroubleRow) -> Alert | None:
+def _stagnation(f: TroubleRow, words: MethodWords) -> Alert | None:
     if f.since_gain < (f.patience or PATIENCE) or f.newest_seq is None:
         return None
-    text = f"{f.since_gain} depths in a row with no improvement beyond noise."
+    text = f"{f.since_gain} {words.steps} in a row with no improvement beyond noise."
     advice = "Show profiles to the model, send a hint, go back to an earlier kernel, or stop."
     return Alert(AlertKind.STAGNATION, f.newest_seq, text, advice)
 
@@ -127,7 +128,7 @@ def of_runs(states: Mapping[str, RunState]) -> dict[str, list[Alert]]:
     open_runs = [run_id for run_id, state in states.items() if not state.is_finished]
     facts = queries.troubles(index.current(), open_runs)
     return {
-        run_id: find(row, states[run_id], time.time())
+        run_id: find(row, states[run_id], time.time(), method.words(run_id))
         for run_id, row in facts.items()
         if not (states[run_id] is RunState.LOST and damaged.of(run_id).is_damaged)  # its banner says more
     }

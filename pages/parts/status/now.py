@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.parts import client, index, wording
+from pages.parts import client, index, method, wording
 from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage import queries
 from storage.queries import RunRow, StepRow
@@ -113,7 +113,7 @@ def _between(run: RunRow) -> str:
 def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
     match state:
         case RunState.RUNNING:
-            return f"depth {step.depth} of {run.depths}" if step else ""
+            return f"{method.words(run.run_id).distinct} {step.depth} of {run.depths}" if step else ""
         case RunState.LOST:
             return ""
         case RunState.STARTING:

@@ -36,7 +36,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [
-        f"{budget.depths} depths",
+        catalogue.words(settings.strategy).counted(budget.depths),
         wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",
         f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
         wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import access, index, wording
+from pages.parts import access, index, method, wording
 from pages.parts.steering import steer
 from storage import queries
 from storage.command_arguments import Ask, AskFirst, Fallback
@@ -38,9 +38,11 @@ def draw(run: RunRow, state: RunState) -> None:
     if asked is None or state is not RunState.WAITING or not access.may_steer():
         return
     with st.container(border=True, key="approval_box"):
-        st.markdown(f"## Approve this step? :gray[step {asked.step}, {asked.kind}, depth {asked.depth}]")
+        word = method.words(run.run_id).distinct
+        where = wording.plain(f"step {asked.step}, {asked.kind}, {word} {asked.depth}")
+        st.markdown(f"## Approve this step? :gray[{where}]")
         st.markdown(wording.plain(_sentence(asked)))
-        st.caption(_silence(asked))
+        st.caption(wording.plain(_silence(asked, word)))
         with st.form(f"approval_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
             st.text_area(
                 "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
@@ -59,8 +61,8 @@ def _sentence(asked: ApprovalRow) -> str:
     return f"{ABOUT.get(asked.kind, f'Ask the model: {asked.kind}')}{about}."
 
 
-def _silence(asked: ApprovalRow) -> str:
-    skipped = "skips only this profile" if asked.kind == StepKind.PROFILE else "abandons the depth"
+def _silence(asked: ApprovalRow, word: str) -> str:
+    skipped = "skips only this profile" if asked.kind == StepKind.PROFILE else f"abandons the {word}"
     if asked.fallback is Fallback.NEVER:
         return f"Rejecting {skipped}. The run waits until you decide."
     until = wording.clock(asked.at + asked.after_s)

@@ -10,18 +10,18 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import index, run_state, wording
+from pages.parts import index, method, run_state, wording
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import folder, queries
 from storage.command_arguments import MANUAL, Retry, is_call
+from storage.method_words import MethodWords
 from storage.queries import AttemptRow, RunRow, StepRow
 from storage.records import CommandKind, KernelClass, RunState
 from storage.steering_state import SteeringState
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60
-ONCE, ALWAYS = "next depth only", "every depth until unpinned"
 
 
 @st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
@@ -46,7 +46,7 @@ def choose_model(run: RunRow, steering: SteeringState) -> None:
         st.info("No model has been called yet, so there is no step to redo.", icon=":material/hourglass_top:")
         dialogs.take_confirmed()
         return
-    st.info(_model_preview(model, step), icon=":material/visibility:")
+    st.info(_model_preview(model, step, method.words(run.run_id).distinct), icon=":material/visibility:")
     label = f"Redo step {step.step}" if step else "Change the model"
     command = CommandKind.RETRY if step else CommandKind.SET_MODEL
     if dialogs.buttons("model", label, ":material/smart_toy:"):
@@ -54,15 +54,15 @@ def choose_model(run: RunRow, steering: SteeringState) -> None:
         dialogs.leave()
 
 
-def _model_preview(model: str, step: StepRow | None) -> str:
+def _model_preview(model: str, step: StepRow | None, index_word: str) -> str:
     """What will happen, and what is lost."""
     name = wording.plain(model)
     if step is None:
         return f"{name} gets all further calls, until you change it again. A reply being written is still used."
     return (
-        f"{name} redoes step {step.step} ({step.kind}, depth {step.depth}), this once. A reply being written is "
-        "cancelled; if the step belongs to an earlier depth, the current depth is abandoned. All kernels and replies "
-        "stay in the run."
+        f"{name} redoes step {step.step} ({step.kind}, {index_word} {step.depth}), this once. A reply being written is "
+        f"cancelled; if the step belongs to an earlier {index_word}, the current {index_word} is abandoned. "
+        "All kernels and replies stay in the run."
     )
 
 
@@ -71,9 +71,10 @@ def _step_to_redo(run: RunRow) -> StepRow | None:
     found = [s for s in steps if is_call(s.kind)][:STEPS]
     if not found:
         return None
+    word = method.words(run.run_id).distinct
     return st.selectbox(
         "Step to redo, newest first", found, key="model_step",
-        format_func=lambda s: f"step {s.step} · depth {s.depth} · {s.text[:70]}",
+        format_func=lambda s: f"step {s.step} · {word} {s.depth} · {s.text[:70]}",
     )  # fmt: skip
 
 
@@ -88,17 +89,17 @@ def _problem(text: str) -> str:
 @st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
 def choose_base(run: RunRow, candidate_id: str = "") -> None:
     """Choose it, see what follows, confirm."""
-    found = dialogs.hold("targets", lambda: kernel_choice.targets(run))
+    found, step = dialogs.hold("targets", lambda: kernel_choice.targets(run)), method.words(run.run_id).distinct
     if not found:
-        st.info(
-            "No kernel to start from yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
-        )
+        why = f"No kernel to start from yet: no {step} with a correct kernel has finished."
+        st.info(wording.plain(why), icon=":material/hourglass_top:")
         return
-    chosen = kernel_choice.draw("Kernel to start from", found, "base_from", candidate_id)
-    ways = _honoured(run, {CommandKind.SET_BASE: ONCE, CommandKind.PIN: ALWAYS})
+    chosen = kernel_choice.draw(run, "Kernel to start from", found, "base_from", candidate_id)
+    once, always = f"next {step} only", f"every {step} until unpinned"
+    ways = _honoured(run, {CommandKind.SET_BASE: once, CommandKind.PIN: always})
     how = st.segmented_control("Applies to", ways, default=ways[0], key="base_how", required=True)
-    st.info(_base_preview(chosen, how == ALWAYS), icon=":material/visibility:")
-    verb, command = ("Pin", CommandKind.PIN) if how == ALWAYS else ("Start next from", CommandKind.SET_BASE)
+    st.info(_base_preview(chosen, how == always, method.words(run.run_id)), icon=":material/visibility:")
+    verb, command = ("Pin", CommandKind.PIN) if how == always else ("Start next from", CommandKind.SET_BASE)
     if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
         steer.send(run.run_id, command, chosen.candidate_id)
         dialogs.leave()
@@ -109,25 +110,26 @@ def _honoured(run: RunRow, ways: Mapping[CommandKind, str]) -> list[str]:
     return [way for command, way in ways.items() if steer.refusal(run, command) is None] or list(ways.values())
 
 
-def _base_preview(chosen: AttemptRow, is_pin: bool) -> str:
+def _base_preview(chosen: AttemptRow, is_pin: bool, words: MethodWords) -> str:
     """What will happen, and what is lost."""
-    what = "every later depth starts" if is_pin else "the next depth starts"
-    then = "until you unpin it" if is_pin else "later depths follow the run's own rule"
+    what = f"every later {words.distinct} starts" if is_pin else f"the next {words.distinct} starts"
+    then = "until you unpin it" if is_pin else f"later {words.steps} follow the run's own rule"
     return (
-        f"The current depth continues to its end; {what} from kernel {chosen.number}, {then}. "
+        f"The current {words.distinct} continues to its end; {what} from kernel {chosen.number}, {then}. "
         "All kernels stay in the run."
     )
 
 
 def base_in_force(run: RunRow, steering: SteeringState) -> None:
     """What a person has set about base kernels, and the way to lift it; nothing without."""
+    step = wording.plain(method.words(run.run_id).distinct)
     if steering.next_base:
         name = kernel_choice.number(run, steering.next_base)
-        st.caption(f":material/schedule: The next depth starts from {name}")
+        st.caption(f":material/schedule: The next {step} starts from {name}")
     if steering.pinned:
         name = kernel_choice.number(run, steering.pinned)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/keep: Pinned: every depth starts from {name}", width="stretch")
+            st.caption(f":material/keep: Pinned: every {step} starts from {name}", width="stretch")
             steer.verb_button(run, CommandKind.UNPIN)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +11,11 @@ from engine import supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import Offer
-from engine.strategies.options import Option
-from pages.parts import access, index, texts, wording
+from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
+from storage.method_words import MethodWords
 from storage.queries import AttemptRow, RunRow
 from storage.records import CommandKind, KernelClass, RunSettings, RunState, Switch
 
@@ -47,18 +46,18 @@ NOT_EXPOSED = ("unchanged", "do not profile")
 @st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
-    over = state.is_over
+    over, words = state.is_over, method.words(run.run_id)
     found = dialogs.hold("targets", lambda: _targets(run, over, candidate_id))
     if not found:
-        st.info(
-            "No kernel to go back to yet: no depth with a correct kernel has finished.", icon=":material/hourglass_top:"
-        )
+        why = f"No kernel to go back to yet: no {words.distinct} with a correct kernel has finished."
+        st.info(wording.plain(why), icon=":material/hourglass_top:")
         return
     is_new = over or steer.refusal(run, CommandKind.ROLL_BACK) is not None
     ways = [AS_NEW_RUN] if is_new else [IN_THIS_RUN, AS_NEW_RUN]
-    chosen = kernel_choice.draw("Kernel to continue from", found, "try_from", candidate_id)
+    chosen = kernel_choice.draw(run, "Kernel to continue from", found, "try_from", candidate_id)
     if candidate_id and candidate_id not in {one.candidate_id for one in found}:
-        st.caption(f"A depth cannot start from {kernel_choice.number(run, candidate_id)}: it is not correct and timed.")
+        name = kernel_choice.number(run, candidate_id)
+        st.caption(wording.plain(f"No {words.distinct} can start from {name}: it is not correct and timed."))
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
     strategy = None if way == IN_THIS_RUN else dialogs.hold("strategy", lambda: _strategy(run))
     choices = NOT_EXPOSED if strategy and all(one.name != exposure.OPTION for one in strategy.options) else PROFILES
@@ -69,7 +68,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
     if strategy is None:
-        st.info(preview(chosen, False, profiles), icon=":material/visibility:")
+        st.info(preview(chosen, False, profiles, words), icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             _go_back(run, chosen, profiles, hint.strip())
             dialogs.leave()
@@ -82,7 +81,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
-    st.info(preview(chosen, True, profiles) + note, icon=":material/visibility:")
+    st.info(preview(chosen, True, profiles, words) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields)
 
 
@@ -99,15 +98,15 @@ def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
     return queries.attempts(index.current(), run.run_id)[::-1]
 
 
-def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles) -> str:
+def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles, words: MethodWords) -> str:
     """What will happen, and what is lost."""
     if is_new:
         return (
             f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
-            f"then depth 1 starts from it{profiles.ending}. This run does not change."
+            f"then {words.distinct} 1 starts from it{profiles.ending}. This run does not change."
         )
     return (
-        f"After the current step, the current depth is abandoned and the next depth starts from kernel "
+        f"After the current step, the current {words.distinct} is abandoned and the next one starts from kernel "
         f"{chosen.number}{profiles.ending}. All kernels stay in the run."
     )
 
@@ -151,10 +150,10 @@ def _settings(run: RunRow, strategy: Offer, shown: Switch | None) -> dict[str, A
     """The fields of the new run's settings that differ."""
     settings = folder.find_run(run.run_id).read_settings()
     left, right = st.columns(2)
-    depths = int(left.number_input("Depths", 1, 200, settings.budget.depths, key="fork_depths"))
+    depths = int(left.number_input(strategy.words.titles, 1, 200, settings.budget.depths, key="fork_depths"))
     model = command_dialogs.model_box(right, "Model", "fork_model", supervisor.available_models(), settings.model)
     with st.expander("Kernel class, limits, options of the strategy", icon=":material/tune:"):
-        fields = _other_settings(run, settings, depths) | _own_settings(settings, strategy.options, shown, depths)
+        fields = _other_settings(run, settings, depths) | _own_settings(settings, strategy, shown, depths)
     fields["model"] = model
     if model != settings.model:
         fields["model_options"] = tuple(replace(one, model=None) for one in settings.model_options)
@@ -177,12 +176,11 @@ def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str
     }
 
 
-def _own_settings(
-    settings: RunSettings, options: Sequence[Option], shown: Switch | None, depths: int
-) -> dict[str, Any]:
+def _own_settings(settings: RunSettings, strategy: Offer, shown: Switch | None, depths: int) -> dict[str, Any]:
     """The options of its strategy. When a profile is shown for the first time is said by the switch above, not here."""
+    options = strategy.options
     in_form = [one for one in options if one.name != exposure.OPTION]
-    own = options_form.draw(in_form, "fork", settings.strategy_options, depths)
+    own = options_form.draw(in_form, "fork", settings.strategy_options, depths, strategy.words.step)
     if len(in_form) < len(options):
         own[exposure.OPTION] = _first_exposed(settings, shown, depths)
     if shown is Switch.ON and exposure.SCHEDULE in own:

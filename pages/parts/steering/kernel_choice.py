@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from storage import queries
+from storage.method_words import MethodWords
 from storage.queries import AttemptRow, RunRow
 from storage.records import Verdict
 
@@ -30,18 +31,19 @@ def current_base(run: RunRow) -> AttemptRow | None:
     return base if base and not newest.is_accepted else (accepted[-1] if accepted else base)
 
 
-def label(a: AttemptRow) -> str:
+def label(a: AttemptRow, words: MethodWords) -> str:
     """One line in a list of kernels."""
     best = " · best" if a.is_best else ""
     speed = f" · {wording.speedup(a.speedup, a.noise)}" if a.speedup else ""
-    return f"kernel {a.number} · depth {a.depth}{speed}{best} · {a.summary[:60]}"
+    return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {a.summary[:60]}"
 
 
-def draw(question: str, found: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
+def draw(run: RunRow, question: str, found: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
     """A list to choose from; the kernel of that id is chosen first where it is in it."""
     names = [a.candidate_id for a in found]
     at = names.index(candidate_id) if candidate_id in names else 0
-    return st.selectbox(question, found, index=at, format_func=label, key=key)
+    words = method.words(run.run_id)
+    return st.selectbox(question, found, index=at, format_func=lambda one: label(one, words), key=key)
 
 
 def number(run: RunRow, candidate_id: str) -> str:

@@ -11,15 +11,15 @@ from engine.errors import EngineError
 from engine.strategies.options import Option, Value
 
 IN_A_ROW = 3
-WHEN = {"auto": "", "from": "from depth …", "off": "never"}
+WHEN = {"auto": "", "from": "from {step} …", "off": "never"}
 SWITCH: Mapping[bool | None, str] = {None: "automatic", True: "yes", False: "no"}
 Place = Callable[[], DeltaGenerator]
 
 
-def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depths: int) -> dict[str, Value]:
+def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depths: int, step: str) -> dict[str, Value]:
     """The fields, filled in with `start`; the values that they have. `name` keeps the keys of two such forms apart.
 
-    `depths`: of the run, to which the options that are a step index are limited.
+    `depths`: of the run, to which the options that are a step index are limited; `step`: what the method calls one.
     """
     found: dict[str, Value] = {}
     free: list[DeltaGenerator] = []
@@ -37,7 +37,7 @@ def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depth
             found[option.name] = _choice(option, value, key, place)
         elif option.is_index:
             free.clear()
-            found[option.name] = _index(option, value, key, depths)
+            found[option.name] = _index(option, value, key, depths, step)
         else:
             found[option.name] = _field(option, value, key, place())
     return found
@@ -76,10 +76,10 @@ def _choice(option: Option, value: Value, key: str, place: Place) -> Value:
     return text
 
 
-def _index(option: Option, value: Value, key: str, depths: int) -> Value:
+def _index(option: Option, value: Value, key: str, depths: int, step: str) -> Value:
     """A first step index of the run, or none of them."""
     known = int(value) if isinstance(value, int) else None
-    names = {"auto": option.automatic} | {name: words for name, words in WHEN.items() if words}
+    names = {"auto": option.automatic} | {name: words.format(step=step) for name, words in WHEN.items() if words}
     if "None" not in option.types:
         del names["auto"]
     first = "auto" if known is None else "from" if known <= depths else "off"

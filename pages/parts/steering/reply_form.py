@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import access, index, texts
+from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import steer
 from storage import folder, queries
 from storage.blobs import Blobs
@@ -40,7 +40,7 @@ def draw(run: RunRow, state: RunState) -> None:
         return
     with st.container(border=True, key="answer_box"):
         title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
-        st.markdown(f"## {title} :gray[depth {question.depth}]")
+        st.markdown(f"## {title} :gray[{wording.plain(method.words(run.run_id).distinct)} {question.depth}]")
         st.caption(f"{form} Your reply is checked like a model's.")
         refused = _last_refused(run.run_id, question)
         if refused is not None:

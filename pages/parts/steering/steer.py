@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, client, index
+from pages.parts import access, client, index, method
 from storage import commands, folder, queries
 from storage.commands import CommandError
 from storage.queries import RunRow
@@ -42,7 +42,7 @@ def verb_button(run: RunRow, command: CommandKind, argument: str = "", **look: A
     """The button of a verb as its table has it; out of reach, with the reason, where the search method refuses it."""
     verb, why = VERBS[command], refusal(run, command)
     icon = f":material/{verb.icon}:" if verb.icon else None
-    known = {"icon": icon, "help": why or verb.tip, "disabled": why is not None}
+    known = {"icon": icon, "help": why or verb.tip_words(method.words(run.run_id)), "disabled": why is not None}
     button(verb.label, run.run_id, command, argument or verb.preset, **(known | look))
 
 
@@ -64,7 +64,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    say(VERBS[command].sent.format(_readable(run_id, argument)[:60]))
+    say(VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id)))
     return True
 
 

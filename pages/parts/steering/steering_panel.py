@@ -6,12 +6,13 @@ from functools import partial
 
 import streamlit as st
 
-from pages.parts import access, client, index, wording
+from pages.parts import access, client, index, method, wording
 from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
 from storage import commands, queries
 from storage.command_arguments import MANUAL
 from storage.exposure import Exposure
+from storage.method_words import MethodWords
 from storage.queries import RunRow
 from storage.records import CommandKind, RunState, Switch
 from storage.steering_state import SteeringState
@@ -82,9 +83,10 @@ def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
     verb, dialog = VERBS[command], dialogs.OF_VERB[command]
     told_there = [kind for kind, other in dialogs.OF_VERB.items() if other is dialog]
     why = steer.refusal(run, *told_there) if dialog in dialogs.NEEDS_ENGINE else None
+    tip = why or verb.tip_words(method.words(run.run_id))
     st.button(
         verb.label, icon=f":material/{verb.icon}:", key=f"opens_{dialog}:{run.run_id}", width="stretch",
-        help=why or verb.tip, disabled=why is not None, shortcut=key, on_click=dialogs.ask, args=(dialog, run.run_id),
+        help=tip, disabled=why is not None, shortcut=key, on_click=dialogs.ask, args=(dialog, run.run_id),
     )  # fmt: skip
 
 
@@ -120,12 +122,14 @@ def _switches(run: RunRow, steering: SteeringState) -> None:
             on_clicked_change=partial(_send_switch, run.run_id, command, key),
         )  # fmt: skip
     if sentence := _auto(run, steering):
-        st.caption(sentence)
+        st.caption(wording.plain(sentence))
 
 
 def _auto(run: RunRow, steering: SteeringState) -> str:
-    planned = queries.planned_exposure(index.current(), run.run_id, run.kernel_class)
-    return auto_words(planned, run.depths, steering.collect, steering.expose) if planned else ""
+    words, planned = method.words(run.run_id), None
+    if method.has_schedule(run.run_id):
+        planned = queries.planned_exposure(index.current(), run.run_id, run.kernel_class)
+    return auto_words(planned, run.depths, words, steering.collect, steering.expose)
 
 
 def _hint(run: RunRow) -> None:
@@ -163,33 +167,44 @@ def _send_switch(run_id: str, command: CommandKind, key: str) -> None:
     steer.send(run_id, command, str(st.session_state[key].clicked))
 
 
-def auto_words(planned: Exposure, depths: int, collect: Switch = Switch.AUTO, shown: Switch = Switch.AUTO) -> str:
-    """When profiles are collected and shown on auto.
+def auto_words(
+    planned: Exposure | None,
+    depths: int,
+    words: MethodWords,
+    collect: Switch = Switch.AUTO,
+    shown: Switch = Switch.AUTO,
+) -> str:
+    """When profiles are collected and shown on auto; `planned` is None for a method without such a schedule.
 
-    A switch that is not on auto is not spoken of; empty where neither is.
+    A switch that is not on auto is not spoken of; empty where neither is, or the method has nothing fixed to say.
     """
-    parts = [_collected(planned, depths)] if collect is Switch.AUTO else []
-    parts += [_shown(planned, depths)] if shown is Switch.AUTO else []
-    return f"auto: {', '.join(parts)}" if parts else ""
+    parts = [_collected(planned, depths, words)] if collect is Switch.AUTO else []
+    parts += [_shown(planned, depths, words)] if shown is Switch.AUTO else []
+    return f"auto: {', '.join(filter(None, parts))}" if any(parts) else ""
 
 
-def _collected(planned: Exposure, depths: int) -> str:
-    """As the engine does: the starting point, and every kernel after which the next depth could see one."""
-    before = planned.first - 1
+def _collected(planned: Exposure | None, depths: int, words: MethodWords) -> str:
+    """As the engine does: the starting point, and every kernel after which the next step index could see one."""
+    if planned is None:
+        return f"collected {words.collected}" if words.collected else ""
+    step, before = words.step, planned.first - 1
     if before > depths:
-        return "collected at depth 0"
+        return f"collected at {step} 0"
     waited = (planned.patience or 1) - 1
     if waited:
-        since = f" from depth {before}" if before > 1 else ""
-        return f"collected at depth 0 and, after {wording.counted(waited, 'depth')} without a gain,{since or ' later'}"
-    return "collected at every depth" if before <= 1 else f"collected at depth 0 and from depth {before}"
+        since = f" from {step} {before}" if before > 1 else ""
+        return f"collected at {step} 0 and, after {words.counted(waited)} without a gain,{since or ' later'}"
+    return f"collected at every {step}" if before <= 1 else f"collected at {step} 0 and from {step} {before}"
 
 
-def _shown(planned: Exposure, depths: int) -> str:
+def _shown(planned: Exposure | None, depths: int, words: MethodWords) -> str:
+    if planned is None:
+        return f"shown {words.shown}" if words.shown else ""
     if planned.first > depths:
         return "never shown in this run"
-    after = f" after {wording.counted(planned.patience, 'depth')} without a gain" if planned.patience else ""
-    return f"shown{after}" if after and planned.first <= 1 else f"shown{after} from depth {max(1, planned.first)}"
+    after = f" after {words.counted(planned.patience)} without a gain" if planned.patience else ""
+    since = "" if after and planned.first <= 1 else f" from {words.step} {max(1, planned.first)}"
+    return f"shown{after}{since}"
 
 
 def _rules(run: RunRow, steering: SteeringState) -> None:

@@ -11,12 +11,14 @@ import pytest
 
 from engine import __main__ as command_line
 from engine.strategies import catalogue
+from storage.method_words import PLAIN, MethodWords
 from tests.engine.test_supervisor import until
 
 MINE = """
 import os, pathlib, sys
 from dataclasses import dataclass
 from engine.strategies.options import option
+from storage.method_words import MethodWords
 from tests.engine.strategies.random_restarts import RandomRestarts
 pathlib.Path({marker!r}).write_text(str(os.getpid()))
 print("hello from", __name__)
@@ -31,6 +33,7 @@ class Beam(RandomRestarts):
     More of it.
     '''
     options = Options
+    words = MethodWords("walk", "walks", collected="never")
 """
 
 
@@ -54,6 +57,7 @@ def test_ones_own_is_described_by_a_process_of_its_own_and_again_when_its_file_c
     found = catalogue.offer(name)
     assert (found.about, found.failure) == ("Keeps several kernels.", "")
     assert [(one.name, one.default, one.least) for one in found.options] == [("width", 4, 1)]
+    assert catalogue.words(name) == found.words == MethodWords("walk", "walks", collected="never")
     assert int(marker.read_text()) != os.getpid()
     assert "mine_for_the_catalogue" not in sys.modules
     assert offered(monkeypatch, name) == [found]
@@ -68,14 +72,19 @@ def test_ones_own_is_described_by_a_process_of_its_own_and_again_when_its_file_c
 
 def test_one_that_cannot_be_had_is_said_to_be_so_with_the_reason(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "raises_for_the_catalogue.py").write_text("raise RuntimeError('no licence')")
+    (folder / "talks_for_the_catalogue.py").write_text(
+        "from tests.engine.strategies.random_restarts import RandomRestarts\nclass X(RandomRestarts): words = 'walk'"
+    )
     (folder / "exits_for_the_catalogue.py").write_text("raise SystemExit('not on a Monday')")
-    names = ["raises_for_the_catalogue:X", "exits_for_the_catalogue:X"]
+    names = ["raises_for_the_catalogue:X", "exits_for_the_catalogue:X", "talks_for_the_catalogue:X"]
     monkeypatch.setenv(catalogue.VARIABLE, ",".join(names))
     catalogue.offers()
-    raises, exits = (catalogue.offer(name) for name in names)
+    raises, exits, talks = (catalogue.offer(name) for name in names)
     assert not raises.is_usable
     assert "cannot be imported: RuntimeError: no licence" in raises.failure
     assert "cannot be imported: not on a Monday" in exits.failure
+    assert "its words are no MethodWords" in talks.failure
+    assert catalogue.words("talks_for_the_catalogue:X") == catalogue.words("nobody.knows:X") == PLAIN
 
 
 def test_one_that_does_not_come_to_an_end_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,8 @@ def test_options_of_a_run_are_told_by_their_labels_and_by_name_where_nobody_desc
         ("Profile schedule", "at every depth from the first on"),
         ("Older", "1"),
     ]
-    assert dict(labelled(own, {"base_policy": "best", "expose_from_depth": 4, "profile_schedule": "adaptive=3"})) == {
+    values: dict[str, Value] = {"base_policy": "best", "expose_from_depth": 4, "profile_schedule": "adaptive=3"}
+    assert dict(labelled(own, values, "depth")) == {
         "Each depth starts from": "always the best kernel",
         "Maximum repairs per kernel": "5",
         "Maximum restarts per depth": "2",

@@ -1,0 +1,19 @@
+"""What the search method of a run calls its step index, and when it has profiles taken and shown on auto."""
+
+from __future__ import annotations
+
+from engine.strategies import catalogue
+from pages.parts import index
+from storage import queries
+from storage.database import Database
+from storage.method_words import MethodWords
+
+
+def words(run_id: str, db: Database | None = None) -> MethodWords:
+    """Those of the method of a run."""
+    return catalogue.words(queries.strategy(db or index.current(), run_id))
+
+
+def has_schedule(run_id: str) -> bool:
+    """Whether a run on auto shows profiles from a step index on that its options or its kernel class say."""
+    return catalogue.has_schedule(queries.strategy(index.current(), run_id))
