@@ -117,7 +117,8 @@ def _policy(task: TaskFile) -> dict[str, str]:
     )
     precision = right.segmented_control(
         "Precision", PRECISIONS, default=task.policy.precision, required=True, key=f"precision:{task.path}",
-        help="tf32 lets tensor cores round the operands of products; the reference is timed the same way.",
+        help="tf32 lets tensor cores round the operands of products; half lets kernels round them to bfloat16 or "
+        "float16. The reference is timed in the same class.",
     )  # fmt: skip
     return {"library": library.strip() or "none", "precision": str(precision)}
 

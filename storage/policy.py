@@ -10,7 +10,8 @@ EVERYTHING = "*"
 """Of `library_operators`: all of PyTorch."""
 
 
-PRECISIONS = ("fp32", "tf32")
+PRECISIONS = ("fp32", "tf32", "half")
+"""From the most exact class on: what one allows, those after it allow too."""
 NOTHING = "nothing: own kernels only"
 
 
@@ -26,7 +27,8 @@ class Policy:
     """The rules of one task.
 
     Attributes:
-        precision: arithmetic the outputs must be as good as: `fp32`, or `tf32` where tensor cores may round.
+        precision: arithmetic the outputs must be as good as: `fp32`; `tf32` where products may round their operands to
+            11 bits; `half` where they may round them to bfloat16 or float16.
         library_operators: PyTorch operators a candidate may leave to the library (`conv2d`), `*` for all of them; any
             other that computes when forward is called is a library fall-back and refused.
         imports: Python modules a candidate may import beyond those every candidate may.

@@ -15,6 +15,10 @@ BY_DTYPE: Mapping[str, float] = {
 UNITS: Mapping[str, float] = {"float64": 2.0**-52, "float32": 2.0**-23}
 ONE_WAY = 0.5
 TF32 = 2e-3
+# An operand of 8 bits is off by at most 4e-3; the largest of many errors of products measures up to 1.2e-2.
+HALF = 2e-2
+# By the policy's class.
+FLOORS: Mapping[str, float] = {"tf32": TF32, "half": HALF}
 OWN_ERROR_FACTOR = 8.0
 # Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
 ILL_CONDITIONED = 0.02
@@ -36,13 +40,13 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
         dtype: of the output; integers and booleans must be exact.
         own_error: of the reference in the task's dtype against float64.
         depth: how many numbers are summed into one element, 0 when unknown; error grows with its root.
-        precision: the task's policy; `tf32` allows what tensor cores round away.
+        precision: the task's policy; `tf32` and `half` allow what rounding a product's operands costs.
     """
     if dtype not in BY_DTYPE:
         return 0.0
     floor = BY_DTYPE[dtype] * _growth(depth)
-    if precision == "tf32":
-        floor = max(floor, TF32)
+    if precision in FLOORS:
+        floor = max(floor, FLOORS[precision])
     return max(floor, OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor
 
 

@@ -147,10 +147,12 @@ def looks_rounded(out: torch.Tensor, mask: torch.Tensor, found: Errors) -> bool:
     return found.typical < MOST_ROUNDED and float(mask.float().mean()) >= MANY
 
 
-def of_precision(label: str, typical: float) -> str:
+def of_precision(label: str, typical: float, precision: str) -> str:
     """What a typical error on normal inputs says about the arithmetic; empty when it says nothing."""
     if label == "fp32-exact" or typical > MOST_ROUNDED:
         return ""
+    if precision == "half":
+        return "The errors look like sums rounded to half precision; keep sums in float32."
     bits = "half-class: 8 bits, as bfloat16" if label == "half-class" else "tf32-class: 11 bits, as tf32 or float16"
     return f"The errors look like rounding to less than float32 ({bits}); keep operands and sums in float32."
 
@@ -231,7 +233,7 @@ def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bo
         allowed = tolerance.raised(allowed, sensitivity(by_rows), output.summed, out.numel())
     is_own_noise = errors.typical <= tolerance.OWN_ERROR_FACTOR * own_errors.typical
     # Where the reference may round to TF32 as well, its noise does not make a kernel that does so exact.
-    hidden = min(errors.typical, tolerance.TF32_CLASS) if output.precision == "tf32" else 0.0
+    hidden = min(errors.typical, tolerance.TF32_CLASS) if output.precision in tolerance.FLOORS else 0.0
     weighed = Weighed(
         errors,
         allowed,

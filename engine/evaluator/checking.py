@@ -146,7 +146,7 @@ class Check:
             with suppress(CandidateFailed, WorkerEnded):
                 call_candidate(workers, made["leaves"], str(Style.NORMAL))
                 typical = max(typical, self._output(number).typical_error)
-        return of_precision(tolerance.label(typical, workers.summed), typical)
+        return of_precision(tolerance.label(typical, workers.summed), typical, workers.request.policy.precision)
 
     def _remember(self, trial: Trial, leaves: Any) -> None:
         """The first result is held to the end, and its repeat is compared bit by bit."""

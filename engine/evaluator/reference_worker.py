@@ -15,7 +15,7 @@ from engine.evaluation import comparison, distributions
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style
-from engine.evaluator import model_caller
+from engine.evaluator import half_baseline, model_caller
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
@@ -37,7 +37,10 @@ class Reference:
         exec(compile(source, "task.py", "exec"), self._names)
         self._shared = shared
         # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision in ("tf32", "half")
+        self._is_half = precision == "half"
+        if self._is_half and (why := half_baseline.missing(shared.device)):
+            raise UnusableTask(why)
         self.observer = Observer()
         self._caller: ModelCaller | None = None
 
@@ -82,9 +85,14 @@ class Reference:
         self._shared.map(shared_tensors.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
-        self._caller = model_caller.of(self._model, self._shared, self._specs, "own")
+        timed, name = (self._model, half_baseline.AS_IT_IS) if not self._is_half else self._in_half()
+        self._caller = model_caller.of(timed, self._shared, self._specs, "own")
         self.observer.own = self._caller.flushed
-        return {"mapped": True}
+        return {"mapped": True, "baseline": name}
+
+    def _in_half(self) -> tuple[Callable[..., Any], str]:
+        dtypes = [own.dtype for own in self._shared["own"]]
+        return half_baseline.faster(self._model, self._shared.device, dtypes, self._drawn())
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
         """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""

@@ -169,6 +169,7 @@ class Timing:
         return TimingResult(
             candidate_ms=candidate_ms,
             baseline_ms=baseline_ms,
+            baseline=self._workers.baseline,
             seconds=time.monotonic() - started,
             evidence={"threads": os.environ.get("OMP_NUM_THREADS", "?"), "timed outputs checked": str(self._compared)},
             proofs=timing_checks.of(self._session, setting),

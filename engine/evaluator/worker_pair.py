@@ -158,7 +158,7 @@ class WorkerPair:
         layout = shared_tensors.from_plain(told["layout"])
         self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
-        self.ask_reference("map", layout=told["layout"], place=self._trusted.place)
+        self.baseline = str(self.ask_reference("map", layout=told["layout"], place=self._trusted.place)["baseline"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = told
 

@@ -40,7 +40,8 @@ import torch._inductor.config as _config
 
 _config.compile_threads = 1
 _os.environ["TORCHINDUCTOR_CACHE_DIR"] = _os.path.join(_os.environ["TMPDIR"], "inductor")
-
+"""
+_COMPILED = """
 
 class ModelNew(Model):
     def __init__(self, *arguments):
@@ -49,6 +50,25 @@ class ModelNew(Model):
 
     def forward(self, *inputs):
         return self._compiled(*inputs)
+"""
+# In half precision the faster of both, as of the module itself: chosen in the first call, which warms up.
+_COMPILED_IN_HALF = """
+
+from engine.evaluator import half_baseline as _half_baseline
+
+
+class ModelNew(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._compiled, self._chosen = torch.compile(super().forward), None
+
+    def forward(self, *inputs):
+        if self._chosen is None:
+            outputs = self._compiled(*inputs)
+            leaves = [outputs] if isinstance(outputs, torch.Tensor) else outputs
+            dtypes, device = [leaf.dtype for leaf in leaves], leaves[0].device.type
+            self._chosen, _ = _half_baseline.faster(self._compiled, device, dtypes, inputs)
+        return self._chosen(*inputs)
 """
 
 
@@ -148,7 +168,8 @@ class LocalToolchain(ABC):
         # It is the library's own work that is timed here.
         free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)))
         with lease.hold(*self.lease_files):
-            plain = self._ask("time", free, compiled_source(task.source), times=asdict(times), limits=asdict(limits))
+            source = compiled_source(task.source, task.policy.precision)
+            plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
         if "verdict" in plain:
             raise BaselineUnavailable(str(plain["message"]))
         timing: TimingResult = codec.from_plain(TimingResult, plain)
@@ -220,6 +241,7 @@ def _evaluator_code() -> str:
     return code.hexdigest()
 
 
-def compiled_source(task_source: str) -> str:
+def compiled_source(task_source: str, precision: str) -> str:
     """A module whose ModelNew is the task's Model, compiled with the default backend at its first call."""
-    return f"{task_source.rstrip()}\n\nimport torch\n{_TAIL}"
+    compiled = _COMPILED_IN_HALF if precision == "half" else _COMPILED
+    return f"{task_source.rstrip()}\n\nimport torch\n{_TAIL}{compiled}"

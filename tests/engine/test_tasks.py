@@ -121,5 +121,5 @@ def test_a_choice_that_cannot_be_is_named(library: str, precision: str, said: st
 def test_a_precision_class_that_does_not_exist_is_named_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FOREIGN)
     (tmp_path / "mine.toml").write_text('[policy]\nprecision = "fp16"\n')
-    with pytest.raises(TaskError, match=r"mine\.toml: precision 'fp16' is unknown; choose fp32 or tf32"):
+    with pytest.raises(TaskError, match=r"mine\.toml: precision 'fp16' is unknown; choose fp32 or tf32 or half"):
         tasks.read(tmp_path / "mine.py")

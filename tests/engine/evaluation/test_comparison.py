@@ -68,6 +68,7 @@ def test_tolerance_grows_with_depth_and_with_the_references_own_error() -> None:
     assert tolerance.allowed("float32", 1e-3, 0.0) == 8e-3
     assert tolerance.allowed("int64", 0.0, 0.0) == 0.0
     assert tolerance.allowed("float32", 0.0, 0.0, "tf32") == 2e-3
+    assert tolerance.allowed("float32", 0.0, 0.0, "half") == tolerance.BY_DTYPE["bfloat16"]
 
 
 def test_precision_labels_follow_the_measured_error() -> None:
@@ -78,8 +79,13 @@ def test_precision_labels_follow_the_measured_error() -> None:
 
 @pytest.mark.parametrize(
     ("precision", "candidate", "label"),
-    [("fp32", 2e-4, "fp32-exact"), ("tf32", 2e-4, "tf32-class"), ("tf32", 1e-8, "fp32-exact")],
-    ids=["an ill-conditioned task", "both round", "only the reference rounds"],
+    [
+        ("fp32", 2e-4, "fp32-exact"),
+        ("tf32", 2e-4, "tf32-class"),
+        ("tf32", 1e-8, "fp32-exact"),
+        ("half", 2e-4, "tf32-class"),
+    ],
+    ids=["an ill-conditioned task", "both round", "only the reference rounds", "both round in half"],
 )
 def test_a_reference_that_rounds_hides_no_rounding_where_tf32_is_allowed(
     precision: str, candidate: float, label: str

@@ -89,6 +89,7 @@ def test_many_small_errors_look_rounded_and_are_named_by_their_class() -> None:
     assert not looks_rounded(torch.rand(1000), mask, large)
     assert not looks_rounded(torch.rand(1000).half(), mask, small)
     assert not looks_rounded(torch.rand(1000), torch.arange(1000) == 3, small)
-    assert "11 bits" in of_precision("tf32-class", 2e-4)
-    assert "8 bits" in of_precision("half-class", 2e-3)
-    assert of_precision("fp32-exact", 1e-6) == ""
+    assert "sums rounded to half" in of_precision("half-class", 5e-3, "half")
+    assert "11 bits" in of_precision("tf32-class", 2e-4, "fp32")
+    assert "8 bits" in of_precision("half-class", 2e-3, "fp32")
+    assert of_precision("fp32-exact", 1e-6, "fp32") == ""

@@ -75,7 +75,17 @@ def test_a_maximum_over_unwritten_memory_is_found_though_it_drops_nan(cpu: CpuTo
 
 @pytest.mark.parametrize(
     ("bits", "precision", "said"),
-    [(24, "fp32", ""), (11, "fp32", "11 bits"), (8, "fp32", "8 bits"), (11, "tf32", ""), (8, "tf32", "allowed")],
+    [
+        (24, "fp32", ""),
+        (11, "fp32", "11 bits"),
+        (8, "fp32", "8 bits"),
+        (11, "tf32", ""),
+        (8, "tf32", "allowed"),
+        (24, "half", ""),
+        (11, "half", ""),
+        (8, "half", ""),
+        (5, "half", "allowed"),
+    ],
 )
 def test_operands_rounded_to_fewer_bits_than_the_policy_asks_for_are_refused(
     cpu: CpuToolchain, tmp_path: Path, bits: int, precision: str, said: str
@@ -86,7 +96,7 @@ def test_operands_rounded_to_fewer_bits_than_the_policy_asks_for_are_refused(
         assert said in result.message
     else:
         assert result.verdict is Verdict.PASSED, result.message
-        assert result.precision == ("fp32-exact" if bits == 24 else "tf32-class")
+        assert result.precision == {24: "fp32-exact", 11: "tf32-class", 8: "half-class"}[bits]
 
 
 def test_a_lost_nan_is_reported_or_refused_as_the_policy_says(cpu: CpuToolchain, tmp_path: Path) -> None:

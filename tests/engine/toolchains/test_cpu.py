@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ import pytest
 from engine import tasks
 from engine.build.host import installation
 from engine.errors import ToolchainError
+from engine.evaluator import half_baseline
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, checks
+from storage.policy import Policy
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
@@ -123,6 +126,8 @@ def test_torch_compile_is_timed_against_eager(
     timed = cpu.compiled_baseline(small_swish)
     assert timed.baseline == "eager"
     assert timed.speedup > 0
+    half = cpu.compiled_baseline(replace(small_swish, policy=Policy(precision="half")))
+    assert half.baseline in (half_baseline.AS_IT_IS, half_baseline.IN_BFLOAT16)
 
 
 def test_missing_headers_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
