@@ -30,6 +30,7 @@ from engine.capabilities import see_that_money_can_be_kept as see_that_money_can
 from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
 from engine.errors import EngineError
+from engine.prompt_pack import read_pack as read_pack
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings

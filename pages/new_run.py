@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -15,7 +16,7 @@ from pages.parts import access, wording
 from pages.parts.steering import approval, options_form
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.policy import EVERYTHING, PRECISIONS
-from storage.records import Budget, RunSettings
+from storage.records import Budget, Prompts, RunSettings
 
 _MODEL_HELP = (
     "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
@@ -55,6 +56,8 @@ def form() -> None:
     fields = _options(strategy, budget.depths, model) | {"device": device} | policy
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
+    with st.expander("Prompts of your own", icon=":material/article:"):
+        fields |= _prompts()
     with st.expander("Approve steps before they start", icon=":material/front_hand:"):
         fields["ask_first"] = approval.rule_form("new")
     if st.button(
@@ -239,6 +242,23 @@ def _model_options(model: str) -> Options:
     except ValueError as error:
         st.error(wording.plain(str(error)), icon=":material/error:")
         st.stop()
+
+
+def _prompts() -> dict[str, Prompts]:
+    """A pack in place of shipped prompt files; with one that cannot be used no run can be started."""
+    folder = st.text_input(
+        "Folder of prompt files", key="prompts", placeholder="none: those that Tilewright brings", width=520,
+        help="A folder on this machine with files named as in prompts/; each takes the place of the shipped one.",
+    ).strip()  # fmt: skip
+    if not folder:
+        return {}
+    try:
+        pack = supervisor.read_pack(Path(folder).expanduser())
+    except EngineError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.stop()
+    st.caption(wording.plain(f"In place of the shipped ones: {', '.join(sorted(pack.files))}"))
+    return {"prompts": pack}
 
 
 def _start(task: TaskFile, toolchain: str, model: str, sizes: dict[str, int | float], fields: dict[str, Any]) -> None:

@@ -464,6 +464,7 @@ def disturbance(profiled_ms: float, timed_ms: float | None, waited_share: float 
 
 
 REACHED = ", raised to what a kernel reached"
+LEFT = "waits for a person: "  # how the reason of a run begins that was left because it waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from storage import budgets, commands
 from storage import events as ev
 from storage.command_arguments import MANUAL, ModelChoice, Retry, Submission, is_call
 from storage.events import CommandEffective
+from storage.records import LEFT as LEFT
 from storage.records import Command, CommandKind, Origin, RunState, Verdict
 from storage.verbs import RULES, VERBS, Moment, Takes
 
@@ -66,7 +67,6 @@ def _brought(command: Command, made: Candidate) -> bool:
 
 
 POLL_S = 0.1
-LEFT = "waits for a person: "  # how the reason of a run begins that was left because it waits
 
 
 class Inbox:

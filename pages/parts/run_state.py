@@ -21,6 +21,12 @@ def of(run: RunRow) -> RunState:
     return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST
 
 
+def standing(run: RunRow) -> RunState:
+    """The same; waiting too where it was left at a prompt of a person, though no engine works on it."""
+    state = of(run)
+    return RunState.WAITING if state is RunState.STOPPED and run.waiting_reason else state
+
+
 def has_engine(run_id: str) -> bool:
     """True while an engine lives, or may still be starting."""
     folder = RunFolder(runs_folder() / run_id)

@@ -8,8 +8,12 @@ from enum import StrEnum
 
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import RunState
+from storage.records import LEFT, RunState
 
+# The last state of each run; one that was left at a prompt of a person waits, though no engine works on it.
+STANDING = f"""(SELECT run_id,
+    CASE WHEN state = 'stopped' AND starts_with(reason, '{LEFT}') THEN 'waiting' ELSE state END AS state
+    FROM (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason FROM states GROUP BY run_id))"""
 UNFINISHED = tuple(str(state) for state in RunState if not state.is_finished)
 
 
@@ -77,7 +81,7 @@ _ORDERS = {
 }
 
 _LISTED = """
-WITH latest AS (SELECT run_id, arg_max(state, seq) AS state FROM states GROUP BY run_id),
+WITH latest AS {standing},
  known AS (SELECT r.run_id, r.created_at, r.task_name, r.model,
     CASE WHEN list_contains($lost::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END AS state
     FROM runs r LEFT JOIN latest l USING (run_id)),
@@ -102,7 +106,7 @@ def listing(
     """A page of runs. `lost` are those that have no engine though they are not over: the index cannot know."""
     chosen = chosen or RunFilter()
     order, direction = _ORDERS[sort]
-    sql = _LISTED.format(order=order, direction=direction, device=_DEVICE if chosen.text else "''")
+    sql = _LISTED.format(standing=STANDING, order=order, direction=direction, device=_DEVICE if chosen.text else "''")
     found = fetch.tuples(
         db,
         sql,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from storage.database import Database
 from storage.queries import fetch
-from storage.records import HardwareLimit, KernelClass, RunState
+from storage.queries.listing import STANDING
+from storage.records import LEFT, HardwareLimit, KernelClass, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,9 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
     coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
     coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
     coalesce(judged.last_error, '') AS last_error,
-    CASE WHEN latest.state = 'waiting' THEN latest.reason ELSE '' END AS waiting_reason, r.is_demo, r.replay_of,
+    CASE WHEN latest.state = 'waiting' THEN latest.reason WHEN latest.state = 'stopped'
+        AND starts_with(latest.reason, '{left}') THEN substr(latest.reason, length('{left}') + 1) ELSE '' END
+        AS waiting_reason, r.is_demo, r.replay_of,
     r.recording IS NOT NULL AS has_recorded_replies,
     brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
@@ -146,7 +149,7 @@ def run(db: Database, run_id: str) -> RunRow | None:
 
 
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
-    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
+    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen, left=LEFT), parameters)
     names = [row.run_id for row in found]
     last, stepped = last_events(db, names), _stepped(db, names)
     return [_with(row, last.get(row.run_id), *stepped.get(row.run_id, (None, None))) for row in found]
@@ -244,9 +247,8 @@ def totals(db: Database) -> Totals:
 
 def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
     """Runs by state. `lost` are those that have no engine though they are not over: the index cannot know."""
-    sql = """SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
-        AS state, count(*) AS runs FROM runs r LEFT JOIN
-        (SELECT run_id, arg_max(state, seq) AS state FROM states GROUP BY run_id) l USING (run_id)
+    sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
+        AS state, count(*) AS runs FROM runs r LEFT JOIN {STANDING} l USING (run_id)
         GROUP BY 1 ORDER BY 1"""
     return fetch.rows(db, StateCount, sql, [list(lost)])
 

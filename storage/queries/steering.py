@@ -9,6 +9,7 @@ from storage.command_arguments import MANUAL, NO_CALLS, Fallback
 from storage.database import Database
 from storage.method_words import AS_STORED, MethodWords
 from storage.queries import fetch
+from storage.queries.listing import STANDING
 from storage.records import FAILED, Command, CommandKind, Switch, Verdict
 from storage.steering_state import SteeringState
 from storage.verbs import VERBS, Result, verbs_with
@@ -201,8 +202,9 @@ def imported(db: Database, run_id: str, candidate_id: str) -> ImportRow | None:
 
 
 def waiting_runs(db: Database) -> list[str]:
-    """Runs whose last word is that they wait for a person; whether their engines live is not known here."""
-    sql = "SELECT run_id FROM states GROUP BY run_id HAVING arg_max(state, seq) = 'waiting' ORDER BY run_id"
+    """Runs whose last word is that they wait for a person, left for it or not; whether their engines live is not known
+    here."""
+    sql = f"SELECT run_id FROM {STANDING} WHERE state = 'waiting' ORDER BY run_id"
     return [name for (name,) in fetch.tuples(db, sql)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -57,3 +58,18 @@ def words(app: AppTest) -> str:
         *app.success,
     ]
     return "\n".join(str(element.value) for element in shown)
+
+
+def everything(app: AppTest) -> str:
+    """All that a page sends to the browser, what its components are given included."""
+    assert not app.exception
+    return "\n".join(told(app._tree))
+
+
+def told(node: Any) -> Iterator[str]:
+    """The messages of an element and of those in it, as text."""
+    children = getattr(node, "children", None)
+    if getattr(node, "proto", None) is not None:
+        yield str(node.proto)
+    for child in (children or {}).values():
+        yield from told(child)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,25 +12,16 @@ from pages.parts import index
 from pages.parts.report.report_run import run_report
 from storage import liveness
 from tests import samples
-from tests.pages.conftest import Open
+from tests.pages.conftest import Open, everything
 
 # What is data and not a word on screen: keys of JSON, of widgets and of a report's links.
 KEYS = re.compile(r'"key\\*": \\*"depth|\\*"depth\w*\\*"\s*:|[#"]depth-\d+|\bdepths?:|"?fork_depths"?|more_depths')
 DEPTH, ROUND = re.compile(r"\b[Dd]epths?\b"), re.compile(r"\b[Rr]ounds?\b")
 
 
-def everything(app: AppTest) -> str:
-    """All that a page sends to the browser, what its components are given included."""
-    assert not app.exception
-    return KEYS.sub("", "\n".join(told(app._tree)))
-
-
-def told(node: Any) -> Iterator[str]:
-    children = getattr(node, "children", None)
-    if getattr(node, "proto", None) is not None:
-        yield str(node.proto)
-    for child in (children or {}).values():
-        yield from told(child)
+def spoken(app: AppTest) -> str:
+    """All that a page sends to the browser, less what is no word on screen."""
+    return KEYS.sub("", everything(app))
 
 
 @pytest.fixture
@@ -54,7 +43,7 @@ PAGES: list[tuple[str, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("page", "query"), PAGES, ids=str)
 def test_a_coder_judge_run_is_told_in_rounds(open_page: Open, judged: str, page: str, query: dict[str, str]) -> None:
-    shown = everything(open_page(page, run=judged, **query))
+    shown = spoken(open_page(page, run=judged, **query))
     assert [shown[max(0, m.start() - 80) : m.end() + 40] for m in DEPTH.finditer(shown)] == []
 
 
@@ -63,7 +52,7 @@ def test_the_run_page_and_the_report_say_round_for_the_judge_and_depth_for_cuteg
 ) -> None:
     samples.write_run(home / "runs", "usual", depths=4)
     for name, word, other in ((judged, "round", DEPTH), ("usual", "depth", ROUND)):
-        shown = everything(open_page("run", run=name))
+        shown = spoken(open_page("run", run=name))
         for sentence in (f"## Speed-up by {word}", rf"{word} \(", rf"{word.capitalize()} \d ends with kernel"):
             assert re.search(sentence, shown), sentence
         html = KEYS.sub("", re.sub(r"<style>.*?</style>", "", run_report(index.current(), name), flags=re.DOTALL))
@@ -75,7 +64,7 @@ def test_the_run_page_and_the_report_say_round_for_the_judge_and_depth_for_cuteg
 def test_runs_of_several_methods_stand_together_under_a_neutral_word(open_page: Open, home: Path, judged: str) -> None:
     samples.write_run(home / "runs", "usual", depths=4)
     for page, query in (("overview", {}), ("compare", {"runs": f"{judged},usual"})):
-        shown = everything(open_page(page, **query))
+        shown = spoken(open_page(page, **query))
         assert re.search(r'"label\\*": \\*"Step', shown)
         assert not re.search(r'"label\\*": \\*"(Depth|Round)', shown)
 

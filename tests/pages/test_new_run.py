@@ -17,6 +17,7 @@ from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
+from pages.parts import wording
 from pages.parts.steering.dialogs import Dialog, Opened
 from storage.records import RunSettings
 from tests import samples
@@ -199,3 +200,23 @@ def test_what_pytorch_may_compute_and_the_precision_go_into_the_run(
     field(app, "PyTorch may compute").set_value("conv 2d")
     app.button(key="start").click().run()
     assert "is no operator's name" in app.error[0].value.replace("\\", "")
+
+
+def test_a_folder_of_prompts_goes_into_the_run_and_one_that_cannot_be_used_is_told(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def tell(settings: RunSettings) -> None:
+        raise EngineError(f"prompts {settings.prompts.name}: {dict(settings.prompts.files)}")
+
+    monkeypatch.setattr(supervisor, "start", tell)
+    pack = tmp_path / "mine"
+    pack.mkdir()
+    app = open_page("new_run")
+    field(app, "Folder of prompt files").set_value(str(pack)).run()
+    assert "no prompt files in" in app.error[0].value
+    assert not any(button.key == "start" for button in app.button)
+    (pack / "hint.md").write_text("MINE {{ hints }}")
+    app.run()
+    assert wording.plain("In place of the shipped ones: hint.md") in words(app)
+    app.button(key="start").click().run()
+    assert "prompts mine: {'hint.md': 'MINE {{ hints }}'}" in app.error[0].value.replace("\\", "")

@@ -10,9 +10,9 @@ from storage.blobs import Blobs
 from storage.command_arguments import Answer, Fallback
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import Command, CommandKind, Role, RunState, StepKind
+from storage.records import LEFT, Command, CommandKind, Role, RunState, StepKind
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 
 def begin(home: Path, *events: ev.Event) -> RunFolder:
@@ -84,6 +84,18 @@ def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_pag
 def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:
     begin(home)
     assert "1 waiting for you" in words(open_page())
+
+
+def test_a_run_left_at_its_prompt_waits_in_the_overview_and_offers_nothing_that_needs_an_engine(
+    home: Path, open_page: Open
+) -> None:
+    folder = begin(home)
+    tell(folder, question(folder), ev.RunEnded(RunState.STOPPED, f"{LEFT}write the reply to step 90", None))
+    shown = everything(open_page())
+    assert "1 waiting for you" in shown
+    assert "write the reply to step 90" in shown
+    assert "do:resume" not in shown
+    assert '"waiting", "tone' in everything(open_page("run", run="r1")).replace("\\", "")
 
 
 def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> None:

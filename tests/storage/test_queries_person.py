@@ -15,7 +15,8 @@ from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.journal import Journal
 from storage.models import CallFailure
-from storage.records import Origin, Role, RunState, StepKind
+from storage.queries import RunFilter
+from storage.records import LEFT, Origin, Role, RunState, StepKind
 from tests.samples import sample_settings, write_run
 
 
@@ -132,3 +133,17 @@ def test_what_was_recorded_elsewhere_is_not_among_our_figures(db: Database, root
     assert [(row.file, row.latency_ms, row.baseline_latency_ms) for row in told] == [("node_4.json", 1.25, 2.5)]
     ours = next(a for a in queries.attempts(db, "sample") if a.candidate_id == told[0].candidate_id)
     assert ours.latency_ms != told[0].latency_ms
+
+
+def test_a_run_that_was_left_at_a_prompt_waits_though_its_engine_has_stopped(db: Database, root: Path) -> None:
+    tell(db, root, ev.StepStarted(1, StepKind.SYNTHESISE, 0, None), QUESTION, WAITING)
+    tell(db, root, ev.RunEnded(RunState.STOPPED, f"{LEFT}write the first kernel", None))
+    assert queries.waiting_runs(db) == ["r1"]
+    assert [(row.state, row.runs) for row in queries.state_counts(db)] == [(RunState.WAITING, 1)]
+    assert queries.listing(db, RunFilter(state="waiting")).run_ids == ["r1"]
+    assert queries.listing(db, RunFilter(state="stopped")).run_ids == []
+    (run,) = queries.overview(db)
+    assert (run.state, run.waiting_reason) == (RunState.STOPPED, "write the first kernel")
+    tell(db, root, ev.RunEnded(RunState.STOPPED, "stopped by ada", None))
+    assert queries.waiting_runs(db) == []
+    assert queries.listing(db, RunFilter(state="stopped")).run_ids == ["r1"]

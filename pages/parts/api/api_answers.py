@@ -55,12 +55,12 @@ def run(row: RunRow) -> dict[str, Any]:
             "interval_95": [row.best_low, row.best_high],
             "latency_ms": row.best_latency_ms,
         }
-    state, found = run_state.of(row), damaged.of(row.run_id)
+    state, found = run_state.standing(row), damaged.of(row.run_id)
     crashed = damage.title(found) if found.is_cut else "the run crashed"
     return {
         "run": row.run_id, "task": row.task_name, "class": row.kernel_class, "toolchain": row.toolchain,
         "device": row.device or None, "model": row.model, "state": state,
-        "reason": row.state_reason if state is row.state else crashed,
+        "reason": crashed if state is RunState.LOST else row.state_reason,
         "damage": damage.sentences(found) if found.is_damaged else [],
         "depth": row.depth, "depths": row.depths, "best": best,
         "created_at": moment(row.created_at), "started_at": moment(row.started_at), "ended_at": moment(row.ended_at),

@@ -12,7 +12,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
-from pages.parts import access, client, index, method, speed_of_light, wording
+from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
 from pages.parts.steering import dialogs, steer
@@ -223,6 +223,8 @@ def draw_figures(run: RunRow, state: RunState) -> None:
 
 
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
+    if state is RunState.STOPPED:
+        state = run_state.standing(run)
     return {
         "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
         "note": f"{method.words(run.run_id).step} {run.depth if run.depth is not None else 0} of {run.depths}",
