@@ -20,14 +20,13 @@ from engine.cli.judgement import printable
 from engine.cli.person import as_text
 from engine.cli.subcommands import ALREADY_RUNNING, FAILED, INTERRUPTED, MACHINE_LACKS, OK, over
 from engine.errors import EngineError
-from engine.human.inbox import LEFT
 from engine.record import Record
 from storage import commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.events import QuestionAsked
 from storage.folder import RunFolder, find_run
-from storage.records import CommandKind, RunState
+from storage.records import LEFT, CommandKind, RunState
 
 RUNNING = "running"
 WAITING = "waiting"
@@ -106,14 +105,10 @@ def _waits_on(folder: RunFolder) -> bool:
     """Whether the run was left at a prompt and nothing has been sent to it since."""
     record = report.load(folder)
     question, sent = record.human.question, commands.read_from(folder.commands_file)[0]
-    if question is None or not _was_left(record):
+    if question is None or not report.was_left(record):
         return False
     is_answered = record.human.answer_to(question.step, question.call) is not None
     return not is_answered and all(command.command_id in record.commands for command in sent)
-
-
-def _was_left(record: Record) -> bool:
-    return record.state is RunState.STOPPED and record.ended is not None and record.ended.reason.startswith(LEFT)
 
 
 def _stop(folders: Iterable[RunFolder]) -> None:
@@ -131,7 +126,7 @@ def seen(folder: RunFolder) -> Standing:
     state, reason = str(record.state), record.ended.reason.removeprefix(LEFT) if record.ended else ""
     if liveness.is_held(folder):
         state, reason = RUNNING, "an engine is at work on it" + (" and waits for your reply" if prompt else "")
-    elif _was_left(record):
+    elif report.was_left(record):
         state = WAITING
     return Standing(
         folder.run_id, record.settings.task_name, state, reason, max(record.step_index - 1, 0), record.budget.depths,

@@ -19,7 +19,7 @@ from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
 from storage.journal import Entry
 from storage.proof import StagedProof, Standing, standing
-from storage.records import RunState
+from storage.records import LEFT, RunState
 from storage.relative import Relative
 
 
@@ -42,6 +42,11 @@ def _folded(folder: RunFolder, entries: list[Entry]) -> Record:
     return record
 
 
+def was_left(record: Record) -> bool:
+    """Whether its engine has ended because the run waits for a person."""
+    return record.state is RunState.STOPPED and record.ended is not None and record.ended.reason.startswith(LEFT)
+
+
 def summary(folder: RunFolder) -> dict[str, Any]:
     """One run as plain values; only `run`, `state` and `damage` where run.json cannot be read."""
     read = journal.survey(folder.journal_file)
@@ -53,7 +58,7 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     return {
         "run": folder.run_id,
         "task": record.settings.task_name,
-        "state": str(record.state),
+        "state": str(RunState.WAITING if was_left(record) else record.state),
         "reason": record.ended.reason if record.ended else "",
         "class": str(record.kernel_class),
         "toolchain": record.settings.toolchain,
