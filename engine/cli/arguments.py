@@ -241,7 +241,8 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help="model name, 'recorded', or 'manual' (you write the replies); default: the endpoint's, else recorded",
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
-    run.add_argument("--depths", type=int, help="search steps after the first kernel (depths, rounds)")
+    called = ", ".join(f"{catalogue.words(name).steps} of {name}" for name in TABLE)
+    run.add_argument("--depths", type=int, help=f"search steps after the first kernel: {called}")
     known = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
         "--strategy", metavar="NAME",
