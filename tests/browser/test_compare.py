@@ -31,7 +31,7 @@ def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, 
     names = some_runs(server, "axes")
     page.goto(f"{server.url}/compare?runs={','.join(names)}")
     for axis, title in (
-        ("step", "step of the search"), ("calls", "model calls"), ("time", "engine time at work"),
+        ("step", "step of the search (as each"), ("calls", "model calls"), ("time", "engine time at work"),
         ("tokens", "tokens in and out"), ("money", "US dollars"),
     ):  # fmt: skip
         drawn(page).get_by_role("radiogroup", name="Speed-up by").get_by_role("radio", name=axis, exact=True).click()
