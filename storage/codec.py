@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import json
 import re
 import threading
@@ -62,6 +63,28 @@ def from_plain(kind: Any, value: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise DecodeError(_why(kind, value, f"{error}")) from error
+
+
+def read_line(kind: Any, line: bytes) -> Any:
+    """Build `kind` from a line of JSON; as `dumps` and `from_plain`, and several times as fast.
+
+    Raises:
+        DecodeError: it is no JSON, or does not fit the type.
+    """
+    try:
+        return _decoder(kind).decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # NaN or a lone surrogate, or why not
+    try:
+        return from_plain(kind, json.loads(line.decode("utf-8", "surrogatepass")))
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"{error}") from error
+
+
+@functools.cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    with _is_reading:
+        return msgspec.json.Decoder(kind)
 
 
 def _why(kind: Any, value: Any, said: str) -> str:

@@ -24,6 +24,8 @@ SHARED_STORAGE = {
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
     "storage.method_words",
+    "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
+    "storage.knowledge.files", "storage.knowledge.seed",
 }  # fmt: skip
 
 

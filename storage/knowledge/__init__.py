@@ -1,4 +1,8 @@
 """What runs have learned, kept across runs: append-only files and what follows from their rows.
 
 records.py      states, techniques, evidence, revisions: one frozen record each
+figures.py      from revisions to what is known by name, from attempts to figures
+base.py         everything that was read at one moment, as a strategy and a person ask it
+files.py        the files under TILEWRIGHT_HOME/knowledge: appended under a lock, folded from where they were read to
+seed.toml       the states and techniques that Tilewright is shipped with; seed.py reads it
 """

@@ -6,9 +6,12 @@ of what is known by name. Method: KernelBlaster's knowledge base (arXiv 2602.142
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 
 
 class Bottleneck(StrEnum):
@@ -93,6 +96,11 @@ class Prior:
     gain: float
     confidence: float = 0.5
 
+    def __post_init__(self) -> None:
+        _see_factor("gain", self.gain)
+        if not 0 <= self.confidence <= 1:
+            raise ValueError(f"a confidence lies between 0 and 1, not at {self.confidence}")
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -130,6 +138,15 @@ class Evidence:
     origin: str = ""
     """Where an imported row came from; empty for one that was measured under this home."""
 
+    def __post_init__(self) -> None:
+        if not self.run_id or not self.candidate_id:
+            raise ValueError("evidence needs the run and the candidate that it is from")
+        for name, value in (("predicted_gain", self.predicted_gain), ("gain", self.gain)):
+            if value is not None:
+                _see_factor(name, value)
+        if not math.isfinite(self.at):
+            raise ValueError(f"at is a time in seconds, not {self.at}")
+
     @property
     def evidence_id(self) -> tuple[str, str, str]:
         """What tells it from every other row."""
@@ -154,6 +171,17 @@ class Revision:
     reverts: str = ""
     origin: str = ""
 
+    def __post_init__(self) -> None:
+        if not self.revision_id:
+            raise ValueError("a revision needs an id")
+        if not math.isfinite(self.at):
+            raise ValueError(f"at is a time in seconds, not {self.at}")
+
+
+def _see_factor(name: str, value: float) -> None:
+    if not LEAST_FACTOR <= value <= LARGEST_FACTOR:
+        raise ValueError(f"{name} is a factor over the parent, from {LEAST_FACTOR} to {LARGEST_FACTOR}, not {value}")
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -162,7 +190,8 @@ class Figures:
     `success` is the share of all attempts that were faster. `confidence` is that share drawn towards the prior's
     confidence as if two attempts had shown it. `expected_gain` is the geometric mean of the measured gains of timed
     attempts and of the prior's gain, which counts as two attempts; a failed attempt counts as a gain of 1.
-    `predicted` is the mean of what models predicted.
+    `mean_gain` and `median_gain` are of the timed attempts, `predicted` is the mean of what models predicted of all
+    attempts; both means are geometric.
     """
 
     attempts: int
@@ -179,3 +208,13 @@ class Figures:
     confidence: float
     expected_gain: float
     last_used: float | None
+
+    @property
+    def failed(self) -> int:
+        """Attempts without a correct kernel."""
+        return self.incorrect + self.not_compiled + self.patch_failed
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether it was tried at least twice, and more than half of the attempts failed or made the kernel slower."""
+        return self.attempts >= 2 and 2 * (self.slower + self.failed) > self.attempts
