@@ -102,7 +102,7 @@ def read_journal(run: RunFolder, start: Position) -> Iterator[Chunk]:
         if entry:
             yield from projection.rows_of_entry(run.run_id, entry, line.decode("utf-8", "surrogatepass"))
 
-    for chunk in _read(run, JOURNAL, start, rows):
+    for chunk in read(run.run_id, run.path / JOURNAL, start, rows):
         yield replace(chunk, end=replace(chunk.end, seq=reader.seq))
 
 
@@ -113,19 +113,20 @@ def read_commands(run: RunFolder, start: Position) -> Iterator[Chunk]:
         if line:
             yield from projection.rows_of_command(run.run_id, at.lines, codec.from_plain(Command, json.loads(line)))
 
-    return _read(run, COMMANDS, start, rows)
+    return read(run.run_id, run.path / COMMANDS, start, rows)
 
 
-def _read(run: RunFolder, file: str, start: Position, rows_of: Callable[[Position, bytes], Rows]) -> Iterator[Chunk]:
-    while data := read_whole_lines(run.path / file, start, CHUNK_BYTES):
+def read(source: str, path: Path, start: Position, rows_of: Callable[[Position, bytes], Rows]) -> Iterator[Chunk]:
+    """New lines of one file of a run, or of another source, as the rows that they stand for."""
+    while data := read_whole_lines(path, start, CHUNK_BYTES):
         rows: list[tuple[str, dict[str, object]]] = []
         for at, line in split(data, start):
             try:
                 rows += list(rows_of(at, line))
             except (ValueError, ArithmeticError, RecursionError) as error:
-                rows.append(_problem(run.run_id, file, at.offset, FaultKind.UNREADABLE, f"{error}"))
+                rows.append(_problem(source, path.name, at.offset, FaultKind.UNREADABLE, f"{error}"))
         start = Position(start.inode, start.offset + len(data), start.lines + data.count(b"\n"))
-        yield Chunk(run.run_id, file, rows, start, len(data))
+        yield Chunk(source, path.name, rows, start, len(data))
 
 
 def _fault(run_id: str, position: int, fault: Fault) -> tuple[str, dict[str, object]]:

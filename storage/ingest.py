@@ -1,4 +1,7 @@
-"""Keeps the index in step with the run folders: what is new is written together with how far it is read."""
+"""Keeps the index in step with the run folders and the knowledge base: what is new is written with how far it is read.
+
+Files come from sources: each run is one, the knowledge base beside the runs is another.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,8 @@ from storage import chunks, folder
 from storage.chunks import COMMANDS, FILES, JOURNAL, SETTINGS, Chunk, Position
 from storage.database import Database
 from storage.folder import RunFolder
+from storage.knowledge import projection as knowledge
+from storage.knowledge.files import EVIDENCE
 
 POLL_S = 1.0
 LONGEST_PAUSE_S = 4.0
@@ -55,6 +60,7 @@ class Ingest:
         self._failures: dict[str, str] = {}
         self._db = db
         self._root = root or folder.runs_folder()
+        self._knowledge = self._root.parent / "knowledge"
         self._read: dict[str, dict[str, Position]] = {}
         for run_id, file, *position in db.positions():
             self._read.setdefault(run_id, {})[file] = Position(*position)
@@ -63,27 +69,29 @@ class Ingest:
         self._news = threading.Condition()
         self._is_stopping = False
         self._thread: threading.Thread | None = None
-        self._watch: Watch | None = None
+        self._watches: list[Watch] = []
 
     def start(self) -> None:
         """Begin to follow the run folders. What is there already is read by the thread, first."""
         self._is_stopping = False
         if is_watching_wanted():
-            self._watch = Watch(self._root, frozenset(FILES), self._note)
-            self._watch.start()
+            self._watches.append(Watch(self._root, frozenset(FILES), self._note))
+            self._watches.append(Watch(self._knowledge, frozenset(), lambda file: self._note(knowledge.SOURCE)))
+            for watch in self._watches:
+                watch.start()
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Finish the batch in hand and end the thread."""
-        if self._watch:
-            self._watch.stop()
+        for watch in self._watches:
+            watch.stop()
         with self._news:
             self._is_stopping = True
             self._news.notify_all()
         if self._thread:
             self._thread.join()
-        self._watch = self._thread = None
+        self._watches, self._thread = [], None
 
     @property
     def failure(self) -> str:
@@ -99,9 +107,12 @@ class Ingest:
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
         """Unread bytes of each file that has any, and when it was last written."""
         read = self._read.get(run_id, {})
-        for file in FILES:
+        place, files = (
+            (self._root / run_id, FILES) if run_id != knowledge.SOURCE else (self._knowledge, knowledge.FILES)
+        )
+        for file in files:
             try:
-                found = (self._root / run_id / file).stat()
+                found = (place / file).stat()
             except OSError:
                 continue
             if left := found.st_size - (read[file].offset if file in read else 0):
@@ -174,9 +185,10 @@ class Ingest:
         self._failures[run_id] = text
 
     def _on_disk(self) -> set[str]:
-        if not self._root.is_dir():
-            return set()
-        return {path.name for path in self._root.iterdir() if (path / SETTINGS).exists()}
+        found = {knowledge.SOURCE}
+        if self._root.is_dir():
+            found |= {path.name for path in self._root.iterdir() if (path / SETTINGS).exists()}
+        return found
 
     def _follow(self, run_ids: Iterable[str]) -> bool:
         """Write the news of these runs, several to a transaction but no more than a batch of bytes.
@@ -202,7 +214,8 @@ class Ingest:
     def _readable_news_of(self, run_id: str) -> Iterator[Chunk]:
         """News of one run. One that cannot be read, or is deleted just now, does not hold up the others."""
         try:
-            yield from self._news_of(RunFolder(self._root / run_id))
+            is_run = run_id != knowledge.SOURCE
+            yield from self._news_of(RunFolder(self._root / run_id)) if is_run else self._news_of_knowledge()
             self._failures.pop(run_id, None)
         except FileNotFoundError:
             return
@@ -224,11 +237,25 @@ class Ingest:
         if commands and commands.offset > (start := read.get(COMMANDS, Position(commands.inode))).offset:
             yield from chunks.read_commands(run, start)
 
+    def _news_of_knowledge(self) -> Iterator[Chunk]:
+        """New stretches of the knowledge base's files; one that was replaced or cut is read again with the others."""
+        ends = knowledge.ends(self._knowledge)
+        read = self._read.get(knowledge.SOURCE, {})
+        if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
+            self._forget(knowledge.SOURCE)
+            read = {}
+        for file, end in ends.items():
+            if end and end.offset > (start := read.get(file, Position(end.inode))).offset:
+                yield from knowledge.read(self._knowledge, file, start)
+
     def _commit(self, batch: list[Chunk]) -> None:
         if not batch:
             return
         with self._db.transaction() as writer:
             writer.add(row for chunk in batch for row in chunk.all_rows)
+            if any(chunk.file == EVIDENCE for chunk in batch):
+                read = self._read.get(knowledge.SOURCE, {}).get(EVIDENCE, Position(0))
+                writer.remove_repeated_evidence(read.lines + 1)
         for chunk in batch:
             self._read.setdefault(chunk.run_id, {})[chunk.file] = chunk.end
         self._db.mark_changed({chunk.run_id for chunk in batch})
@@ -236,6 +263,8 @@ class Ingest:
     def _forget(self, run_id: str) -> None:
         with self._db.transaction() as writer:
             writer.remove_run(run_id)
+            if run_id == knowledge.SOURCE:
+                writer.remove_knowledge()
         self._read.pop(run_id, None)
         self._failures.pop(run_id, None)
         self._db.mark_changed([run_id])

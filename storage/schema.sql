@@ -1,5 +1,6 @@
--- The index over all journals. Every table but `runs`, `offsets` and `problems` holds rows that one journal line produced
--- by itself, so rows are only ever added (or a whole run is removed) and a rebuild gives the same rows again.
+-- The index over all journals and over the knowledge base. Every table but `runs`, `offsets` and `problems` holds rows that
+-- one line of a file produced by itself, so rows are only ever added (or a whole run, or the whole knowledge base, is
+-- removed) and a rebuild gives the same rows again.
 -- `seq` is the line's number in its journal, `time` its time in seconds since the epoch. No keys and no indexes: byte
 -- offsets make reading exact. Mappings are JSON text.
 --
@@ -185,6 +186,38 @@ CREATE TABLE problems (run_id VARCHAR, file VARCHAR, position BIGINT, kind VARCH
 -- How far each file is read. Added to on every batch; the largest position counts. inode tells a replaced file apart,
 -- seq is the number of the last event read.
 CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGINT, lines BIGINT, seq BIGINT);
+
+-- The knowledge base: tables without a run. `line` is that of its file; a revision's states, techniques and priors carry the
+-- line of the revision and their place in it. The shipped seed is line 0. Which revisions count is worked out by whoever
+-- asks (queries/knowledge.py).
+CREATE TABLE revisions (
+    line BIGINT, revision_id VARCHAR, time DOUBLE, made_by VARCHAR, why VARCHAR, reverts VARCHAR, origin VARCHAR,
+    state_count BIGINT, technique_count BIGINT, prior_count BIGINT
+);
+
+CREATE TABLE kernel_states (
+    line BIGINT, number BIGINT, name VARCHAR, bottleneck VARCHAR, about VARCHAR, secondary VARCHAR[], is_discovered BOOLEAN,
+    inherits VARCHAR, is_disabled BOOLEAN
+);
+
+CREATE TABLE techniques (
+    line BIGINT, number BIGINT, name VARCHAR, category VARCHAR, about VARCHAR, helps VARCHAR, hurts VARCHAR, classes VARCHAR[],
+    languages VARCHAR[], architectures VARCHAR[], parts VARCHAR[], is_disabled BOOLEAN
+);
+
+CREATE TABLE priors (line BIGINT, number BIGINT, state VARCHAR, technique VARCHAR, gain DOUBLE, confidence DOUBLE);
+
+-- The first row of an id; gain_units and predicted_units are the logarithms that are summed, NULL where none counts.
+CREATE TABLE evidence (
+    line BIGINT, run_id VARCHAR, candidate_id VARCHAR, technique VARCHAR, outcome VARCHAR, time DOUBLE, state VARCHAR,
+    task VARCHAR, kernel_class VARCHAR, language VARCHAR, toolchain VARCHAR, device VARCHAR, architecture VARCHAR,
+    precision VARCHAR, strategy VARCHAR, model VARCHAR, parent_hash VARCHAR, child_hash VARCHAR, predicted_gain DOUBLE,
+    gain DOUBLE, gain_low DOUBLE, gain_high DOUBLE, before VARCHAR, after VARCHAR, tokens BIGINT, error VARCHAR,
+    origin VARCHAR, gain_units BIGINT, predicted_units BIGINT
+);
+
+-- Lines of the knowledge base that cannot be read.
+CREATE TABLE knowledge_problems (file VARCHAR, position BIGINT, message VARCHAR);
 
 -- The limits in force: those of the start, or the last ones a person set.
 CREATE VIEW allowances AS

@@ -127,16 +127,16 @@ class Reckoning:
 
     def figures(self, technique: str, state: str | None = None) -> Figures:
         """What the evidence says of a technique; in a state with what that inherits."""
-        return _figures(self.of(technique, state), *self._prior(technique, state))
+        return figures_of(self.of(technique, state), *self._prior(technique, state))
 
     def techniques_of(self, state: str) -> list[str]:
         """Techniques in use with a prior or evidence in a state, or in those that it inherits from; by name."""
-        line = self._line(state)
-        return sorted(
-            name
-            for name, one in self.known.techniques.items()
-            if not one.is_disabled and any(self._has(name, place) for place in line)
-        )
+        known = self.known.techniques
+        return sorted(n for n, one in known.items() if not one.is_disabled and self.is_known_in(n, state))
+
+    def is_known_in(self, technique: str, state: str) -> bool:
+        """Whether a technique has a prior or evidence in a state, or in those that it inherits from."""
+        return any(self._has(technique, place) for place in self._line(state))
 
     def inherited_from(self, technique: str, state: str) -> str:
         """The state whose knowledge of a technique stands in for a missing prior; empty where there is none."""
@@ -165,7 +165,7 @@ class Reckoning:
             elif found:
                 found = log_units(1 + INHERITED * (_factor(found[0]) - 1)), INHERITED * found[1]
             if place != state and (seen := self.of(technique, place)).attempts:
-                there = _figures(seen, *(found or NOTHING_KNOWN))
+                there = figures_of(seen, *(found or NOTHING_KNOWN))
                 found = log_units(there.expected_gain), there.confidence
         return found or NOTHING_KNOWN
 
@@ -177,7 +177,8 @@ class Reckoning:
         return units / len(found), math.fsum(one.confidence for one in found) / len(found)
 
 
-def _figures(seen: Tally, prior_units: float, prior_confidence: float) -> Figures:
+def figures_of(seen: Tally, prior_units: float, prior_confidence: float) -> Figures:
+    """Figures from sums over attempts and a prior, its gain as a logarithm in units."""
     weight = seen.attempts + PRIOR_ATTEMPTS
     median = None
     if seen.low_median is not None and seen.high_median is not None:

@@ -23,7 +23,7 @@ from storage.knowledge.base import Attempts, Base
 from storage.knowledge.records import Evidence, Revision
 
 EVIDENCE, REVISIONS, LOCK = "evidence.jsonl", "revisions.jsonl", "lock"
-_TAIL = 64  # bytes before the end of what was read: if they are others now, the file was replaced
+_TAIL = 4096  # bytes before the end of what was read: if they are others now, the file was replaced
 _BLOCK = 4096
 _NO_METRICS: dict[str, float] = {}
 _REPEATED_TEXTS = (
@@ -53,8 +53,11 @@ def append_evidence(rows: Iterable[Evidence], folder: Path | None = None) -> int
         fold = _fold_of(place)
         with fold.turn:
             fold.read()
-            new = list({row.evidence_id: row for row in reversed(list(rows)) if not fold.has_evidence(row)}.values())
-            _append(place / EVIDENCE, [codec.dumps(row) for row in reversed(new)])
+            new: dict[tuple[str, str, str], str] = {}
+            for row in rows:
+                if not fold.has_evidence(row) and row.evidence_id not in new:
+                    new[row.evidence_id] = codec.dumps(row)
+            _append(place / EVIDENCE, list(new.values()))
     return len(new)
 
 

@@ -146,6 +146,8 @@ class Evidence:
                 _see_factor(name, value)
         if not math.isfinite(self.at):
             raise ValueError(f"at is a time in seconds, not {self.at}")
+        if not 0 <= self.tokens < 2**53:
+            raise ValueError(f"tokens are a count, not {self.tokens}")
 
     @property
     def evidence_id(self) -> tuple[str, str, str]:

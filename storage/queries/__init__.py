@@ -8,6 +8,7 @@ steps.py, feed.py           what happens, as sentences
 troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
+knowledge.py                what is known across runs, its evidence and its changes; imported by itself
 fetch.py                    results as records
 """
 

@@ -58,6 +58,8 @@ def _converters(kind: Hashable) -> dict[str, Callable[[Any], Any]]:
 def _converter(hint: Any) -> Callable[[Any], Any] | None:
     if typing.get_origin(hint) is Mapping:
         return json.loads
+    if typing.get_origin(hint) is tuple:
+        return tuple
     for option in (hint, *typing.get_args(hint)):
         if isinstance(option, type) and issubclass(option, enum.Enum):
             return option

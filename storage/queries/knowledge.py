@@ -1,0 +1,365 @@
+"""What is known across runs: states, techniques, attempts and the changes of people and runs, with their figures.
+
+The database sums; figures follow from the sums by the same code that an engine uses, so both show the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from storage.database import Database
+from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, standing
+from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique
+from storage.queries import fetch
+
+NEWEST = 1000
+PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TechniqueFilter:
+    """What to leave in; an empty field leaves in everything.
+
+    `kernel_class` and `language` leave in what applies to them. `state` leaves in what is known there, and figures are
+    of that state; `device` leaves everything in, and figures are of that device. `text` is looked for in names and
+    sentences.
+    """
+
+    category: str = ""
+    kernel_class: str = ""
+    language: str = ""
+    device: str = ""
+    state: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFilter:
+    """What to leave in; an empty field leaves in everything. `text` is looked for in technique, task and error."""
+
+    technique: str = ""
+    state: str = ""
+    task: str = ""
+    kernel_class: str = ""
+    language: str = ""
+    device: str = ""
+    outcome: str = ""
+    strategy: str = ""
+    run_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStateRow:
+    """A state, how many techniques are in use there, and figures over all attempts from it, without any prior."""
+
+    state: State
+    techniques: int
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class TechniqueRow:
+    """A technique with its figures, in `state` or, where that is empty, in all of them.
+
+    `inherited_from` names the state whose knowledge stands in for a prior of its own.
+    """
+
+    technique: Technique
+    state: str
+    figures: Figures
+    inherited_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """One technique on one device."""
+
+    device: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRow:
+    """An attempt whose gain was predicted and measured, both factors over the parent."""
+
+    technique: str
+    state: str
+    device: str
+    model: str
+    task: str
+    run_id: str
+    candidate_id: str
+    outcome: Outcome
+    at: float
+    predicted_gain: float
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """A change of what is known by name; `counts` is False once it is reverted. Numbers say how much it changed."""
+
+    revision_id: str
+    at: float
+    by: str
+    why: str
+    reverts: str
+    origin: str
+    states: int
+    techniques: int
+    priors: int
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeSums:
+    """How much there is. `damaged` lines cannot be read; `last_at` is when the newest attempt was over."""
+
+    attempts: int
+    runs: int
+    imported: int
+    last_at: float | None
+    states: int
+    discovered: int
+    techniques: int
+    disabled: int
+    revisions: int
+    damaged: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceChoices:
+    """What there is to filter attempts by."""
+
+    devices: list[str]
+    kernel_classes: list[str]
+    languages: list[str]
+    tasks: list[str]
+    strategies: list[str]
+
+
+def revisions(db: Database) -> list[RevisionRow]:
+    """Every change, the newest first, the shipped seed last."""
+    sql = """SELECT revision_id, time AS at, made_by AS by, why, reverts, origin, state_count AS states,
+        technique_count AS techniques, prior_count AS priors, true AS counts FROM revisions ORDER BY line"""
+    found = {row.revision_id: row for row in reversed(fetch.rows(db, RevisionRow, sql))}
+    counting = {one.revision_id for one in standing(_revision_ids(db)[1])}
+    return [replace(row, counts=row.revision_id in counting) for row in found.values()]
+
+
+def revision(db: Database, revision_id: str) -> Revision | None:
+    """One change with all that it says; None where there is none of this id."""
+    lines, found = _revision_ids(db)
+    for line, one in zip(lines, found, strict=True):
+        if one.revision_id == revision_id:
+            known = _named(db, [line])
+            return replace(one, states=tuple(known[0]), techniques=tuple(known[1]), priors=tuple(known[2]))
+    return None
+
+
+def known(db: Database) -> Known:
+    """States, techniques and priors as the changes that count leave them."""
+    lines, found = _revision_ids(db)
+    counting = {one.revision_id for one in standing(found)}
+    states, techniques, priors = _named(
+        db, [line for line, one in zip(lines, found, strict=True) if one.revision_id in counting]
+    )
+    return Known(
+        {one.name: one for one in states},
+        {one.name: one for one in techniques},
+        {(one.state, one.technique): one for one in priors},
+    )
+
+
+def _revision_ids(db: Database) -> tuple[list[int], list[Revision]]:
+    """Lines and revisions, without what they say, each id once, in the order in which they were made."""
+    sql = """SELECT revision_id, time AS at, made_by AS by, why, reverts, origin FROM revisions
+        QUALIFY line = min(line) OVER (PARTITION BY revision_id) ORDER BY line"""
+    lines = "SELECT min(line) FROM revisions GROUP BY revision_id ORDER BY ALL"
+    return [line for (line,) in fetch.tuples(db, lines)], fetch.rows(db, Revision, sql)
+
+
+def _named(db: Database, lines: Sequence[int]) -> tuple[list[State], list[Technique], list[Prior]]:
+    return (
+        fetch.rows(db, State, _of_lines(State, "kernel_states"), {"lines": lines}),
+        fetch.rows(db, Technique, _of_lines(Technique, "techniques"), {"lines": lines}),
+        fetch.rows(db, Prior, _of_lines(Prior, "priors"), {"lines": lines}),
+    )
+
+
+def _of_lines(kind: type, table: str) -> str:
+    columns = ", ".join(field.name for field in fields(kind))
+    return f"SELECT {columns} FROM {table} WHERE list_contains($lines::BIGINT[], line) ORDER BY line, number"
+
+
+_TALLIES = """
+SELECT technique, state, grouping(state) AS is_over_all, count(*) AS attempts,
+    count(*) FILTER (WHERE outcome = 'faster') AS faster, count(*) FILTER (WHERE outcome = 'same') AS same,
+    count(*) FILTER (WHERE outcome = 'slower') AS slower, count(*) FILTER (WHERE outcome = 'incorrect') AS incorrect,
+    count(*) FILTER (WHERE outcome = 'does not compile') AS not_compiled,
+    count(*) FILTER (WHERE outcome = 'patch failed') AS patch_failed,
+    count(gain_units) AS timed, coalesce(sum(gain_units), 0) AS gain_units,
+    list_sort(list(gain) FILTER (WHERE gain_units IS NOT NULL)) AS gains,
+    gains[(timed + 1) // 2] AS low_median, gains[timed // 2 + 1] AS high_median,
+    count(predicted_units) AS predictions, coalesce(sum(predicted_units), 0) AS predicted_units,
+    max(time) AS last_used
+FROM evidence WHERE ($device::VARCHAR IS NULL OR device = $device)
+GROUP BY GROUPING SETS ({groups})
+"""
+_BY_TECHNIQUE = "SELECT * EXCLUDE (gains) FROM (" + _TALLIES.format(groups="(technique, state), (technique)") + ")"
+_BY_STATE = (
+    "SELECT * EXCLUDE (gains) FROM ("
+    + _TALLIES.format(groups="(state)").replace("SELECT technique, state", "SELECT NULL AS technique, state")
+    + ")"
+)
+
+
+def reckoning(db: Database, *, device: str | None = None) -> Reckoning:
+    """Figures of any technique in any state, on one device or on all: the same as an engine reads from the files."""
+    found = fetch.tuples(db, _BY_TECHNIQUE, {"device": device})
+    tallies = {
+        (technique, None if is_over_all else state): Tally(*sums) for technique, state, is_over_all, *sums in found
+    }
+    nothing = Tally()
+    return Reckoning(known(db), lambda technique, state: tallies.get((technique, state), nothing))
+
+
+def figures(db: Database, technique: str, state: str | None = None, *, device: str | None = None) -> Figures:
+    """What the evidence says of a technique, as `Base.figures`."""
+    return reckoning(db, device=device).figures(technique, state)
+
+
+def states(db: Database, *, device: str | None = None) -> list[KnownStateRow]:
+    """Every state, those with most attempts first."""
+    reckoned = reckoning(db, device=device)
+    tallies = {state: Tally(*sums) for _, state, _, *sums in fetch.tuples(db, _BY_STATE, {"device": device})}
+    found = [
+        KnownStateRow(
+            one, len(reckoned.techniques_of(one.name)), figures_of(tallies.get(one.name, Tally()), *NOTHING_KNOWN)
+        )
+        for one in reckoned.known.states.values()
+    ]
+    return sorted(found, key=lambda row: (-row.figures.attempts, row.state.name))
+
+
+def techniques(db: Database, chosen: TechniqueFilter | None = None) -> list[TechniqueRow]:
+    """Techniques that fit, disabled ones too; the one that promises most first."""
+    chosen = chosen or TechniqueFilter()
+    reckoned = reckoning(db, device=chosen.device or None)
+    found = [
+        TechniqueRow(
+            one,
+            chosen.state,
+            reckoned.figures(one.name, chosen.state or None),
+            reckoned.inherited_from(one.name, chosen.state) if chosen.state else "",
+        )
+        for one in reckoned.known.techniques.values()
+        if _fits(one, chosen) and (not chosen.state or reckoned.is_known_in(one.name, chosen.state))
+    ]
+    return sorted(found, key=_promise)
+
+
+def _fits(one: Technique, chosen: TechniqueFilter) -> bool:
+    text = " ".join((one.name, one.about, one.helps, one.hurts)).lower()
+    return (
+        chosen.category in ("", one.category)
+        and (not chosen.kernel_class or not one.classes or chosen.kernel_class in one.classes)
+        and (not chosen.language or not one.languages or chosen.language in one.languages)
+        and chosen.text.strip().lower() in text
+    )
+
+
+def _promise(row: TechniqueRow) -> tuple[float, str]:
+    return -row.figures.confidence * (row.figures.expected_gain - 1), row.technique.name
+
+
+def by_device(db: Database, technique: str, state: str | None = None) -> list[DeviceRow]:
+    """One technique's figures on each device that it was tried on."""
+    sql = """SELECT DISTINCT device FROM evidence WHERE technique = $technique
+        AND ($state::VARCHAR IS NULL OR state = $state) ORDER BY device"""
+    devices = [name for (name,) in fetch.tuples(db, sql, {"technique": technique, "state": state})]
+    return [DeviceRow(name, figures(db, technique, state, device=name)) for name in devices]
+
+
+def negative(db: Database, *, device: str | None = None) -> list[TechniqueRow]:
+    """What mostly failed or made kernels slower, state by state, with most attempts first."""
+    reckoned = reckoning(db, device=device)
+    found = [
+        TechniqueRow(one, state, seen, reckoned.inherited_from(name, state))
+        for name, one in reckoned.known.techniques.items()
+        for state in (*reckoned.known.states, "")
+        if (seen := reckoned.figures(name, state)).is_negative
+    ]
+    return sorted(found, key=lambda row: (-row.figures.attempts, row.technique.name, row.state))
+
+
+_ROW = """SELECT run_id, candidate_id, technique, outcome, time AS at, state, task, kernel_class, language, toolchain,
+    device, architecture, precision, strategy, model, parent_hash, child_hash, predicted_gain, gain, gain_low,
+    gain_high, before, after, tokens, error, origin FROM evidence"""
+_EXACT = ("technique", "state", "task", "kernel_class", "language", "device", "outcome", "strategy", "run_id")
+_FITTING = " AND ".join(f"(${name} = '' OR {name} = ${name})" for name in _EXACT) + (
+    " AND ($text = '' OR contains(lower(concat_ws(' ', technique, task, error)), lower($text)))"
+)
+
+
+def evidence(db: Database, chosen: EvidenceFilter | None = None, limit: int = PAGE, offset: int = 0) -> list[Evidence]:
+    """A page of the attempts that fit, the newest first."""
+    sql = f"{_ROW} WHERE {_FITTING} ORDER BY time DESC, line DESC LIMIT $limit OFFSET $offset"
+    return fetch.rows(db, Evidence, sql, _parameters(chosen) | {"limit": limit, "offset": offset})
+
+
+def count_evidence(db: Database, chosen: EvidenceFilter | None = None) -> int:
+    """How many attempts fit."""
+    return int(fetch.tuples(db, f"SELECT count(*) FROM evidence WHERE {_FITTING}", _parameters(chosen))[0][0])
+
+
+def predicted(db: Database, chosen: EvidenceFilter | None = None, newest: int = NEWEST) -> list[PredictedRow]:
+    """Predicted against measured gains of the attempts that fit, the newest first."""
+    columns = ", ".join("time AS at" if field.name == "at" else field.name for field in fields(PredictedRow))
+    sql = f"""SELECT {columns} FROM evidence WHERE {_FITTING} AND gain_units IS NOT NULL AND predicted_units IS NOT NULL
+        ORDER BY time DESC, line DESC LIMIT $newest"""
+    return fetch.rows(db, PredictedRow, sql, _parameters(chosen) | {"newest": newest})
+
+
+def _parameters(chosen: EvidenceFilter | None) -> dict[str, object]:
+    chosen = chosen or EvidenceFilter()
+    found: dict[str, object] = {field.name: getattr(chosen, field.name) for field in fields(chosen)}
+    return found | {"text": chosen.text.strip()}
+
+
+def sums(db: Database) -> KnowledgeSums:
+    """How much there is."""
+    sql = """SELECT count(*), count(DISTINCT run_id), count(*) FILTER (WHERE origin <> ''), max(time),
+        (SELECT count(*) FROM knowledge_problems) FROM evidence"""
+    attempts, runs, imported, last_at, damaged = fetch.tuples(db, sql)[0]
+    now = known(db)
+    return KnowledgeSums(
+        attempts=attempts,
+        runs=runs,
+        imported=imported,
+        last_at=last_at,
+        states=len(now.states),
+        discovered=sum(one.is_discovered for one in now.states.values()),
+        techniques=len(now.techniques),
+        disabled=sum(one.is_disabled for one in now.techniques.values()),
+        revisions=len(_revision_ids(db)[0]),
+        damaged=damaged,
+    )
+
+
+def choices(db: Database) -> EvidenceChoices:
+    """What attempts can be filtered by."""
+    names = ("device", "kernel_class", "language", "task", "strategy")
+    lists = ", ".join(f"list(DISTINCT {name} ORDER BY {name}) FILTER (WHERE {name} <> '')" for name in names)
+    return EvidenceChoices(*(found or [] for found in fetch.tuples(db, f"SELECT {lists} FROM evidence")[0]))
+
+
+def problems(db: Database) -> list[tuple[str, int, str]]:
+    """Lines of the knowledge base that cannot be read: file, byte offset, why."""
+    return [
+        (f, p, m) for f, p, m in fetch.tuples(db, "SELECT file, position, message FROM knowledge_problems ORDER BY ALL")
+    ]
