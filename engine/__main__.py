@@ -19,7 +19,7 @@ from rich.console import Console
 
 from engine import loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
-from engine.cli import advance, arguments, export, judgement, person, sharing, subcommands
+from engine.cli import advance, arguments, export, judgement, knowledge, person, sharing, subcommands
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
@@ -44,6 +44,7 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
+from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions
 from storage.records import REACHED, CommandKind, RunState
 
@@ -72,6 +73,7 @@ def main(argv: list[str] | None = None) -> int:
         "patch": subcommands.patch_source,
         "tasks": subcommands.list_tasks,
         "strategies": subcommands.list_strategies,
+        "knowledge": knowledge.run_verb,
         "doctor": examine_machine,
     }
     try:
@@ -86,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
         return _complain(error, MACHINE_LACKS)
-    except (EngineError, FileNotFoundError, commands.CommandError, codec.DecodeError) as error:
+    except (EngineError, FileNotFoundError, commands.CommandError, KnowledgeError, codec.DecodeError) as error:
         return _complain(error, BAD_INPUT)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -25,7 +25,8 @@ SHARED_STORAGE = {
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
     "storage.method_words",
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
-    "storage.knowledge.files", "storage.knowledge.seed",
+    "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
+    "storage.knowledge.changes",
 }  # fmt: skip
 
 

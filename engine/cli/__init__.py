@@ -5,6 +5,7 @@ subcommands.py          what needs no toolchain: list, show, command, export, pa
 person.py               answer, submit, record
 advance.py              many runs that a person answers
 sharing.py              replay, remeasure
+knowledge.py            what is known across runs: list, show, change, export, import
 report.py               runs from their folders
 live.py                 a run at work on a terminal
 judgement.py            one evaluation, one compilation, on a terminal

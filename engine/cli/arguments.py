@@ -13,6 +13,7 @@ from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
+from storage.knowledge.merging import Prefer
 from storage.models import NAMES, ModelRole, with_option
 from storage.policy import PRECISIONS
 from storage.records import Budget, CommandKind, KernelClass
@@ -37,6 +38,7 @@ examples:
   python -m engine show RUN                           one run and its kernels
   python -m engine resume RUN --set-budget calls=80   continue a run with a higher limit
   python -m engine advance RUN RUN ...                go on with all replies that you have written
+  python -m engine knowledge list                     what runs have learned: states, techniques, figures
 
 environment:
   TILEWRIGHT_HOME   folder of runs and caches (default ~/.tilewright)
@@ -132,6 +134,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "names", nargs="*", metavar="NAME", help="one of these, or package.module:Name for one of your own"
     )
     strategies.add_argument("--json", action="store_true", help="print JSON")
+    _knowledge(verbs)
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     return parser.parse_args(arguments)
@@ -394,6 +397,51 @@ def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _knowledge(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    knowledge = verbs.add_parser("knowledge", help="list, correct, export and import what runs have learned")
+    what = knowledge.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    listing = what.add_parser("list", help="list states and techniques with what the evidence says of them")
+    listing.add_argument("--state", help="only what is known in this state, with its figures there")
+    listing.add_argument("--device", help="figures of one device only, such as 'NVIDIA H200'")
+    show = what.add_parser("show", help="show a technique with its attempts, or a state with its techniques")
+    show.add_argument("name", metavar="NAME")
+    changes = what.add_parser("revisions", help="list who changed what, newest last")
+    for one in (listing, show, changes):
+        one.add_argument("--json", action="store_true", help="print JSON")
+    export = what.add_parser("export", help="write everything to one file")
+    export.add_argument("file", metavar="FILE")
+    export.add_argument("--origin", default="", help="name of this knowledge base elsewhere (default: this host)")
+    imported = what.add_parser("import", help="take over what an exported file has and this folder has not")
+    imported.add_argument("file", metavar="FILE")
+    imported.add_argument("--prefer", choices=[str(one) for one in Prefer], help="whose version counts on a conflict")
+    imported.add_argument("--origin", default="", help="name of where it is from (default: as the file says)")
+    revert = what.add_parser("revert", help="undo a revision; reverting a revert brings it back")
+    revert.add_argument("revision", metavar="REVISION")
+    disable = what.add_parser("disable", help="offer a technique or state to no run any more")
+    enable = what.add_parser("enable", help="offer it again")
+    edit = what.add_parser("edit", help="change what is said of a technique or state")
+    for one in (disable, enable, edit):
+        one.add_argument("name", metavar="NAME")
+    edit.add_argument(
+        "--set",
+        dest="fields",
+        action="append",
+        required=True,
+        metavar="FIELD=TEXT",
+        type=_field,
+        help="new text of a field, such as hurts='...'; lists take commas; may be repeated",
+    )
+    for one in (revert, disable, enable, edit):
+        one.add_argument("--why", default="", help="the reason, for whoever reads the revisions")
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=TEXT")
+    return name.strip(), value
 
 
 def _compile(verbs: argparse._SubParsersAction[_Parser]) -> None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from storage import codec, read_only
 from storage.folder import home
-from storage.knowledge import seed
+from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
+from storage.knowledge.exported import KnowledgeError as KnowledgeError
 from storage.knowledge.records import Evidence, Revision
 
 EVIDENCE, REVISIONS, LOCK = "evidence.jsonl", "revisions.jsonl", "lock"
@@ -30,10 +33,6 @@ _REPEATED_TEXTS = (
     "run_id", "technique", "state", "task", "kernel_class", "language", "toolchain", "device", "architecture",
     "precision", "strategy", "model", "origin",
 )  # fmt: skip
-
-
-class KnowledgeError(ValueError):
-    """What cannot be done with the knowledge base; the message says what can."""
 
 
 def folder() -> Path:
@@ -47,66 +46,107 @@ def append_evidence(rows: Iterable[Evidence], folder: Path | None = None) -> int
     Raises:
         OSError: the disk is full or may not be written; rows before the failing one are kept.
     """
-    place = _place(folder)
-    with _locked(place):
-        _mend_tail(place / EVIDENCE)
-        fold = _fold_of(place)
-        with fold.turn:
-            fold.read()
-            new: dict[tuple[str, str, str], str] = {}
-            for row in rows:
-                if not fold.has_evidence(row) and row.evidence_id not in new:
-                    new[row.evidence_id] = codec.dumps(row)
-            _append(place / EVIDENCE, list(new.values()))
-    return len(new)
+    with writing(folder) as writer:
+        return writer.add_evidence(rows)
 
 
 def append_revision(revision: Revision, folder: Path | None = None) -> bool:
     """Write a change. False when there is one with this id, which stays.
 
     Raises:
-        KnowledgeError: the id is that of the shipped seed.
+        KnowledgeError: the id is that of the shipped seed, or this server is read-only.
         OSError: the disk is full or may not be written.
     """
     read_only.guard(KnowledgeError, "change what is known")
     if revision.revision_id == seed.SEED:
         raise KnowledgeError(f"the id {seed.SEED!r} belongs to what Tilewright is shipped with: choose another one")
-    place = _place(folder)
-    with _locked(place):
-        _mend_tail(place / REVISIONS)
-        fold = _fold_of(place)
-        with fold.turn:
-            fold.read()
-            is_new = not fold.has_revision(revision.revision_id)
-            _append(place / REVISIONS, [codec.dumps(revision)] if is_new else [])
-    return is_new
+    with writing(folder) as writer:
+        return writer.add_revisions([revision]) == 1
 
 
 def load(folder: Path | None = None, *, seeded: bool = True) -> Base:
-    """What is known now. A process reads each byte once; a file that was replaced or cut is read anew."""
-    fold = _fold_of(_place(folder))
+    """What is known now. A process reads each byte once; a file that was replaced or cut is read anew.
+
+    `folder` may also be an exported file, which brings the seed of its own.
+
+    Raises:
+        KnowledgeError: the file is no exported knowledge base.
+    """
+    place = _place(folder)
+    if place.is_file():
+        return _exported(place, place.stat().st_mtime_ns, place.stat().st_size, seeded)
+    fold = _fold_of(place)
     with fold.turn:
         fold.read()
         return fold.base(seeded)
+
+
+@contextlib.contextmanager
+def writing(folder: Path | None = None) -> Iterator[Writer]:
+    """The knowledge base for one writer at a time, in all processes; the lock goes with the process that holds it."""
+    place = _place(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for name in (EVIDENCE, REVISIONS):
+            _mend_tail(place / name)
+        fold = _fold_of(place)
+        with fold.turn:
+            fold.read()
+            yield Writer(place, fold)
+    finally:
+        os.close(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Adds rows while nobody else does."""
+
+    place: Path
+    _fold: _Fold
+
+    def base(self) -> Base:
+        """Everything that is there, the seed included."""
+        self._fold.read()
+        return self._fold.base(seeded=True)
+
+    def add_evidence(self, rows: Iterable[Evidence]) -> int:
+        """Write attempts whose id is new; returns how many."""
+        known = self._fold.attempts.ids
+        new: dict[tuple[str, str, str], Evidence] = {}
+        for row in rows:
+            if row.evidence_id not in known:
+                new.setdefault(row.evidence_id, row)
+        _append(self.place / EVIDENCE, map(codec.dumps, new.values()))
+        return len(new)
+
+    def add_revisions(self, revisions: Iterable[Revision]) -> int:
+        """Write changes whose id is new; returns how many."""
+        new: dict[str, Revision] = {}
+        for one in revisions:
+            if one.revision_id not in self._fold.revisions:
+                new.setdefault(one.revision_id, one)
+        _append(self.place / REVISIONS, map(codec.dumps, new.values()))
+        return len(new)
+
+    def replace(self, rows: Sequence[Evidence] | Sequence[Revision], file: str) -> None:
+        """Put these rows in place of a whole file, which is kept beside it under another name."""
+        path = self.place / file
+        draft = path.with_name(f".{file}.{os.getpid()}")
+        draft.unlink(missing_ok=True)
+        _append(draft, map(codec.dumps, rows))
+        os.link(path, path.with_name(f"{file}.before-{time.time_ns()}"))
+        draft.replace(path)
+        _sync(self.place)
 
 
 def _place(folder: Path | None) -> Path:
     return (folder or home() / "knowledge").absolute()
 
 
-@contextlib.contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """One writer at a time, in all processes; the lock goes with the process that holds it."""
-    place.mkdir(parents=True, exist_ok=True)
-    file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
-
-
-def _append(path: Path, lines: list[str]) -> None:
+def _append(path: Path, lines: Iterable[str]) -> None:
+    lines = list(lines)
     if not lines:
         return
     is_new = not path.exists()
@@ -220,12 +260,6 @@ class _Fold:
         self.evidence, self.changes = _Lines(self.place / EVIDENCE), _Lines(self.place / REVISIONS)
         self.attempts, self.revisions, self.damaged, self.repeated = Attempts(), {}, 0, 0
 
-    def has_evidence(self, row: Evidence) -> bool:
-        return row.evidence_id in self.attempts.ids
-
-    def has_revision(self, revision_id: str) -> bool:
-        return revision_id in self.revisions
-
     def read(self) -> None:
         """Take what is new; bases that were handed out stay as they are."""
         try:
@@ -256,6 +290,16 @@ class _Fold:
         mark = f"evidence:{self.evidence.offset} revisions:{self.changes.offset}"
         mark += f" seed:{seed.digest()}" if seeded else ""
         return Base([*first, *self.revisions.values()], self.attempts, mark, self.damaged, self.repeated)
+
+
+@functools.lru_cache(maxsize=4)
+def _exported(path: Path, _changed: int, _size: int, seeded: bool) -> Base:
+    found = exported.read(path)
+    attempts, seen = Attempts(), {one.revision_id: one for one in reversed(found.revisions)}
+    for row in found.evidence:
+        attempts.add(_lean(row))
+    first = [found.seed] if seeded and found.seed else []
+    return Base([*first, *reversed(seen.values())], attempts, f"file:{found.digest}" + (" seed" if first else ""))
 
 
 def _lean(row: Evidence) -> Evidence:

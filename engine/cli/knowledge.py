@@ -1,0 +1,235 @@
+"""What runs have learned, on the command line: read from the files, changed by appending revisions. Knows no run."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine.cli.judgement import printable
+from storage import codec
+from storage.knowledge import changes, exported, files, merging
+from storage.knowledge.base import Base
+from storage.knowledge.figures import standing
+from storage.knowledge.records import Evidence, Figures, Revision, State, Technique
+
+SHOWN_ATTEMPTS = 10
+
+
+def run_verb(options: Namespace) -> int:
+    """One of the verbs of `knowledge`."""
+    handlers: dict[str, Callable[[Namespace], None]] = {
+        "list": list_known,
+        "show": show_named,
+        "revisions": list_revisions,
+        "export": export_all,
+        "import": import_file,
+        "revert": lambda o: _append(o, changes.reverted(files.load(), o.revision, o.why)),
+        "disable": lambda o: _append(o, changes.switched(files.load(), o.name, True, o.why)),
+        "enable": lambda o: _append(o, changes.switched(files.load(), o.name, False, o.why)),
+        "edit": lambda o: _append(o, changes.edited(files.load(), o.name, dict(o.fields), o.why)),
+    }
+    handlers[options.what](options)
+    return 0
+
+
+def list_known(options: Namespace) -> None:
+    """States and techniques with their figures."""
+    base = files.load()
+    if options.state:
+        changes.named(base, options.state)
+    states = _states(base)
+    techniques = _techniques(base, options.state, options.device)
+    if options.json:
+        print(json.dumps({"states": states, "techniques": techniques}))
+        return
+    console = Console()
+    if not options.state:
+        console.print(_table("state", _state_row, states))
+    console.print(_table("technique", _technique_row, techniques))
+    _warn(console, base)
+
+
+def _states(base: Base) -> list[dict[str, Any]]:
+    attempts = Counter(row.state for row in base.rows)
+    return [
+        codec.to_plain(one) | {"attempts": attempts[name], "known_techniques": base.techniques_of(name)}
+        for name, one in sorted(base.states.items())
+    ]
+
+
+def _techniques(base: Base, state: str | None, device: str | None) -> list[dict[str, Any]]:
+    names = base.techniques_of(state) if state else sorted(base.techniques)
+    found = [(base.techniques[name], base.figures(name, state, device=device)) for name in names]
+    return [codec.to_plain(one) | {"figures": _plain(figures)} for one, figures in found]
+
+
+def _plain(figures: Figures) -> dict[str, Any]:
+    plain: dict[str, Any] = codec.to_plain(figures)
+    return plain | {"failed": figures.failed, "is_negative": figures.is_negative}
+
+
+def _table(about: str, row_of: Callable[[dict[str, Any]], tuple[str, ...]], rows: Iterable[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    headings = (about, "bottleneck", "techniques", "attempts") if about == "state" else (about, "category", *_HEADINGS)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in headings[:2] else "right")
+    for row in rows:
+        table.add_row(*row_of(row), style="dim" if row["is_disabled"] else None)
+    return table
+
+
+_HEADINGS = ("attempts", "faster", "failed", "mean gain", "expected", "confidence")
+
+
+def _state_row(row: dict[str, Any]) -> tuple[str, ...]:
+    return _name(row), row["bottleneck"], str(len(row["known_techniques"])), str(row["attempts"])
+
+
+def _technique_row(row: dict[str, Any]) -> tuple[str, ...]:
+    return _name(row), row["category"], *_figures(row["figures"])
+
+
+def _figures(found: dict[str, Any]) -> tuple[str, ...]:
+    gain = f"{found['mean_gain']:.3g}x" if found["mean_gain"] is not None else "-"
+    expected = f"{found['expected_gain']:.3g}x"
+    if found["is_negative"]:
+        expected = f"[red]{expected}[/]"
+    counts = (str(found[name]) for name in ("attempts", "faster", "failed"))
+    return *counts, gain, expected, f"{found['confidence']:.2f}"
+
+
+def _name(row: dict[str, Any]) -> str:
+    marks = [word for word in ("discovered", "disabled") if row.get(f"is_{word}")]
+    return escape(printable(row["name"])) + (f" ({', '.join(marks)})" if marks else "")
+
+
+def _warn(console: Console, base: Base) -> None:
+    if base.damaged:
+        lines = "line" if base.damaged == 1 else "lines"
+        console.print(
+            f"[bold red]damaged:[/] {base.damaged} {lines} under {files.folder()} cannot be read and are left out; "
+            "restore the files from a backup",
+            soft_wrap=True,
+        )
+
+
+def show_named(options: Namespace) -> None:
+    """A technique with its story, or a state with its techniques."""
+    base = files.load()
+    found = changes.named(base, options.name)
+    if isinstance(found, State):
+        _show_state(Console(), base, found, options.json)
+    else:
+        _show_technique(Console(), base, found, options.json)
+
+
+def _show_state(console: Console, base: Base, state: State, as_json: bool) -> None:
+    techniques = _techniques(base, state.name, None)
+    if as_json:
+        print(json.dumps({"state": codec.to_plain(state), "techniques": techniques}))
+        return
+    _show_fields(console, state)
+    console.print(_table("technique", _technique_row, techniques))
+
+
+def _show_technique(console: Console, base: Base, technique: Technique, as_json: bool) -> None:
+    rows = base.rows_of(technique.name)
+    places = {
+        **{f"in {name}": base.figures(technique.name, name) for name in _places(base, technique.name, rows)},
+        **{f"on {name}": base.figures(technique.name, device=name) for name in sorted({row.device for row in rows})},
+    }
+    if as_json:
+        attempts = [codec.to_plain(row) for row in rows]
+        overall = _plain(base.figures(technique.name))
+        plain = {"technique": codec.to_plain(technique), "figures": overall, "attempts": attempts}
+        print(json.dumps(plain | {"places": {name: _plain(one) for name, one in places.items()}}))
+        return
+    _show_fields(console, technique)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("where", *_HEADINGS):
+        table.add_column(heading, justify="left" if heading == "where" else "right")
+    for where, figures in {"everywhere": base.figures(technique.name), **places}.items():
+        table.add_row(escape(printable(where)), *_figures(_plain(figures)))
+    console.print(table)
+    _show_attempts(console, rows)
+
+
+def _places(base: Base, technique: str, rows: Iterable[Evidence]) -> list[str]:
+    named = {name for name in base.states if technique in base.techniques_of(name)}
+    return sorted(named | {row.state for row in rows if row.state})
+
+
+def _show_fields(console: Console, found: State | Technique) -> None:
+    for name, value in codec.to_plain(found).items():
+        if value and value is not True:
+            text = ", ".join(value) if isinstance(value, list | tuple) else str(value)
+            console.print(f"{name}: {printable(text)}", highlight=False, markup=False, soft_wrap=True)
+    if found.is_disabled:
+        console.print("disabled: runs are not offered it", highlight=False)
+
+
+def _show_attempts(console: Console, rows: list[Evidence]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("run", "kernel", "task", "state", "device", "predicted", "measured", "outcome"):
+        table.add_column(heading)
+    for row in rows[-SHOWN_ATTEMPTS:]:
+        predicted = f"{row.predicted_gain:.3g}x" if row.predicted_gain is not None else "-"
+        measured = f"{row.gain:.3g}x" if row.gain is not None else "-"
+        texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, predicted, measured, row.outcome)
+        table.add_row(*(escape(printable(text)) for text in texts))
+    if len(rows) > SHOWN_ATTEMPTS:
+        console.print(f"the last {SHOWN_ATTEMPTS} of {len(rows)} attempts:", highlight=False)
+    if rows:
+        console.print(table)
+
+
+def list_revisions(options: Namespace) -> None:
+    """Every change and whether it still counts."""
+    base = files.load()
+    counting = {one.revision_id for one in standing(base.revisions)}
+    if options.json:
+        found = [codec.to_plain(one) | {"counts": one.revision_id in counting} for one in base.revisions]
+        print(json.dumps(found))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("revision", "when", "by", "why", "changes", ""):
+        table.add_column(heading)
+    for one in base.revisions:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)) if one.at else ""
+        parts = {"state": one.states, "technique": one.techniques, "prior": one.priors}
+        what = ", ".join(f"{len(rows)} {name}{'' if len(rows) == 1 else 's'}" for name, rows in parts.items() if rows)
+        texts = (one.revision_id, when, one.by, one.why, what or f"reverts {one.reverts}")
+        table.add_row(*(escape(printable(text)) for text in texts), "" if one.revision_id in counting else "reverted")
+    Console().print(table)
+
+
+def export_all(options: Namespace) -> None:
+    """Everything as one file."""
+    base = files.load()
+    exported.write(Path(options.file), base, options.origin)
+    print(f"Wrote {len(base.rows)} attempts and {len(base.revisions)} revisions to {options.file}.")
+
+
+def import_file(options: Namespace) -> None:
+    """Take over an exported file."""
+    prefer = merging.Prefer(options.prefer) if options.prefer else None
+    done = merging.import_file(Path(options.file), prefer, options.origin)
+    print(f"Imported {done.attempts} attempts and {done.revisions} revisions of {printable(done.origin)}.")
+    if done.known:
+        print(f"{done.known} were here already.")
+    for one in done.conflicts:
+        print(f"Kept {prefer} of the {one.kind} {printable(one.name)}.")
+
+
+def _append(options: Namespace, revision: Revision) -> None:
+    files.append_revision(revision)
+    print(f"Revision {revision.revision_id}: {printable(revision.why)}.")

@@ -1,0 +1,111 @@
+"""What a person changes of what is known, as revisions to append. Pure: knows what is there, writes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from storage import codec
+from storage.knowledge.base import Base
+from storage.knowledge.exported import KnowledgeError
+from storage.knowledge.figures import standing
+from storage.knowledge.records import Prior, Revision, State, Technique
+
+_FIXED = ("name", "is_discovered")
+
+
+def change(
+    why: str,
+    by: str = "",
+    *,
+    states: Sequence[State] = (),
+    techniques: Sequence[Technique] = (),
+    priors: Sequence[Prior] = (),
+    reverts: str = "",
+) -> Revision:
+    """A revision with an id of its own, made now, by this user where nobody is named."""
+    return Revision(
+        revision_id=uuid.uuid4().hex[:12],
+        at=time.time(),
+        by=by or os.environ.get("USER") or os.environ.get("LOGNAME") or "someone",
+        why=why,
+        states=tuple(states),
+        techniques=tuple(techniques),
+        priors=tuple(priors),
+        reverts=reverts,
+    )
+
+
+def named(base: Base, name: str) -> State | Technique:
+    """The technique of this name, or else the state.
+
+    Raises:
+        KnowledgeError: there is neither.
+    """
+    found = base.techniques.get(name) or base.states.get(name)
+    if found is None:
+        raise KnowledgeError(f"nothing is known as {name!r}: `python -m engine knowledge list` shows all names")
+    return found
+
+
+def switched(base: Base, name: str, is_disabled: bool, why: str = "", by: str = "") -> Revision:
+    """Take a technique or state out of use, or back into it.
+
+    Raises:
+        KnowledgeError: there is none of this name, or it is so already.
+    """
+    found = named(base, name)
+    word = "disabled" if is_disabled else "enabled"
+    if found.is_disabled == is_disabled:
+        raise KnowledgeError(f"{name} is {word} already")
+    return _put(dataclasses.replace(found, is_disabled=is_disabled), why or f"{word} {name}", by)
+
+
+def edited(base: Base, name: str, fields: Mapping[str, str], why: str = "", by: str = "") -> Revision:
+    """Other words for a technique or state; a field of several names takes them separated by commas.
+
+    Raises:
+        KnowledgeError: there is none of this name or no such field, or the field cannot have this value.
+    """
+    found = named(base, name)
+    allowed = [field.name for field in dataclasses.fields(found) if field.name not in _FIXED]
+    plain: dict[str, Any] = codec.to_plain(found)
+    for field, text in fields.items():
+        if field not in allowed:
+            raise KnowledgeError(f"{field!r} cannot be set: use one of {', '.join(allowed)}")
+        plain[field] = _read(plain[field], text)
+    try:
+        return _put(codec.from_plain(type(found), plain), why or f"edited {', '.join(fields)} of {name}", by)
+    except codec.DecodeError as error:
+        raise KnowledgeError(f"{error}") from error
+
+
+def _read(before: Any, text: str) -> Any:
+    if isinstance(before, bool):
+        return {"true": True, "yes": True, "false": False, "no": False}.get(text.strip().lower(), text)
+    if isinstance(before, list | tuple):
+        return [one.strip() for one in text.split(",") if one.strip()]
+    return text
+
+
+def reverted(base: Base, revision_id: str, why: str = "", by: str = "") -> Revision:
+    """Take a change back; one that is itself a revert brings back what it took away.
+
+    Raises:
+        KnowledgeError: there is no such change, or it does not count any longer.
+    """
+    if revision_id not in {one.revision_id for one in base.revisions}:
+        raise KnowledgeError(f"there is no revision {revision_id!r}: `python -m engine knowledge revisions` shows them")
+    if revision_id not in {one.revision_id for one in standing(base.revisions)}:
+        raise KnowledgeError(f"revision {revision_id} is reverted already: revert the revert to bring it back")
+    return change(why or f"reverted {revision_id}", by, reverts=revision_id)
+
+
+def _put(found: State | Technique, why: str, by: str) -> Revision:
+    if isinstance(found, State):
+        return change(why, by, states=(found,))
+    return change(why, by, techniques=(found,))

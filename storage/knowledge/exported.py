@@ -1,0 +1,114 @@
+"""A knowledge base as one file, for another team or another machine: JSON Lines, a head and then one row a line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from storage import codec
+from storage.knowledge import seed
+from storage.knowledge.base import Base
+from storage.knowledge.records import Evidence, Revision
+
+VERSION = 1
+
+
+class KnowledgeError(ValueError):
+    """What cannot be done with the knowledge base; the message says what can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What such a file says. `origin` names where it is from, `seed` is what was shipped there, `digest` names the
+    file's content."""
+
+    origin: str
+    seed: Revision | None
+    revisions: Sequence[Revision]
+    evidence: Sequence[Evidence]
+    digest: str
+
+
+def write(path: Path, base: Base, origin: str = "") -> None:
+    """Write everything that a base holds, the seed included. Readers see the whole file or none.
+
+    Raises:
+        KnowledgeError: the file cannot be written.
+    """
+    head = {"tilewright_knowledge": VERSION, "origin": origin or socket.gethostname(), "exported_at": time.time()}
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(draft, "wb") as file:
+            file.write(_line(head))
+            file.writelines(_line({"revision": one}) for one in base.revisions)
+            file.writelines(_line({"evidence": row}) for row in base.rows)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise KnowledgeError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _line(value: Any) -> bytes:
+    return codec.dumps(value).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def read(path: Path) -> Exported:
+    """Read such a file. Unlike the files of a home it is whole or refused: it was written at once.
+
+    Raises:
+        KnowledgeError: the file cannot be read, is something else, or is damaged.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise KnowledgeError(f"cannot read {path}: {error.strerror}") from error
+    head, *lines = content.split(b"\n")
+    origin = _origin(path, head)
+    if lines.pop(-1) if lines else head:
+        raise KnowledgeError(f"{path} ends in the middle of a row: export it again")
+    revisions: list[Revision] = []
+    evidence: list[Evidence] = []
+    for number, line in enumerate(lines, 2):
+        try:
+            row = codec.read_line(_Row, line)
+        except codec.DecodeError as error:
+            raise KnowledgeError(f"line {number} of {path} cannot be read: {error}. Export it again") from error
+        revisions += [row.revision] if row.revision else []
+        evidence += [row.evidence] if row.evidence else []
+    shipped = next((one for one in revisions if one.revision_id == seed.SEED), None)
+    own = [one for one in revisions if one.revision_id != seed.SEED]
+    return Exported(origin, shipped, own, evidence, hashlib.sha256(content).hexdigest()[:12])
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    revision: Revision | None = None
+    evidence: Evidence | None = None
+
+
+def _origin(path: Path, head: bytes) -> str:
+    try:
+        found = json.loads(head)
+        version, origin = found["tilewright_knowledge"], found["origin"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise KnowledgeError(f"{path} is no exported knowledge base: `knowledge export FILE` writes one") from error
+    if version != VERSION:
+        raise KnowledgeError(f"{path} was written by a newer version of Tilewright: update to import it")
+    return str(origin)
+
+
+T = TypeVar("T", Evidence, Revision)
+
+
+def marked(row: T, origin: str) -> T:
+    """The row as it is kept elsewhere: with where it came from first."""
+    return row if row.origin else replace(row, origin=origin)

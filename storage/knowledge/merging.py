@@ -1,0 +1,192 @@
+"""What of another knowledge base is taken over into this one, and where the two contradict each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from storage import read_only
+from storage.knowledge import exported, seed
+from storage.knowledge.base import Base
+from storage.knowledge.exported import Exported, KnowledgeError, T, marked
+from storage.knowledge.figures import Known, known_by
+from storage.knowledge.files import EVIDENCE, REVISIONS, Writer, writing
+from storage.knowledge.records import Evidence, Prior, Revision, State, Technique
+
+LISTED = 40
+
+
+class Prefer(StrEnum):
+    """Whose word counts where both have one."""
+
+    MINE = "mine"
+    THEIRS = "theirs"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One thing that both have and that differs. `kind`: attempt, revision, state, technique or prior."""
+
+    kind: str
+    name: str
+    mine: Evidence | Revision | State | Technique | Prior | None
+    theirs: Evidence | Revision | State | Technique | Prior | None
+
+
+class ConflictsError(KnowledgeError):
+    """Two knowledge bases contradict each other; nothing was changed."""
+
+    def __init__(self, origin: str, conflicts: Sequence[Conflict]) -> None:
+        self.conflicts = conflicts
+        listed = "\n".join(f"  {one.kind} {one.name}" for one in conflicts[:LISTED])
+        if len(conflicts) > LISTED:
+            listed += f"\n  and {len(conflicts) - LISTED} more"
+        super().__init__(
+            f"{len(conflicts)} of what {origin} has is different here, so nothing was imported:\n{listed}\n"
+            "Import again with --prefer mine or --prefer theirs"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did. `known` rows were here already; `conflicts` were settled as preferred."""
+
+    origin: str
+    attempts: int
+    revisions: int
+    known: int
+    conflicts: Sequence[Conflict]
+
+
+def import_file(path: Path, prefer: Prefer | None = None, origin: str = "", folder: Path | None = None) -> Imported:
+    """Take over everything of an exported file that is not here yet.
+
+    Raises:
+        ConflictsError: something is different here and `prefer` does not say whose word counts.
+        KnowledgeError: the file is no whole exported knowledge base, or this server is read-only.
+    """
+    read_only.guard(KnowledgeError, "import what others know")
+    theirs = exported.read(path)
+    with writing(folder) as writer:
+        return _merge(writer, theirs, prefer, origin or theirs.origin)
+
+
+def conflicts(base: Base, theirs: Exported) -> list[Conflict]:
+    """Everything that both have and that differs."""
+    return [*_rows_apart(base, theirs), *_words_apart(base, theirs)]
+
+
+def _merge(writer: Writer, theirs: Exported, prefer: Prefer | None, origin: str) -> Imported:
+    base = writer.base()
+    found = conflicts(base, theirs)
+    if found and prefer is None:
+        raise ConflictsError(origin, found)
+    if prefer is Prefer.THEIRS:
+        _replace_rows(writer, base, found, origin)
+    new = writer.add_evidence(marked(row, origin) for row in theirs.evidence)
+    changed = writer.add_revisions([*_new_words(base, theirs), *(marked(one, origin) for one in theirs.revisions)])
+    if settling := _settling(writer.base().known, found, prefer, theirs, origin):
+        writer.add_revisions([settling])
+    known = len(theirs.evidence) + len(theirs.revisions) - new - changed
+    return Imported(origin, new, changed, max(0, known), found)
+
+
+def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
+    mine = {row.evidence_id: row for row in base.rows}
+    for row in theirs.evidence:
+        if (here := mine.get(row.evidence_id)) and not _is_same(here, row):
+            yield Conflict("attempt", " / ".join(row.evidence_id), here, row)
+    changes = {one.revision_id: one for one in base.revisions}
+    for one in theirs.revisions:
+        if (other := changes.get(one.revision_id)) and not _is_same(other, one):
+            yield Conflict("revision", one.revision_id, other, one)
+
+
+def _is_same(one: T, other: T) -> bool:
+    return replace(one, origin="") == replace(other, origin="")
+
+
+def _words_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
+    """Names that a change of theirs is about and that mean something else here, or would after it."""
+    there = known_by([*([theirs.seed] if theirs.seed else []), *theirs.revisions])
+    new = [one for one in theirs.revisions if one.revision_id not in {mine.revision_id for mine in base.revisions}]
+    after = known_by([*base.revisions, *new])
+    about = known_by([replace(one, reverts="") for one in theirs.revisions])
+    for kind, mine, other, then, named in _side_by_side(base.known, there, after, about):
+        for name, word in mine.items():
+            if (name in named and other.get(name) != word) or then.get(name) != word:
+                yield Conflict(kind, _shown(word), word, other.get(name))
+
+
+def _shown(word: State | Technique | Prior) -> str:
+    return f"{word.technique} in {word.state}" if isinstance(word, Prior) else word.name
+
+
+_Words = Mapping[object, State | Technique | Prior]
+
+
+def _side_by_side(*all_known: Known) -> Iterator[tuple[str, _Words, _Words, _Words, _Words]]:
+    for kind, field in (("state", "states"), ("technique", "techniques"), ("prior", "priors")):
+        first, second, third, fourth = (getattr(one, field) for one in all_known)
+        yield kind, first, second, third, fourth
+
+
+def _new_words(base: Base, theirs: Exported) -> list[Revision]:
+    """What another version of Tilewright was shipped with and this one does not know, as a change."""
+    shipped = theirs.seed
+    if shipped is None or shipped == seed.revision():
+        return []
+    mine = base.known
+    states = tuple(one for one in shipped.states if one.name not in mine.states)
+    techniques = tuple(one for one in shipped.techniques if one.name not in mine.techniques)
+    priors = tuple(one for one in shipped.priors if (one.state, one.technique) not in mine.priors)
+    if not (states or techniques or priors):
+        return []
+    why = f"shipped with the version of Tilewright at {theirs.origin}"
+    new = replace(shipped, revision_id=f"seed of {theirs.digest}", why=why, origin=theirs.origin)
+    return [replace(new, states=states, techniques=techniques, priors=priors)]
+
+
+def _replace_rows(writer: Writer, base: Base, found: Iterable[Conflict], origin: str) -> None:
+    """Their attempts and changes in place of ours with the same ids; the files of before are kept."""
+    attempts = {one.theirs.evidence_id: one.theirs for one in found if isinstance(one.theirs, Evidence)}
+    changes = {one.theirs.revision_id: one.theirs for one in found if isinstance(one.theirs, Revision)}
+    if attempts:
+        rows = (attempts.get(row.evidence_id, row) for row in base.rows)
+        writer.replace([marked(row, origin) if row.evidence_id in attempts else row for row in rows], EVIDENCE)
+    if changes:
+        own = (changes.get(one.revision_id, one) for one in base.revisions if one.revision_id != seed.SEED)
+        writer.replace([marked(one, origin) if one.revision_id in changes else one for one in own], REVISIONS)
+    if attempts or changes:
+        writer.base()
+
+
+def _settling(
+    now: Known, found: Iterable[Conflict], prefer: Prefer | None, theirs: Exported, origin: str
+) -> Revision | None:
+    """The change that makes the preferred words count, where the imported ones do not do so by themselves."""
+    wanted = [one.mine if prefer is Prefer.MINE else one.theirs or _switched_off(one.mine) for one in found]
+    states = tuple(one for one in wanted if isinstance(one, State) and now.states.get(one.name) != one)
+    techniques = tuple(one for one in wanted if isinstance(one, Technique) and now.techniques.get(one.name) != one)
+    priors = tuple(
+        one for one in wanted if isinstance(one, Prior) and now.priors.get((one.state, one.technique)) != one
+    )
+    if not (states or techniques or priors):
+        return None
+    return Revision(
+        revision_id=f"import-{theirs.digest}-{time.time_ns()}",
+        at=time.time(),
+        by="import",
+        why=f"kept {prefer} where {origin} differs",
+        states=states,
+        techniques=techniques,
+        priors=priors,
+    )
+
+
+def _switched_off(mine: object) -> State | Technique | None:
+    """What counts here instead of a word that no longer counts there."""
+    return replace(mine, is_disabled=True) if isinstance(mine, State | Technique) else None
