@@ -11,4 +11,5 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
     prompt_sizes.py                     tokens of the longest prompts, by step and by section
     redraw.py, wire.py, ingest.py       one redraw, one event on the wire, journals into rows
+    knowledge.py                        100,000 attempts in the knowledge base
 """
