@@ -6,6 +6,7 @@ damage.py                   what of those files is damaged or gone
 verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
 exposure.py, forks.py       when profiles are shown; what a run was forked from
 database.py, projection.py, chunks.py, ingest.py, memory.py   the index and its upkeep
+knowledge/                  what is kept across runs
 queries/                    everything a screen asks of it
 counters.py, kernel_names.py, relative.py   profiler counters, kernel names, ratios
 remeasurements.py           two kernels timed again

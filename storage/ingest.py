@@ -107,16 +107,16 @@ class Ingest:
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
         """Unread bytes of each file that has any, and when it was last written."""
         read = self._read.get(run_id, {})
-        place, files = (
-            (self._root / run_id, FILES) if run_id != knowledge.SOURCE else (self._knowledge, knowledge.FILES)
-        )
-        for file in files:
+        for file in knowledge.FILES if run_id == knowledge.SOURCE else FILES:
             try:
-                found = (place / file).stat()
+                found = (self._place(run_id) / file).stat()
             except OSError:
                 continue
             if left := found.st_size - (read[file].offset if file in read else 0):
                 yield max(left, 0), found.st_mtime
+
+    def _place(self, run_id: str) -> Path:
+        return self._knowledge if run_id == knowledge.SOURCE else self._root / run_id
 
     def catch_up(self) -> None:
         """Read everything that is whole now and return when it can be queried.
@@ -181,7 +181,7 @@ class Ingest:
     def _report(self, run_id: str, error: Exception) -> None:
         text = f"{type(error).__name__}: {error}"
         if self._failures.get(run_id) != text:
-            _log.error("the index cannot follow %s: %s", self._root / run_id, text)
+            _log.error("the index cannot follow %s: %s", self._place(run_id), text)
         self._failures[run_id] = text
 
     def _on_disk(self) -> set[str]:
@@ -301,10 +301,10 @@ class Watch(FileSystemEventHandler):
         self._observer = Observer()
 
     def start(self) -> bool:
-        """False when the system refuses to watch (its limits are used up): polling has to do then."""
-        Path(self._root).mkdir(parents=True, exist_ok=True)
-        self._observer.schedule(self, self._root, recursive=True, event_filter=_KINDS)
+        """False when the folder cannot be watched (none can be made, limits are used up): polling has to do then."""
         try:
+            Path(self._root).mkdir(parents=True, exist_ok=True)
+            self._observer.schedule(self, self._root, recursive=True, event_filter=_KINDS)
             self._observer.start()
         except OSError as error:
             _log.warning("cannot watch %s (%s): looking once a second instead", self._root, error)

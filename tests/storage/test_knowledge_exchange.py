@@ -144,6 +144,15 @@ def test_a_revert_that_would_take_something_away_is_a_conflict_too(tmp_path: Pat
     assert files.load(tmp_path / "again").techniques["tile"].is_disabled
 
 
+def test_who_reverted_the_seed_does_not_take_it_from_others(tmp_path: Path) -> None:
+    file = give(tmp_path / "theirs", change("bare", reverts="seed"))
+    with pytest.raises(ConflictsError, match=f"technique {seed.revision().techniques[0].name}"):
+        merging.import_file(file, folder=tmp_path / "mine")
+    before = files.load(tmp_path / "mine").known
+    merging.import_file(file, Prefer.MINE, folder=tmp_path / "mine")
+    assert files.load(tmp_path / "mine").known == before
+
+
 def test_another_versions_seed_brings_only_what_is_not_known_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,19 @@ def test_two_processes_write_at_once_one_is_killed_and_no_row_is_lost_or_doubled
     assert files.load(tmp_path).damaged == 0
 
 
+def test_processes_that_write_the_same_rows_at_once_write_each_once(tmp_path: Path) -> None:
+    """As two engines that resumed copies of one run would."""
+    waiting = WRITER.replace("for number", "print('ready', flush=True)\nsys.stdin.readline()\nfor number")
+    with child(waiting, tmp_path, "same", 300) as one, child(waiting, tmp_path, "same", 300) as other:
+        assert [line_from(one), line_from(other)] == ["ready", "ready"]
+        for process in (one, other):
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        assert [[line_from(process) for _ in range(300)][-1] for process in (one, other)] == ["299", "299"]
+    assert len(lines(tmp_path)) == len(rows(tmp_path)) == 300
+
+
 def test_a_row_is_written_once_however_often_it_is_appended(tmp_path: Path) -> None:
     assert files.append_evidence([attempt(1), attempt(2), attempt(1, Outcome.SLOWER)], tmp_path) == 2
     assert files.append_evidence([attempt(2), attempt(3)], tmp_path) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from storage import codec
+from storage import codec, queries
 from storage.database import ACROSS_RUNS, Database, index_file, open_database
 from storage.ingest import Ingest
 from storage.knowledge import files
@@ -173,6 +173,18 @@ def test_what_is_appended_is_followed(
         assert db.wait_until(lambda: knowledge.count_evidence(db) == 1, PATIENCE_S)
         files.append_evidence([attempt(2)])
         assert db.wait_until(lambda: knowledge.count_evidence(db) == 2, PATIENCE_S)
+    finally:
+        ingest.stop()
+
+
+def test_a_folder_that_cannot_be_made_holds_up_no_run(db: Database, home: Path, root: Path) -> None:
+    (home / "knowledge").write_text("")
+    ingest = Ingest(db)
+    ingest.start()
+    try:
+        write_run(root, depths=1)
+        assert db.wait_until(lambda: queries.count_runs(db) == 1, PATIENCE_S)
+        assert ingest.failure == ""
     finally:
         ingest.stop()
 
