@@ -22,6 +22,7 @@ from storage.knowledge.figures import standing
 from storage.knowledge.records import Evidence, Figures, Revision, State, Technique
 
 SHOWN_ATTEMPTS = 10
+SHOWN_NAMES = 20
 
 
 def run_verb(options: Namespace) -> int:
@@ -55,6 +56,10 @@ def list_known(options: Namespace) -> None:
     if not options.state:
         console.print(_table("state", _state_row, states))
     console.print(_table("technique", _technique_row, techniques))
+    if others := {row.technique for row in base.rows if row.technique} - base.techniques.keys():
+        names = printable(", ".join(sorted(others)[:SHOWN_NAMES]))
+        told = f"{len(others)} more in attempts, defined nowhere: {names}"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     _warn(console, base)
 
 
@@ -125,11 +130,12 @@ def _warn(console: Console, base: Base) -> None:
 def show_named(options: Namespace) -> None:
     """A technique with its story, or a state with its techniques."""
     base = files.load()
-    found = changes.named(base, options.name)
+    is_defined = options.name in base.techniques or not base.rows_of(options.name)
+    found = changes.named(base, options.name) if is_defined else None
     if isinstance(found, State):
         _show_state(Console(), base, found, options.json)
     else:
-        _show_technique(Console(), base, found, options.json)
+        _show_technique(Console(), base, options.name, found, options.json)
 
 
 def _show_state(console: Console, base: Base, state: State, as_json: bool) -> None:
@@ -141,23 +147,25 @@ def _show_state(console: Console, base: Base, state: State, as_json: bool) -> No
     console.print(_table("technique", _technique_row, techniques))
 
 
-def _show_technique(console: Console, base: Base, technique: Technique, as_json: bool) -> None:
-    rows = base.rows_of(technique.name)
+def _show_technique(console: Console, base: Base, name: str, technique: Technique | None, as_json: bool) -> None:
+    rows = base.rows_of(name)
     places = {
-        **{f"in {name}": base.figures(technique.name, name) for name in _places(base, technique.name, rows)},
-        **{f"on {name}": base.figures(technique.name, device=name) for name in sorted({row.device for row in rows})},
+        **{f"in {state}": base.figures(name, state) for state in _places(base, name, rows)},
+        **{f"on {device}": base.figures(name, device=device) for device in sorted({row.device for row in rows})},
     }
     if as_json:
         attempts = [codec.to_plain(row) for row in rows]
-        overall = _plain(base.figures(technique.name))
-        plain = {"technique": codec.to_plain(technique), "figures": overall, "attempts": attempts}
-        print(json.dumps(plain | {"places": {name: _plain(one) for name, one in places.items()}}))
+        plain = {"technique": codec.to_plain(technique), "figures": _plain(base.figures(name)), "attempts": attempts}
+        print(json.dumps(plain | {"places": {where: _plain(one) for where, one in places.items()}}))
         return
-    _show_fields(console, technique)
+    if technique:
+        _show_fields(console, technique)
+    else:
+        console.print(f"{printable(name)}: named by attempts, defined nowhere", highlight=False, markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("where", *_HEADINGS):
         table.add_column(heading, justify="left" if heading == "where" else "right")
-    for where, figures in {"everywhere": base.figures(technique.name), **places}.items():
+    for where, figures in {"everywhere": base.figures(name), **places}.items():
         table.add_row(escape(printable(where)), *_figures(_plain(figures)))
     console.print(table)
     _show_attempts(console, rows)

@@ -73,6 +73,14 @@ class TechniqueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class UndefinedRow:
+    """A technique that attempts name and that nobody has defined."""
+
+    name: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceRow:
     """One technique on one device."""
 
@@ -275,6 +283,14 @@ def _fits(one: Technique, chosen: TechniqueFilter) -> bool:
 
 def _promise(row: TechniqueRow) -> tuple[float, str]:
     return -row.figures.confidence * (row.figures.expected_gain - 1), row.technique.name
+
+
+def undefined(db: Database, *, device: str | None = None) -> list[UndefinedRow]:
+    """Techniques of attempts in words that are defined nowhere, those with most attempts first."""
+    reckoned = reckoning(db, device=device)
+    names = [name for (name,) in fetch.tuples(db, "SELECT DISTINCT technique FROM evidence WHERE technique <> ''")]
+    found = [UndefinedRow(name, reckoned.figures(name)) for name in names if name not in reckoned.known.techniques]
+    return sorted(found, key=lambda row: (-row.figures.attempts, row.name))
 
 
 def by_device(db: Database, technique: str, state: str | None = None) -> list[DeviceRow]:

@@ -80,6 +80,16 @@ def test_a_technique_is_shown_with_every_place_and_its_last_attempts(knowledge: 
     assert "knowledge list" in knowledge("show", "none", code=2)
 
 
+def test_techniques_that_attempts_name_and_nobody_defined_are_told(knowledge: Said) -> None:
+    assert "defined nowhere" not in knowledge("list")
+    files.append_evidence([attempt(90, technique="my own trick")])
+    assert "1 more in attempts, defined nowhere: my own trick" in knowledge("list")
+    assert "named by attempts" in knowledge("show", "my own trick")
+    found = json.loads(knowledge("show", "my own trick", "--json"))
+    assert (found["technique"], found["figures"]["attempts"]) == (None, 1)
+    assert "nothing is known" in knowledge("disable", "my own trick", code=2)
+
+
 def test_changes_are_made_listed_and_taken_back(knowledge: Said) -> None:
     knowledge("disable", "fuse", "--why", "never compiles here")
     assert "disabled" in knowledge("show", "fuse")

@@ -276,6 +276,13 @@ def test_negative_evidence_is_told_by_state(filled: Database) -> None:
     assert knowledge.negative(filled, device="H200") == []
 
 
+def test_techniques_defined_nowhere_are_listed_apart(filled: Database, root: Path) -> None:
+    assert knowledge.undefined(filled) == []
+    files.append_evidence([attempt(9, technique="my own trick"), attempt(10, technique="")])
+    Ingest(filled, root).catch_up()
+    assert [(row.name, row.figures.attempts) for row in knowledge.undefined(filled)] == [("my own trick", 1)]
+
+
 def test_predicted_is_set_against_measured(filled: Database) -> None:
     found = knowledge.predicted(filled)
     assert [(row.predicted_gain, row.gain, row.outcome) for row in found] == [
