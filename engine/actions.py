@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from engine.llm import Message
+from storage.command_arguments import CONSULT, TEACH
+from storage.knowledge.records import Revision
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
 
@@ -81,6 +83,32 @@ class TakeSubmission:
 
 
 @dataclass(frozen=True, slots=True)
+class Consult:
+    """Ask the knowledge base about a kernel: what state it is in, and which techniques are known for that state.
+
+    `state` is a name that something else than the rules found, a model say; empty for what the rules find in the
+    kernel's profile. The answer is journaled: a strategy reads it from the record, never from the base.
+    """
+
+    index: int
+    about: str
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Teach:
+    """Put a change of what is known by name into the knowledge base.
+
+    The loop fills in the revision's id, its time and who made it, which a pure strategy cannot know. `about` is the
+    kernel that led to it, if one did.
+    """
+
+    index: int
+    revision: Revision
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Conclude:
     """End the current step index: its kernel is accepted, or nothing of it is and the base stays."""
 
@@ -99,7 +127,7 @@ class Finish:
     reason: str
 
 
-Step = Ask | Evaluate | TakeSubmission
+Step = Ask | Evaluate | TakeSubmission | Consult | Teach
 Action = Step | Conclude | Finish
 
 
@@ -112,3 +140,7 @@ def label(step: Step) -> str:
             return str(step.stage)
         case TakeSubmission():
             return str(StepKind.SUBMIT)
+        case Consult():
+            return CONSULT
+        case Teach():
+            return TEACH

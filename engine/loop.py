@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from engine.actions import Action, Ask, Conclude, Evaluate, Finish, Step, TakeSubmission, label
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Step, TakeSubmission, Teach, label
 from engine.context import RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.human.approval import Approval, await_approval, skip_step
@@ -21,6 +21,7 @@ from engine.record import Candidate
 from engine.steps.ask import ask_model
 from engine.steps.candidates import conclude
 from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
+from engine.steps.knowledge import consult, teach
 from storage import events as ev
 from storage.records import RunState, StepKind
 
@@ -42,7 +43,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 return finish(context, ending)
             case Conclude() as conclusion:
                 conclude(context, conclusion)
-            case Ask() | Evaluate() | TakeSubmission() as step:
+            case Ask() | Evaluate() | TakeSubmission() | Consult() | Teach() as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
@@ -95,6 +96,10 @@ def carry_out(context: RunContext, step: Step) -> str:
             return _STAGES[step.stage](context, context.candidate(step.about))
         case TakeSubmission():
             return take_submission(context, step)
+        case Consult():
+            return consult(context, step)
+        case Teach():
+            return teach(context, step)
 
 
 _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {

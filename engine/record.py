@@ -116,6 +116,7 @@ class Record:
     not it was accepted; of equals the first. `open_call` was sent and has not ended; `cut_offs` counts replies to one
     call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
     counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
+    `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step.
     """
 
     settings: RunSettings
@@ -143,6 +144,8 @@ class Record:
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
     patches: set[tuple[int, int]] = field(default_factory=set)
     reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
+    consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
+    taught: dict[int, ev.Taught] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
@@ -217,6 +220,10 @@ class Record:
                 self.patches.add((step, call))
             case ev.ReviewWritten(step=step, call=call):
                 self.reviews[step, call] = event
+            case ev.Consulted(depth=index, candidate_id=name):
+                self.consulted[index, name] = event
+            case ev.Taught(step=step):
+                self.taught[step] = event
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
                 self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
             case ev.Compiled(candidate_id=name, result=compiled):

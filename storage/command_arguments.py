@@ -11,7 +11,9 @@ from storage.models import Options, with_option
 
 MANUAL = "manual"  # the model of a run whose every call a person answers
 HANDED_IN = "submit"  # the step that takes what a person hands in: asking for it is the yes
-NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN)
+CONSULT, TEACH = "consult", "teach"  # steps that read and write what is known: they cost nothing and can be taken back
+LOOK_UPS = (CONSULT, TEACH)
+NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, *LOOK_UPS)
 NOBODY = "-"
 NOTE_LENGTH = 140
 # How an argument reads on screen: no hashes, kernels by number, an answer by its step, no id of another command.
@@ -157,7 +159,9 @@ class AskFirst:
 
     def covers(self, kind: str) -> bool:
         """Whether a step of this kind (a StepKind) waits."""
-        return (self.which is Ask.ALL and kind != HANDED_IN) or (self.which is Ask.CALLS and is_call(kind))
+        return (self.which is Ask.ALL and kind not in (HANDED_IN, *LOOK_UPS)) or (
+            self.which is Ask.CALLS and is_call(kind)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from storage.command_arguments import Fallback
+from storage.knowledge.records import Advised as Advised
+from storage.knowledge.records import Bottleneck
 from storage.models import CallFailure
 from storage.records import (
     Budget,
@@ -72,7 +75,8 @@ class StepFinished:
     """A step ended. `outcome` of a call: created, written; patch_failed, unreadable where the reply could not be used.
 
     Of a submission it is created, of a compile, a check or a timing a Verdict value, of a profile profiled or
-    unavailable. dropped and skipped: a person broke the step off, or said no to it.
+    unavailable, of a consultation answered, of teaching taught. dropped and skipped: a person broke the step off, or
+    said no to it.
     """
 
     step: int
@@ -346,6 +350,38 @@ class ProfileFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Consulted:
+    """What the knowledge base answered about a kernel. Strategies read only this, never the base.
+
+    `state` is empty, and `bottleneck` None, where nothing is known of the kernel's state; `why` says so. `metrics`
+    decided it. `found` begins with what promises most. `mark` names exactly what the base had read.
+    """
+
+    step: int
+    depth: int
+    candidate_id: str
+    state: str
+    bottleneck: Bottleneck | None
+    state_confidence: float
+    found: tuple[Advised, ...]
+    mark: str
+    secondary: tuple[str, ...] = ()
+    why: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The run has changed what is known by name. `revision_blob` is the whole revision as JSON."""
+
+    step: int
+    depth: int
+    revision_id: str
+    summary: str
+    revision_blob: str
+
+
+@dataclass(frozen=True, slots=True)
 class DepthFinished:
     """A depth ended. When given up, `candidate_id` is the last attempt (or None) and the base stays.
 
@@ -451,6 +487,8 @@ Event = (
     | Timed
     | Profiled
     | ProfileFailed
+    | Consulted
+    | Taught
     | DepthFinished
     | CommandAcknowledged
     | CommandEffective

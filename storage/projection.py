@@ -241,6 +241,19 @@ def _(event: events.ProfileFailed) -> Rows:
     yield "profiles", _stage(event, "profile") | {"failure": event.reason}
 
 
+@project.register(events.Consulted)
+def _(event: events.Consulted) -> Rows:
+    head = _fields(event)
+    yield "consultations", head
+    for place, one in enumerate(event.found):
+        yield "consulted", {"candidate_id": event.candidate_id, "step": event.step, "place": place} | _fields(one)
+
+
+@project.register(events.Taught)
+def _(event: events.Taught) -> Rows:
+    yield "taught", _fields(event)
+
+
 @project.register(events.DepthFinished)
 def _(event: events.DepthFinished) -> Rows:
     yield "depths", _fields(event)

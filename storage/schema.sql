@@ -147,6 +147,23 @@ CREATE TABLE call_failures (
     reason VARCHAR, is_charged BOOLEAN, retry_in_s DOUBLE
 );
 
+-- What the knowledge base answered about a kernel: its state, and one row of `consulted` per technique, from place 0.
+CREATE TABLE consultations (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, candidate_id VARCHAR, state VARCHAR,
+    bottleneck VARCHAR, state_confidence DOUBLE, secondary VARCHAR[], why VARCHAR, metrics VARCHAR, mark VARCHAR
+);
+
+CREATE TABLE consulted (
+    run_id VARCHAR, seq BIGINT, step BIGINT, candidate_id VARCHAR, place BIGINT, technique VARCHAR, category VARCHAR,
+    about VARCHAR, helps VARCHAR, hurts VARCHAR, expected_gain DOUBLE, confidence DOUBLE, attempts BIGINT, faster BIGINT,
+    slower BIGINT, failed BIGINT, is_negative BOOLEAN, inherited_from VARCHAR
+);
+
+CREATE TABLE taught (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, revision_id VARCHAR, summary VARCHAR,
+    revision_blob VARCHAR
+);
+
 CREATE TABLE depths (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, outcome VARCHAR, candidate_id VARCHAR,
     base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR

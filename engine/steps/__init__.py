@@ -6,5 +6,6 @@ guidance.py                 what a prompt advises, and the example of a structur
 history.py                  what a prompt tells of the run's past, cut by worth
 briefing.py                 device, contract and headroom in words
 candidates.py               candidates made, step indexes ended
+knowledge.py                asking the knowledge base, and teaching it
 evaluate.py                 judging a kernel; a failure in words for the model
 """

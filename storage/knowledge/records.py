@@ -220,3 +220,28 @@ class Figures:
     def is_negative(self) -> bool:
         """Whether it was tried at least twice, and more than half of the attempts failed or made the kernel slower."""
         return self.attempts >= 2 and 2 * (self.slower + self.failed) > self.attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What the knowledge base says of one technique for the state that was asked about.
+
+    `expected_gain` is a factor over the parent, `confidence` how sure it is that the technique makes a kernel faster.
+    `failed` are attempts that were incorrect, did not compile or could not be applied. `is_negative` as of
+    figures. `inherited_from` is the state whose expectations stand in for missing ones, at 0.8 of gain and confidence;
+    empty for the state's own.
+    """
+
+    technique: str
+    category: Category
+    about: str
+    helps: str
+    hurts: str
+    expected_gain: float
+    confidence: float
+    attempts: int = 0
+    faster: int = 0
+    slower: int = 0
+    failed: int = 0
+    is_negative: bool = False
+    inherited_from: str = ""

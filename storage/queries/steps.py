@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from storage.command_arguments import CONSULT, TEACH
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import FAILED, StepKind, Verdict
@@ -41,6 +42,9 @@ class Move:
     said: str | None
     said_problem: str | None
     is_profile_exposed: bool
+    state: str | None
+    techniques: int
+    lesson: str | None
 
 
 # A step that a strategy of its own names.
@@ -55,6 +59,8 @@ _DOING: Mapping[str, str] = {
     StepKind.REPAIR: "The model is repairing {kernel}",
     StepKind.OPTIMISE: "The model is optimising {kernel}",
     StepKind.SUBMIT: "Reading a submitted kernel",
+    CONSULT: "Looking up what is known for {kernel}",
+    TEACH: "Writing into the knowledge base",
     "judge": "The model is judging {kernel}",
     "rewrite": "The model is rewriting {kernel}",
 }
@@ -77,6 +83,11 @@ def sentence(m: Move) -> str:
             return _timed(m)
         case StepKind.PROFILE:
             return _profiled(m)
+        case _ if m.kind == CONSULT:
+            found = f"{m.techniques} technique{'s' * (m.techniques != 1)} found"
+            return f"Looked up {_kernel(m.number)} in the knowledge base: {m.state or 'state not known'}, {found}"
+        case _ if m.kind == TEACH:
+            return _with("Revised the knowledge base", m.lesson)
         case StepKind.DIAGNOSE:
             return _with(f"Diagnosed {_kernel(m.number)}", "" if m.outcome == "written" else m.outcome)
         case _:
@@ -175,18 +186,26 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND seq > $after ORDER B
     WHERE run_id = $run AND NOT is_applied AND step IN (SELECT step FROM chosen) GROUP BY step),
  said AS (SELECT step, arg_max(summary, seq) AS said, arg_max(problem, seq) AS said_problem
     FROM reviews WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
+ looked AS (SELECT step, arg_max(state, seq) AS state FROM consultations
+    WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
+ answered AS (SELECT step, count(*) AS techniques FROM consulted
+    WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
+ lessons AS (SELECT step, arg_max(summary, seq) AS lesson FROM taught
+    WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
  called AS (SELECT step, bool_or(is_profile_exposed) AS is_profile_exposed FROM model_calls
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step)
 SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.seconds, c.outcome, c.is_in_flight,
     o.number, m.made_id, m.made_number, m.summary, h.predicted, j.verdict, j.message, j.max_error, j.tolerance,
     j.speedup, j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
     a.said_problem,
-    coalesce(k.is_profile_exposed, FALSE) AS is_profile_exposed
+    coalesce(k.is_profile_exposed, FALSE) AS is_profile_exposed,
+    b.state, coalesce(n.techniques, 0) AS techniques, l.lesson
 FROM chosen c LEFT JOIN numbers o ON o.candidate_id = c.candidate_id LEFT JOIN made m ON m.step = c.step
 LEFT JOIN hoped h ON h.candidate_id = m.made_id
 LEFT JOIN judged j ON j.step = c.step LEFT JOIN seen s ON s.step = c.step
 LEFT JOIN tried t ON t.step = c.step LEFT JOIN called k ON k.step = c.step
-LEFT JOIN said a ON a.step = c.step
+LEFT JOIN said a ON a.step = c.step LEFT JOIN looked b ON b.step = c.step
+LEFT JOIN answered n ON n.step = c.step LEFT JOIN lessons l ON l.step = c.step
 ORDER BY c.seq {order}
 """
 

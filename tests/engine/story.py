@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, TakeSubmission, label
+from engine import actions
+from engine.actions import Action, Ask, Conclude, Expects, Finish, label
 from engine.context import RunContext
 from engine.loop import take_step
 from engine.record import Record
@@ -63,7 +64,7 @@ def brief(action: Action) -> Step | Conclude | Finish:
     return action if isinstance(action, Conclude | Finish) else Step(label(action), action.index, action.about)
 
 
-def resolved(context: RunContext, step: Step) -> Ask | Evaluate | TakeSubmission:
+def resolved(context: RunContext, step: Step) -> actions.Step:
     """The step as the context's strategy asks for it."""
     return context.strategy.again(context.record, step.kind, step.candidate_id)
 

@@ -1,0 +1,4 @@
+"""What the engine makes of the knowledge base and gives to it. Knows profiles and records, no journal and no model.
+
+states.py       the state of a kernel, from its profile
+"""
