@@ -27,6 +27,7 @@ BYTES_WRITTEN = "dram__bytes_write.sum"
 ELIGIBLE = "smsp__warps_eligible.avg.per_cycle_active"
 LOCAL_LOADS = "smsp__sass_inst_executed_op_local_ld.sum"
 LOCAL_STORES = "smsp__sass_inst_executed_op_local_st.sum"
+EXECUTED = "smsp__inst_executed.sum"
 OCCUPANCY_LIMIT = "launch__occupancy_limit_"
 STALL_START, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 OPERATION_START, OPERATION_END = "smsp__sass_thread_inst_executed_op_", "_pred_on.sum"
@@ -118,9 +119,12 @@ COUNTERS: tuple[Counter, ...] = (
             Tier.SECOND, low=0.4),
     Counter("smsp__thread_inst_executed_per_inst_executed.ratio", "threads per instruction",
             "below 32 lanes were masked off", Tier.SECOND, low=28),
-    Counter("smsp__inst_executed.sum", "warp instructions", "executed in all", Tier.COUNT),
+    Counter(EXECUTED, "warp instructions", "executed in all", Tier.COUNT),
 )  # fmt: skip
 BY_NAME: Mapping[str, Counter] = {counter.name: counter for counter in COUNTERS}
+CONFLICTS = tuple(counter.name for counter in COUNTERS if counter.name.startswith(_CONFLICTS))
+# Counted and not shown to a model, but kept with a profile: what others are shares of.
+WHOLES = frozenset({counter.part_of for counter in COUNTERS if counter.part_of} | {EXECUTED})
 
 # What a warp waits for, in the profiler's words, and what that usually means.
 STALLS: Mapping[str, str] = {

@@ -1,4 +1,5 @@
 """What the engine makes of the knowledge base and gives to it. Knows profiles and records, no journal and no model.
 
+readings.py     a profile in figures that rules can name
 states.py       the state of a kernel, from its profile
 """

@@ -139,7 +139,7 @@ def _metrics(launches: Sequence[Launch]) -> Iterator[Metric]:
     longest = sorted(launches, key=lambda one: -(one.value(counters.TIME) or 0.0))[:DETAILED]
     for launch in launches:
         for name, (unit, value) in launch.values.items():
-            is_wanted = _is_shown(name) or "__" not in name
+            is_wanted = _is_kept(name) or "__" not in name
             if is_wanted and (launch in longest or _is_outline(name)):
                 yield Metric(name, unit, value, launch.kernel[:NAME_LENGTH], launch.number)
 
@@ -160,7 +160,7 @@ def _whole_metrics(together: Whole, launches: Sequence[Launch], here: DeviceCeil
     if room is not None:
         yield Metric("headroom", "%", room)
     for name, (unit, value) in together.averages.items():
-        if _is_shown(name) and name != counters.TIME:
+        if _is_kept(name) and name != counters.TIME:
             yield Metric(name, unit, value)
 
 
@@ -190,6 +190,11 @@ def _is_shown(name: str) -> bool:
     if counters.stall_reason(name) is not None:
         return True
     return name in counters.BY_NAME and counters.BY_NAME[name].tier is not Tier.COUNT
+
+
+def _is_kept(name: str) -> bool:
+    """What is shown, and what that is a share of."""
+    return _is_shown(name) or name in counters.WHOLES
 
 
 def _has(launches: Sequence[Launch], name: str) -> bool:
