@@ -26,6 +26,7 @@ from engine.context import RunContext
 from engine.errors import EngineError, PersonNeeded, ToolchainError
 from engine.human.inbox import LEFT, Inbox
 from engine.importing import import_kernels, read_kernels, take_over_kernel
+from engine.knowledge import consulting
 from engine.llm import LanguageModel
 from engine.llm.manual import ManualModel
 from engine.llm.opening import Models, OnDivergence
@@ -44,6 +45,7 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
+from storage.knowledge import files
 from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions
 from storage.records import REACHED, CommandKind, RunState
@@ -160,6 +162,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
     )
     shutil.rmtree(folder.scratch, ignore_errors=True)
+    consulting.check(settings.knowledge)
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
     for change in prompt_pack.changes(settings.prompts):
         console.print(f"note: {change}", highlight=False, markup=False, soft_wrap=True)
@@ -170,6 +173,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
+    context.knowledge = files.folder()
     inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     _on_interrupt_ask_to_stop(folder)

@@ -30,7 +30,8 @@ class NewCandidate:
     """What is recorded of the kernel that a reply brings.
 
     `title`: the label before the reply's own summary; `untitled` stands where there is none. `generation` and `repair`
-    count within a step index, from 0.
+    count within a step index, from 0. `technique` and `predicted_gain` (a factor over the base) are what the method
+    chose and expects; without them those of the reply stand.
     """
 
     origin: Origin
@@ -39,6 +40,8 @@ class NewCandidate:
     title: str
     untitled: str
     repair: int = 0
+    technique: str = ""
+    predicted_gain: float | None = None
 
 
 # (the run's context, the action) -> messages. The context is not named: it knows the strategy, which knows actions.

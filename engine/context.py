@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from engine import limits
@@ -38,7 +39,8 @@ def no_other_model(choice: ModelChoice) -> LanguageModel:
 class RunContext:
     """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
 
-    Inside `interruptible` a stop raises StopRequested by itself.
+    Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
+    learn, None for nowhere.
     """
 
     folder: RunFolder
@@ -58,6 +60,7 @@ class RunContext:
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
     other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
+    knowledge: Path | None = None
 
     @property
     def speaker(self) -> LanguageModel:

@@ -21,7 +21,7 @@ from engine.record import Candidate
 from engine.steps.ask import ask_model
 from engine.steps.candidates import conclude
 from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
-from engine.steps.knowledge import consult, teach
+from engine.steps.knowledge import consult, keep_evidence, teach
 from storage import events as ev
 from storage.records import RunState, StepKind
 
@@ -43,6 +43,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 return finish(context, ending)
             case Conclude() as conclusion:
                 conclude(context, conclusion)
+                keep_evidence(context)
             case Ask() | Evaluate() | TakeSubmission() | Consult() | Teach() as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
@@ -113,6 +114,7 @@ _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {
 def finish(context: RunContext, action: Finish) -> ev.RunEnded:
     """End the run."""
     ended = ev.RunEnded(action.state, action.reason, context.record.best_id)
+    keep_evidence(context, is_ending=True)
     context.emit(ended)
     return ended
 

@@ -16,7 +16,8 @@ from engine.toolchain_table import device_of
 from storage import codec
 
 PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
-_SLOT = re.compile(r"\{\{ *(\w+) *\}\}")
+_SLOT = re.compile(r"\{\{ *(\w+)\?? *\}\}")
+_OPTIONAL = re.compile(r"^\{\{ *(\w+)\? *\}\}\n\n?", re.MULTILINE)  # a paragraph of its own that may not be there
 _NO_PACK: Mapping[str, str] = {}
 _pack = ContextVar("texts by name in place of prompt files", default=_NO_PACK)
 
@@ -94,6 +95,7 @@ SECTIONS: Mapping[str, str] = {
     "headroom": "Headroom",
     "hint": "Person's hint",
     "kernel": "Kernel",
+    "known": "Known techniques",
     "library": "Rules of every reply",
     "listing": "Kernel",
     "names": "Reply format",
@@ -114,7 +116,8 @@ _PARAGRAPHS = re.compile(r"(?<=[^:]\n\n)(?=[^\n])")  # one that ends with a colo
 
 
 def message(role: str, name: str, **values: str) -> Message:
-    """A prompt file as a message, with every slot filled and the sections that the slots make of it.
+    """A prompt file as a message, with every slot filled and the sections that the slots make of it. A paragraph
+    `{{ slot? }}` goes where its value is empty.
 
     Raises:
         PromptError: a slot without a value, or a value without a slot; a pack may leave slots out.
@@ -124,6 +127,7 @@ def message(role: str, name: str, **values: str) -> Message:
     if wanted - set(values) or (wanted != set(values) and name not in _pack.get()):
         missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
         raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
+    template = _OPTIONAL.sub(lambda match: match[0] if values[match[1]].strip() else "", template)
     found: list[list[str]] = []
     for section, piece in _pieces(template):
         filled = _SLOT.sub(lambda match: values[match[1]], piece)

@@ -143,6 +143,7 @@ class Record:
     cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
     patches: set[tuple[int, int]] = field(default_factory=set)
+    failed_attempts: set[int] = field(default_factory=set)
     reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
     consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
     taught: dict[int, ev.Taught] = field(default_factory=dict)
@@ -165,6 +166,11 @@ class Record:
     def step_index(self) -> int:
         """The step index being worked on: as many as have been concluded."""
         return len(self.concluded)
+
+    @property
+    def asks_base(self) -> bool:
+        """Whether the run has a knowledge base to ask."""
+        return self.settings.knowledge != "off"
 
     @property
     def best(self) -> Candidate | None:
@@ -218,6 +224,8 @@ class Record:
                 self.candidates[name] = Candidate(event)
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
+            case ev.AttemptFailed(step=step):
+                self.failed_attempts.add(step)
             case ev.ReviewWritten(step=step, call=call):
                 self.reviews[step, call] = event
             case ev.Consulted(depth=index, candidate_id=name):

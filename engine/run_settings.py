@@ -12,6 +12,7 @@ from typing import Any
 from engine import tasks
 from engine.capabilities import available_models, has_gpu
 from engine.errors import EngineError, ModelError
+from engine.knowledge import consulting
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import check_language
 from engine.llm.environment import configured_model, is_configured
@@ -52,6 +53,7 @@ def new_settings(
     own: dict[str, Value] = {}
     library, precision = fields.pop("library", ""), fields.pop("precision", "")
     check_language(fields.get("language", LANGUAGE))
+    fields["knowledge"] = consulting.check(fields.get("knowledge", consulting.OFF))
     _check_device(fields.get("device", ""), toolchain)
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from storage.command_arguments import Fallback
 from storage.knowledge.records import Advised as Advised
-from storage.knowledge.records import Bottleneck
+from storage.knowledge.records import Bottleneck, State
 from storage.models import CallFailure
 from storage.records import (
     Budget,
@@ -216,6 +216,18 @@ class PatchTried:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    """A technique that the method had chosen for a kernel brought none: nothing of the replies could be used."""
+
+    step: int
+    depth: int
+    candidate_id: str
+    technique: str
+    predicted_gain: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DiagnosisWritten:
     """The model's explanation of a failure, before any edit."""
 
@@ -354,7 +366,8 @@ class Consulted:
     """What the knowledge base answered about a kernel. Strategies read only this, never the base.
 
     `state` is empty, and `bottleneck` None, where nothing is known of the kernel's state; `why` says so. `metrics`
-    decided it. `found` begins with what promises most. `mark` names exactly what the base had read.
+    decided it. `found` begins with what promises most. `mark` names exactly what the base had read. `states` are those
+    that the base knows, told where the rules leave the kernel's state open.
     """
 
     step: int
@@ -368,6 +381,7 @@ class Consulted:
     secondary: tuple[str, ...] = ()
     why: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,6 +489,7 @@ Event = (
     | ClassProposed
     | CandidateCreated
     | PatchTried
+    | AttemptFailed
     | DiagnosisWritten
     | ReviewWritten
     | QuestionAsked

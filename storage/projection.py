@@ -159,6 +159,12 @@ def _(event: events.PatchTried) -> Rows:
     yield "patches", _fields(event)
 
 
+@project.register(events.AttemptFailed)
+def _(event: events.AttemptFailed) -> Rows:
+    # No kernel came of it, so it is among the predictions of none; the steps and patches tell of it.
+    yield from ()
+
+
 @project.register(events.QuestionAsked)
 def _(event: events.QuestionAsked) -> Rows:
     yield "questions", _fields(event)

@@ -191,7 +191,9 @@ class RunSettings:
     """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
 
     `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
-    whose journal is told once more, `replay_speed` times as fast; nothing is done then.
+    whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
+    the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
+    of another one, which is only read.
     """
 
     run_id: str
@@ -211,6 +213,7 @@ class RunSettings:
     model_options: Options = ()
     ask_first: AskFirst = field(default_factory=AskFirst)
     prompts: Prompts = field(default_factory=Prompts)
+    knowledge: str = "off"
     recording: str | None = None
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)

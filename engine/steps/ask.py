@@ -18,7 +18,7 @@ from engine.record import Candidate
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
 from storage import codec
-from storage.events import ClassProposed, DiagnosisWritten, PatchTried, ReviewWritten
+from storage.events import AttemptFailed, ClassProposed, DiagnosisWritten, PatchTried, ReviewWritten
 from storage.records import KernelClass, Origin
 
 FORMATS = ("edits", "reask", "search_replace", "rewrite")
@@ -130,12 +130,22 @@ def ask_model(context: RunContext, ask: Ask) -> str:
         source, replies, found = (patched.source, patched.replies, patched.why) if patched else (None, ("",), "")
     settle_hints(context, hints)
     if source is None:
+        _tell_failure(context, ask, ask.makes)
         return "patch_failed"
     if ask.expects is Expects.SOURCE:
         _learn_class(context, replies[-1])
     summary = _summary(ask.makes, replies[-1], found)
     create_candidate(context, source, ask.about, ask.makes, summary, _prediction(ask.makes, replies))
     return "created"
+
+
+def _tell_failure(context: RunContext, ask: Ask, makes: NewCandidate) -> None:
+    """A technique that the method chose is told with its failure: no reply that could be used names it."""
+    if makes.technique and ask.about and context.step not in context.record.failed_attempts:
+        tried = [one for one in context.record.events if isinstance(one, PatchTried) and one.step == context.step]
+        reason = tried[-1].reason if tried else "the reply holds no kernel"
+        failed = AttemptFailed(context.step, ask.index, ask.about, makes.technique, makes.predicted_gain, reason)
+        context.emit(failed)
 
 
 def _keep_text(context: RunContext, ask: Ask) -> str:

@@ -45,8 +45,8 @@ def create_candidate(
             lines_removed=_count(diff, "-"),
             summary=summary,
             flags=(lost,) if lost else (),
-            technique=prediction.technique,
-            predicted_gain=prediction.gain,
+            technique=makes.technique or prediction.technique,
+            predicted_gain=makes.predicted_gain if makes.technique else prediction.gain,
         )
     )
 

@@ -1,11 +1,16 @@
-"""What a prompt advises: the guide of a class, how faults are found, and an example of a structure that a kernel lacks.
-Knows a run's class, device and policy."""
+"""What a prompt advises: the guide of a class, how faults are found, an example of a structure that a kernel lacks, and
+what the knowledge base answered. Knows a run's class, device and policy."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from engine import exemplars, prompting
 from engine.context import RunContext
 from engine.record import Candidate
+from storage.knowledge.records import Advised
+
+MOST_KNOWN, MOST_NEGATIVE = 5, 2
 
 
 def guide(context: RunContext) -> str:
@@ -31,3 +36,34 @@ def lacking(context: RunContext, candidate: Candidate) -> str:
         is_memory_bound=limit is not None and limit.memory_ms >= limit.limit_ms,
     )
     return exemplars.lacking(context.toolchain.name, need, context.source(candidate)).strip()
+
+
+def known(context: RunContext, candidate: Candidate, label: str) -> str:
+    """What the knowledge base answered about a kernel at this step index; empty where it knows nothing.
+
+    `label` is where a reply names its technique.
+    """
+    record = context.record
+    told = record.consulted.get((record.step_index, candidate.candidate_id))
+    if told is None or not told.found:
+        return ""
+    state = told.state.replace("_", " ")
+    lines = "\n".join(f"- {_advice(one)}" for one in chosen(told.found))
+    where = f"in the state of this one, {state}" if state else "of this class, whatever their state"
+    return prompting.fill("known.md", state=where, label=label, techniques=lines).strip()
+
+
+def chosen(found: Sequence[Advised]) -> list[Advised]:
+    """Those that a prompt shows: what went wrong more often than not first, then what promises most."""
+    negative = [one for one in found if one.is_negative]
+    worst = sorted(negative, key=lambda one: one.faster - one.slower - one.failed)[:MOST_NEGATIVE]
+    return [*worst, *(one for one in found if not one.is_negative)][:MOST_KNOWN]
+
+
+def _advice(one: Advised) -> str:
+    if one.is_negative:
+        counts = f"{one.faster} faster, {one.slower} slower, {one.failed} without a correct kernel"
+        return f"Rather not `{one.technique}`: of {one.attempts} attempts {counts}. {one.hurts}".strip()
+    seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
+    told = " ".join(filter(None, (one.about, one.helps, one.hurts)))
+    return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {told}".strip()

@@ -1,4 +1,5 @@
-"""Steps that ask the knowledge base about a kernel, and that teach it. Knows journal and base, no method."""
+"""Steps that ask the knowledge base about a kernel, and that teach it; and what attempts have shown, kept for all runs.
+Knows journal and base, no method."""
 
 from __future__ import annotations
 
@@ -7,45 +8,113 @@ from dataclasses import replace
 
 from engine.actions import Consult, Teach
 from engine.context import RunContext
-from engine.knowledge import states
+from engine.errors import EngineError
+from engine.knowledge import consulting, evidence, states
+from engine.knowledge.consulting import Need
+from engine.knowledge.states import Found
+from engine.record import Record
 from storage import codec
 from storage.events import Consulted, Taught
-from storage.knowledge.records import Revision
+from storage.knowledge import files
+from storage.knowledge.base import Base
+from storage.knowledge.records import Evidence, Revision
 
 SUMMARY_LENGTH = 140
+GIVEN = 1.0  # confidence in a state that the method has settled by itself
 
 
 def consult(context: RunContext, action: Consult) -> str:
     """Journal what the base answers, once per step: a killed run goes on with what it had been told."""
-    known = context.record.consulted.get((action.index, action.about))
-    if known is None or known.step != context.step:
-        found = states.of_profile(context.candidate(action.about).profiled)
-        context.emit(
-            Consulted(
-                step=context.step,
-                depth=action.index,
-                candidate_id=action.about,
-                state=action.state or found.state,
-                bottleneck=found.bottleneck,
-                state_confidence=found.confidence,
-                found=(),
-                mark="",
-                secondary=found.secondary,
-                why=found.why,
-                metrics=found.metrics,
-            )
+    record = context.record
+    known = record.consulted.get((action.index, action.about))
+    if known is not None and known.step == context.step:
+        return "answered"
+    keep_evidence(context)
+    base = open_base(context)
+    found = _state(record, action, base)
+    is_open = found.confidence < states.SURE
+    context.emit(
+        Consulted(
+            step=context.step,
+            depth=action.index,
+            candidate_id=action.about,
+            state=found.state,
+            bottleneck=found.bottleneck,
+            state_confidence=found.confidence,
+            found=consulting.advise(base, found.state, need_of(record)) if base else (),
+            mark=base.mark if base else "",
+            secondary=found.secondary,
+            why=found.why,
+            metrics=found.metrics,
+            states=tuple(one for one in base.states.values() if not one.is_disabled) if base and is_open else (),
         )
+    )
     return "answered"
 
 
+def _state(record: Record, action: Consult, base: Base | None) -> Found:
+    """What the rules find, or the state that the method has settled."""
+    found = states.of_profile(*evidence.profile_of(record, record.candidates[action.about]))
+    if not action.state:
+        return found
+    known = base.states.get(action.state) if base else None
+    bottleneck = known.bottleneck if known else states.STATES.get(action.state, found.bottleneck)
+    why = f"settled by the method; the rules: {found.why}"
+    return replace(found, state=action.state, bottleneck=bottleneck, confidence=GIVEN, why=why)
+
+
+def need_of(record: Record) -> Need:
+    """What a technique must apply to in this run."""
+    facts = record.limit.facts if record.limit else None
+    kernel_class = record.kernel_class if record.is_class_known else ""
+    return Need(kernel_class, record.settings.language, facts.architecture if facts else "")
+
+
+def open_base(context: RunContext) -> Base | None:
+    """The base that this run asks, with what it has learned itself; None where it asks none."""
+    settings = context.record.settings
+    if settings.knowledge == consulting.OFF:
+        return None
+    return consulting.base_of(settings.knowledge, context.knowledge, lessons(context), _rows(context))
+
+
+def lessons(context: RunContext) -> list[Revision]:
+    """What this run has taught, oldest first.
+
+    Raises:
+        EngineError: the text of a revision cannot be read.
+    """
+    return [_revision(context, one.revision_blob) for one in context.record.taught.values()]
+
+
 def teach(context: RunContext, action: Teach) -> str:
-    """Journal a revision; a killed run goes on with the one it had journaled."""
+    """Journal a revision, then write it down; a killed run goes on with the one it had journaled."""
     if context.step not in context.record.taught:
         run_id = context.record.settings.run_id
         made = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
         blob = context.blobs.put(codec.dumps(made))
         context.emit(Taught(context.step, action.index, made.revision_id, _summary(made), blob))
+    if context.knowledge is not None and context.record.settings.knowledge == consulting.ON:
+        files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), context.knowledge)
     return "taught"
+
+
+def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
+    """Write down the attempts that are over, whatever the run's strategy; those that stand there already stay."""
+    if context.knowledge is not None and (found := _rows(context, is_ending=is_ending)):
+        files.append_evidence(found, context.knowledge)
+
+
+def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:
+    return evidence.rows(context.record, context.blobs.get, time.time(), is_ending=is_ending)
+
+
+def _revision(context: RunContext, blob: str) -> Revision:
+    try:
+        found: Revision = codec.read_line(Revision, context.blobs.get(blob).encode("utf-8", "surrogatepass"))
+    except codec.DecodeError as error:
+        raise EngineError(f"the revision {blob[:12]} of this run cannot be read: {error}") from error
+    return found
 
 
 def _summary(revision: Revision) -> str:

@@ -55,7 +55,7 @@ FACTS = {
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
-    "Profile", "Judge's point", "Why the last reply was not used", "assistant",
+    "Profile", "Known techniques", "Judge's point", "Why the last reply was not used", "assistant",
 }  # fmt: skip
 POLICIES = (
     Policy(),

@@ -16,7 +16,7 @@ from engine.steps.conversation import (
     timing_line,
 )
 from engine.steps.evaluate import describe_failure
-from engine.steps.guidance import debugging, guide
+from engine.steps.guidance import debugging, guide, known
 from engine.steps.history import changes, explanation, history
 
 SYSTEM = "coder_judge/system_judge.md"
@@ -52,6 +52,7 @@ def judge(context: RunContext, ask: Ask) -> list[Message]:
         timing=timing_line(candidate),
         headroom=briefing.headroom(record, candidate),
         profile=prompting.fill("profile.md", summary=summary) if summary else "",
+        known=known(context, candidate, "technique"),
         earlier=history(record, candidate.candidate_id, "round"),
         guide=guide(context),
         **common,

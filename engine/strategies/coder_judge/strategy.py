@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import limits
-from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
@@ -18,7 +18,7 @@ from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.coder_judge import prompts
 from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
 from engine.strategies.options import option, read
-from storage.command_arguments import Submission
+from storage.command_arguments import CONSULT, Submission
 from storage.method_words import MethodWords
 from storage.records import (
     FAILED,
@@ -93,6 +93,8 @@ class CoderJudge:
         subject = record.candidates[name]
         if not subject.has_failed and not subject.is_profile_tried and record.steering.collect is not Switch.OFF:
             return Evaluate(StepKind.PROFILE, record.step_index, name)
+        if record.asks_base and not subject.has_failed and (record.step_index, name) not in record.consulted:
+            return self.again(record, CONSULT, name)
         return self.again(record, JUDGE, name)
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
@@ -111,6 +113,8 @@ class CoderJudge:
             return evaluation
         candidate = record.candidates[about or ""]
         match label:
+            case "consult":
+                return Consult(index, candidate.candidate_id)
             case "judge":
                 return _judge(record, candidate)
             case "rewrite":

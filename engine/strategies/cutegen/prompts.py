@@ -16,7 +16,7 @@ from engine.steps.conversation import (
     timing_line,
 )
 from engine.steps.evaluate import describe_failure
-from engine.steps.guidance import debugging, guide, lacking
+from engine.steps.guidance import debugging, guide, known, lacking
 from engine.steps.history import changes, history, repairs
 
 
@@ -70,6 +70,7 @@ def optimise(context: RunContext, ask: Ask) -> list[Message]:
         guide=guide(context),
         example=lacking(context, base),
         profile=prompting.fill("profile.md", summary=summary) if summary else "",
+        known=known(context, base, "Technique:"),
         rules=rule_section(record.steering.rules),
         hint=hint_section(record.pending_hints),
         patch_format=prompting.text("patch_format.md").strip(),

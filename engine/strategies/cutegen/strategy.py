@@ -7,7 +7,7 @@ base kernel follows a policy instead of always being the latest. A step index is
 from __future__ import annotations
 
 from engine import limits
-from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
@@ -72,6 +72,8 @@ class CuteGen:
             return evaluation
         candidate = record.candidates[about or ""]
         match label:
+            case "consult":
+                return Consult(record.step_index, candidate.candidate_id)
             case "diagnose":
                 return _diagnose(record, candidate)
             case "repair":
@@ -110,9 +112,12 @@ def _write(record: Record, state: CuteGenState) -> Action:
     if record.step_index == 0 or not state.line:
         return _synthesise(record, state)
     base = record.candidates[choose_base(record, state)]
-    wants_profile = is_exposed(record, state) and record.steering.collect is not Switch.OFF
+    asks_base = record.asks_base
+    wants_profile = (is_exposed(record, state) or asks_base) and record.steering.collect is not Switch.OFF
     if wants_profile and not base.is_profile_tried:
         return Evaluate(StepKind.PROFILE, record.step_index, base.candidate_id)
+    if asks_base and (record.step_index, base.candidate_id) not in record.consulted:
+        return Consult(record.step_index, base.candidate_id)
     return _optimise(record, state, base)
 
 

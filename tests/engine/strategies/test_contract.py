@@ -11,15 +11,17 @@ from typing import cast
 
 import pytest
 
-from engine.actions import Action, Ask, Conclude, Evaluate, Expects, Finish, Step, TakeSubmission, label
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Expects, Finish, Step, TakeSubmission, Teach, label
 from engine.record import Record
 from engine.strategies import Strategy, catalogue, refused_verbs
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
 from engine.toolchains import Toolchain
+from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import Submission
+from storage.knowledge.records import Advised, Bottleneck, Category
 from storage.records import (
     Budget,
     CheckResult,
@@ -49,7 +51,10 @@ MOST_ACTIONS = 600
 def settings_of(name: str, seed: int) -> RunSettings:
     chance = random.Random(seed)
     limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
-    return replace(SETTINGS, budget=limits, strategy_options=OPTIONS[name](chance) if name in OPTIONS else {})
+    knowledge = "on" if seed % 2 else "off"
+    return replace(
+        SETTINGS, knowledge=knowledge, budget=limits, strategy_options=OPTIONS[name](chance) if name in OPTIONS else {}
+    )
 
 
 class Play:
@@ -69,7 +74,7 @@ class Play:
                 False, action.reason,
             )  # fmt: skip
             return
-        assert isinstance(action, Ask | Evaluate | TakeSubmission), action
+        assert isinstance(action, Ask | Evaluate | TakeSubmission | Consult | Teach), action
         number = self.record.steps_finished + 1
         yield ev.StepStarted(number, label(action), action.index, action.about)
         outcome = yield from self._work(action, number)
@@ -79,6 +84,15 @@ class Play:
         if isinstance(action, Evaluate):
             yield self._result(action, number)
             return "done"
+        if isinstance(action, Consult):
+            found = tuple(advised(f"technique {n}", self.chance) for n in range(self.chance.randint(0, 6)))
+            state, bound = self.chance.choice((("", None), ("memory_latency_bound", Bottleneck.MEMORY)))
+            yield ev.Consulted(number, action.index, action.about, action.state or state, bound, 0.7, found, "mark")
+            return "answered"
+        if isinstance(action, Teach):
+            blob = self.keep(codec.dumps(action.revision))
+            yield ev.Taught(number, action.index, f"r{number}", action.revision.why, blob)
+            return "taught"
         assert isinstance(action, Ask)
         yield ev.ModelCalled(
             number, 0, action.label, action.index, action.about, "m", "p", "r", 9, 9, 0, 0, 0.0, 1.0, "stop"
@@ -117,6 +131,13 @@ class Play:
                 return ev.Profiled(number, action.about, ProfileResult("h", (), "memory", "summary"), None)
             case _:
                 return ev.ProfileFailed(number, action.about, "not here")
+
+
+def advised(name: str, chance: random.Random) -> Advised:
+    """What a base may say of a technique."""
+    gain, sure = chance.uniform(0.8, 2.0), chance.random()
+    words = "what it does", "Helps here.", "Hurts there."
+    return Advised(name, Category.MEMORY, *words, gain, sure, 4, 1, 2, 1, is_negative=chance.random() < 0.5)
 
 
 def next_action(strategy: Strategy, record: Record) -> Action:

@@ -1,0 +1,132 @@
+"""Which knowledge base a run asks, and what it answers for a state. Reads files; journals nothing.
+
+What a run learns by itself, its evidence and what it has taught, counts for it whichever base it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import EngineError
+from storage.knowledge import files, seed
+from storage.knowledge.base import Attempts, Base
+from storage.knowledge.records import Advised, Evidence, Figures, Revision, Technique
+
+OFF, ON, SEED, EMPTY = "off", "on", "seed", "empty"
+CHOICES = {
+    OFF: "nothing is looked up",
+    ON: "what runs have learned, and what Tilewright is shipped with",
+    SEED: "only what Tilewright is shipped with",
+    EMPTY: "only what this run learns",
+}
+MOST_IN_ALL = 24  # techniques of an answer where the state is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a technique must apply to. Empty where that is not known: then it rules nothing out."""
+
+    kernel_class: str = ""
+    language: str = ""
+    architecture: str = ""
+
+    def allows(self, technique: Technique) -> bool:
+        """Whether a technique is for such a kernel; an architecture may be named by how its name begins."""
+        of_class = not technique.classes or not self.kernel_class or self.kernel_class in technique.classes
+        of_language = not technique.languages or not self.language or self.language in technique.languages
+        names = tuple(technique.architectures)
+        return of_class and of_language and (not names or not self.architecture or self.architecture.startswith(names))
+
+
+def check(knowledge: str) -> str:
+    """The choice of a run as it is kept: one of the words, or the absolute path of a base that can be read.
+
+    Raises:
+        EngineError: it is neither.
+    """
+    if knowledge in CHOICES:
+        return knowledge
+    place = Path(knowledge).expanduser().absolute()
+    words = ", ".join(CHOICES)
+    if not knowledge or not place.exists():
+        raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, or a folder with one")
+    if place.is_dir() and not any((place / name).is_file() for name in (files.EVIDENCE, files.REVISIONS)):
+        raise EngineError(
+            f"{place} holds neither {files.EVIDENCE} nor {files.REVISIONS}: use {words}, or such a folder"
+        )
+    try:
+        _read(place)
+    except (OSError, ValueError) as error:
+        raise EngineError(f"the knowledge base {place} cannot be read: {error}") from error
+    return str(place)
+
+
+def base_of(knowledge: str, home: Path | None, lessons: Sequence[Revision], own: Sequence[Evidence]) -> Base | None:
+    """The base that a run asks; None where it asks none. `home` is where runs keep what they learn, None for nowhere.
+
+    Raises:
+        EngineError: it can no longer be read.
+    """
+    if knowledge == OFF:
+        return None
+    if knowledge == ON and home is not None:
+        return files.load(home)
+    attempts, revisions, mark = Attempts(), list[Revision](), ""
+    if knowledge in (ON, SEED):
+        revisions, mark = [seed.revision()], f"seed:{seed.digest()}"
+    elif knowledge != EMPTY:
+        check(knowledge)
+        there = _read(Path(knowledge))
+        revisions, mark = list(there.revisions), there.mark
+        for row in there.rows:
+            attempts.add(row)
+    for row in own:
+        attempts.add(row)
+    mark = f"{mark} run:{len(own)} taught:{len(lessons)}".strip()
+    return Base([*revisions, *lessons], attempts, mark)
+
+
+def _read(place: Path) -> Base:
+    return files.load(place)
+
+
+def advise(base: Base, state: str, need: Need) -> tuple[Advised, ...]:
+    """What the base knows of a state's techniques that apply, that which promises most first; of all states' where the
+    state is not known."""
+    known = state in base.states and not base.states[state].is_disabled
+    found = sorted(_advised(base, state if known else "", need), key=lambda one: (-_promise(one), one.technique))
+    return tuple(found if known else found[:MOST_IN_ALL])
+
+
+def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:
+    names = base.techniques_of(state) if state else list(base.techniques)
+    for name in names:
+        technique = base.techniques.get(name)
+        if technique is None or technique.is_disabled or not need.allows(technique):
+            continue
+        figures = base.figures(name, state or None)
+        yield _of(technique, figures, base.inherited_from(name, state) if state else "")
+
+
+def _of(technique: Technique, figures: Figures, inherited: str) -> Advised:
+    return Advised(
+        technique.name,
+        technique.category,
+        technique.about,
+        technique.helps,
+        technique.hurts,
+        figures.expected_gain,
+        figures.confidence,
+        attempts=figures.attempts,
+        faster=figures.faster,
+        slower=figures.slower,
+        failed=figures.failed,
+        is_negative=figures.is_negative,
+        inherited_from=inherited,
+    )
+
+
+def _promise(one: Advised) -> float:
+    return one.expected_gain * one.confidence

@@ -1,0 +1,251 @@
+"""Attempts that are over, as rows of the knowledge base. Pure: from a record and the texts it refers to.
+
+An attempt is a change of a correct, timed kernel (its parent) under a technique's name: the kernel that was written and
+the repairs of it. What it came to is that of its last correct and timed kernel, by the rule by which a kernel is told
+faster anywhere: beyond the noise of both timings and of two sessions. A reply of which no kernel could be made is an
+attempt, too. Attempts whose technique nobody named are left out, since a name made up for them would be evidence of
+nothing: first kernels, kernels by hand or from elsewhere, and replies that name none. So are kernels that were left
+before they were judged, or whose parent has no timing. A run that plays back another measures nothing and adds nothing.
+
+An attempt is over when its step index is concluded and, where it failed, the run has gone on to something else than
+repairing it; at the end of a run also when it has been timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from engine.knowledge import readings, states
+from engine.patching.prediction import Prediction, read_prediction
+from engine.record import Candidate, Record
+from storage import events as ev
+from storage import relative
+from storage.knowledge.records import Evidence, Outcome
+from storage.records import REACHED, Origin, ProfileResult, Verdict
+
+# Figures of a profile that are kept before and after.
+KEPT = (
+    readings.MEMORY, readings.COMPUTE, readings.DRAM, readings.OCCUPANCY, readings.WAVES, readings.SECTORS,
+    readings.CONFLICTS, readings.MEMORY_WAITS, readings.SHARED_WAITS, readings.CHAIN_WAITS, readings.TRAFFIC,
+    readings.WORKING, readings.PACKED, readings.PER_CYCLE, readings.FAULTS,
+)  # fmt: skip
+LATENCY = "latency in ms"
+FAILURES: Mapping[Verdict, Outcome] = {Verdict.COMPILE_ERROR: Outcome.NOT_COMPILED}
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A change under a technique's name. `line`: the kernel that was written and its repairs; none of a reply that
+    brought none. `name` tells it from the run's other attempts."""
+
+    name: str
+    index: int
+    parent_id: str | None
+    told: Prediction
+    line: list[str] = field(default_factory=list)
+    tokens: int = 0
+    model: str = ""
+    error: str = ""
+    is_left: bool = False
+
+
+def rows(record: Record, text: Callable[[str], str], at: float, *, is_ending: bool = False) -> list[Evidence]:
+    """Evidence of the attempts that are over; `text` reads a blob, `at` is when they are told."""
+    if record.settings.replay_of is not None:
+        return []
+    concluded = {done.depth for done in record.concluded}
+    over = (one for one in _Attempts(record, text).all() if _is_over(record, one, concluded, is_ending))
+    told = (_row(record, one, at) for one in over if one.told.technique)
+    return [row for row in told if row is not None]
+
+
+def _is_over(record: Record, one: Attempt, concluded: set[int], is_ending: bool) -> bool:
+    is_timed = any(record.candidates[name].timed is not None for name in one.line)
+    if one.index in concluded:
+        return is_timed or not one.line or one.is_left or is_ending
+    return is_timed and is_ending
+
+
+class _Attempts:
+    """Reads a record's events in order. Tokens count for the kernel that a call is about while that is being repaired,
+    else for the next attempt."""
+
+    def __init__(self, record: Record, text: Callable[[str], str]) -> None:
+        self.record, self.text = record, text
+        self.found: list[Attempt] = []
+        self.of_kernel: dict[str, Attempt] = {}
+        self.waiting = 0
+        self.step = ev.StepStarted(0, "", 0, None)
+        self.called: ev.ModelCalled | None = None
+
+    def all(self) -> list[Attempt]:
+        """Oldest first."""
+        for event in self.record.events:
+            match event:
+                case ev.StepStarted():
+                    self._begin(event)
+                case ev.ModelCalled() | ev.CallFailed():
+                    self._call(event)
+                case ev.CandidateCreated():
+                    self._create(event)
+                case ev.AttemptFailed(step=step):
+                    told = Prediction(event.technique, event.predicted_gain)
+                    self._fail(f"step {step}", event.depth, event.candidate_id, told, event.reason)
+                case ev.StepFinished(outcome="patch_failed", step=step) if self.step.candidate_id is not None:
+                    about = self.record.candidates.get(self.step.candidate_id)
+                    if about is not None and not about.has_failed and not self._is_told(step):
+                        told = self._told(step, about.candidate_id)
+                        self._fail(f"step {step}", self.step.depth, about.candidate_id, told, self._last_reason(step))
+                case _:
+                    pass
+        return self.found
+
+    def _begin(self, event: ev.StepStarted) -> None:
+        self.step, self.called = event, None
+        subject = self.of_kernel.get(event.candidate_id or "")
+        for one in self.found:
+            if one is not subject and event.depth > one.index:
+                one.is_left = True
+
+    def _call(self, event: ev.ModelCalled | ev.CallFailed) -> None:
+        spent = (event.input_tokens or 0) + (event.output_tokens or 0)
+        self.called = event if isinstance(event, ev.ModelCalled) else self.called
+        subject = self.record.candidates.get(event.candidate_id or "")
+        mended = self.of_kernel.get(event.candidate_id or "") if subject and subject.has_failed else None
+        if mended is not None:
+            mended.tokens += spent
+        else:
+            self.waiting += spent
+
+    def _create(self, event: ev.CandidateCreated) -> None:
+        if event.origin is Origin.REPAIR:
+            if (mended := self.of_kernel.get(event.parent_id or "")) is not None:
+                mended.line.append(event.candidate_id)
+                self.of_kernel[event.candidate_id] = mended
+            return
+        told = Prediction(event.technique, event.predicted_gain)
+        if not told.technique:
+            told = self._advised(event.step, event.depth, event.parent_id) or told
+        made = Attempt(event.candidate_id, event.depth, event.base_id, told, [event.candidate_id])
+        self._keep(made)
+        self.of_kernel[event.candidate_id] = made
+
+    def _fail(self, name: str, index: int, parent_id: str | None, told: Prediction, reason: str) -> None:
+        self._keep(Attempt(name, index, parent_id, told, error=reason.partition("\n")[0]))
+
+    def _keep(self, one: Attempt) -> None:
+        one.tokens, self.waiting = self.waiting, 0
+        one.model = self.called.model if self.called else self.record.settings.model
+        self.found.append(one)
+
+    def _is_told(self, step: int) -> bool:
+        return any(one.name == f"step {step}" for one in self.found)
+
+    def _told(self, step: int, about: str) -> Prediction:
+        """Of a reply that could not be used: its own words, else those of the review that it follows."""
+        reply = self.text(self.called.reply_blob) if self.called else ""
+        told = read_prediction(reply)
+        return told if told.technique else self._advised(step, self.step.depth, about) or told
+
+    def _advised(self, step: int, index: int, about: str | None) -> Prediction | None:
+        """What was advised about a kernel at this step index before this step."""
+        said = [
+            one for one in self.record.reviews.values()
+            if (one.candidate_id, one.depth) == (about, index) and one.step < step and one.technique and not one.problem
+        ]  # fmt: skip
+        return Prediction(said[-1].technique, said[-1].predicted_gain) if said else None
+
+    def _last_reason(self, step: int) -> str:
+        tried = (one for one in self.record.events if isinstance(one, ev.PatchTried) and one.step == step)
+        reasons = [one.reason for one in tried if not one.is_applied]
+        return reasons[-1] if reasons else "the reply holds no kernel"
+
+
+def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
+    settings, limit = record.settings, record.limit
+    parent = record.candidates.get(one.parent_id or "")
+    last = _last(record, one)
+    if parent is None or parent.timed is None or (one.line and last is None):
+        return None
+    change = _change(parent, last)
+    return Evidence(
+        run_id=settings.run_id,
+        candidate_id=one.name,
+        technique=one.told.technique,
+        outcome=_outcome(last, change),
+        at=at,
+        state=state_of(record, parent, one.index),
+        task=settings.task_name,
+        kernel_class=record.kernel_class,
+        language=settings.language,
+        toolchain=settings.toolchain,
+        device=limit.device.removesuffix(REACHED) if limit else "",
+        architecture=limit.facts.architecture if limit and limit.facts else "",
+        precision=settings.policy.precision,
+        strategy=settings.strategy,
+        model=one.model,
+        parent_hash=parent.created.source_blob,
+        child_hash=last.created.source_blob if last else "",
+        predicted_gain=one.told.gain,
+        gain=change.speedup if change else None,
+        gain_low=change.low if change else None,
+        gain_high=change.high if change else None,
+        before=metrics_of(record, parent),
+        after=metrics_of(record, last) if last else {},
+        tokens=one.tokens,
+        error=last.failure if last and last.has_failed else one.error,
+    )
+
+
+def _last(record: Record, one: Attempt) -> Candidate | None:
+    """The kernel that an attempt is judged by: its last correct and timed one, else its last that failed."""
+    line = [record.candidates[name] for name in one.line]
+    timed = [kernel for kernel in line if kernel.timed is not None and not kernel.has_failed]
+    judged = timed or [kernel for kernel in line if kernel.has_failed]
+    return judged[-1] if judged else None
+
+
+def _change(parent: Candidate, last: Candidate | None) -> relative.Relative | None:
+    new, old = last.timed if last and not last.has_failed else None, parent.timed
+    if new is None or old is None:
+        return None
+    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise)
+
+
+def _outcome(last: Candidate | None, change: relative.Relative | None) -> Outcome:
+    if last is None:
+        return Outcome.PATCH_FAILED
+    if change is None:
+        return FAILURES.get(last.verdict or Verdict.INCORRECT, Outcome.INCORRECT)
+    return Outcome.FASTER if change.is_faster else Outcome.SLOWER if change.is_slower else Outcome.SAME
+
+
+def state_of(record: Record, kernel: Candidate, index: int) -> str:
+    """The state a kernel was in: as the base was asked about it at this step index, or last; else by the rules. Empty
+    where neither is sure."""
+    asked = [one for (_, name), one in record.consulted.items() if name == kernel.candidate_id]
+    here = record.consulted.get((index, kernel.candidate_id)) or (asked[-1] if asked else None)
+    if here is not None:
+        return here.state if here.state_confidence >= states.SURE else ""
+    found = states.of_profile(*profile_of(record, kernel))
+    return found.state if found.is_sure else ""
+
+
+def profile_of(record: Record, kernel: Candidate) -> tuple[ProfileResult | None, float | None, int]:
+    """What the rules read of a kernel: its profile, its time and the least bytes of its task."""
+    timed_ms = kernel.timed.latency_ms if kernel.timed else None
+    return kernel.profiled, timed_ms, record.limit.min_bytes if record.limit else 0
+
+
+def metrics_of(record: Record, kernel: Candidate) -> dict[str, float]:
+    """Its time and the figures of its profile that are kept."""
+    profile, timed_ms, min_bytes = profile_of(record, kernel)
+    found = dict(_figures(profile, timed_ms, min_bytes)) if profile and not profile.disturbance else {}
+    return found | ({LATENCY: float(f"{timed_ms:.6g}")} if timed_ms else {})
+
+
+def _figures(profile: ProfileResult, timed_ms: float | None, min_bytes: int) -> Iterator[tuple[str, float]]:
+    is_host = readings.is_of_host(profile)
+    figures = readings.of_host(profile) if is_host else readings.of_device(profile, timed_ms, min_bytes)
+    return ((name, float(f"{figures[name]:.4g}")) for name in KEPT if name in figures)
