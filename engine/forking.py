@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.errors import EngineError
+from engine.knowledge import consulting
 from engine.prompt_pack import with_pack
 from engine.record import Candidate, Record
 from engine.run_settings import take_options
@@ -54,6 +55,7 @@ def fork_settings(
     fields = known | changes | new
     options = options_of(settings.strategy) if options is None else options
     fields["strategy_options"] = take_options(options, fields, settings.strategy_options)
+    fields["knowledge"] = consulting.check(fields.get("knowledge", settings.knowledge))
     return replace(settings, **fields)
 
 

@@ -12,6 +12,7 @@ from engine.human.human_state import HumanState
 from storage import events as ev
 from storage.command_arguments import MANUAL, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.journal import Entry
+from storage.knowledge.choice import OFF
 from storage.records import (
     EVALUATIONS,
     Budget,
@@ -170,7 +171,7 @@ class Record:
     @property
     def asks_base(self) -> bool:
         """Whether the run has a knowledge base to ask."""
-        return self.settings.knowledge != "off"
+        return self.settings.knowledge != OFF
 
     @property
     def best(self) -> Candidate | None:

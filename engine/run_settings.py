@@ -19,9 +19,11 @@ from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.machine import devices
 from engine.prompt_pack import shipped
-from engine.strategies.loading import DEFAULT, options_of
+from engine.strategies import usual_knowledge
+from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
+from storage.knowledge.choice import OFF
 from storage.records import Budget, KernelClass, RunSettings, Switch
 
 DEMO_TASK = "square_matmul"
@@ -49,11 +51,12 @@ def new_settings(
         ModelError: the model cannot work on this task here.
         EngineError: no such strategy, or a value that an option cannot have.
     """
+    usual = usual_knowledge(find_strategy(strategy)) if options is None else OFF
+    fields["knowledge"] = consulting.check(fields.get("knowledge", usual))
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
     library, precision = fields.pop("library", ""), fields.pop("precision", "")
     check_language(fields.get("language", LANGUAGE))
-    fields["knowledge"] = consulting.check(fields.get("knowledge", consulting.OFF))
     _check_device(fields.get("device", ""), toolchain)
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]

@@ -14,6 +14,7 @@ from engine.strategies.catalogue import Offer
 from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
 from pages.parts.steering import approval, options_form
+from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.policy import EVERYTHING, PRECISIONS
 from storage.records import Budget, Prompts, RunSettings
@@ -30,7 +31,12 @@ _LIBRARY_HELP = (
     "none: every kernel is the model's own. Operators such as conv2d, matmul may stay with PyTorch, for a whole "
     "network. all: the model chooses what is worth a kernel. What runs is observed and shown on the Trust tab."
 )
+_KNOWLEDGE_HELP = (
+    "Techniques that were tried on kernels in the same state, with what came of them, are told to the model before it "
+    "changes a kernel. What this run measures is kept for later runs in any case."
+)
 OWN_FILE = "your own file"
+OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 
@@ -54,6 +60,7 @@ def form() -> None:
         st.markdown("## Limits")
         budget = _budget(model, task.name, toolchain, strategy)
     fields = _options(strategy, budget.depths, model) | {"device": device} | policy
+    fields["knowledge"] = _knowledge(strategy)
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
     with st.expander("Prompts of your own", icon=":material/article:"):
@@ -216,6 +223,21 @@ def _options(strategy: Offer, depths: int, model: str) -> dict[str, Any]:
         start = {one.name: one.default_for(model) for one in strategy.options}
         found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step)
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
+
+
+def _knowledge(strategy: Offer) -> str:
+    """The knowledge base that the run asks."""
+    left, right = st.columns(2)
+    known = [*choice.CHOICES, OTHER_BASE]
+    chosen = left.selectbox(
+        "Knowledge base", known, known.index(strategy.knowledge), key=f"knowledge:{strategy.name}",
+        help=_KNOWLEDGE_HELP,
+        format_func=lambda name: choice.in_words(name) if name in choice.CHOICES else name,
+    )  # fmt: skip
+    if chosen != OTHER_BASE:
+        return str(chosen)
+    path = right.text_input("Path of the base on this machine", key="knowledge_path", placeholder="/path/to/base")
+    return str(path).strip()
 
 
 def _model_options(model: str) -> Options:

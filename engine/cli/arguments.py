@@ -13,6 +13,7 @@ from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
+from storage.knowledge.choice import CHOICES
 from storage.knowledge.merging import Prefer
 from storage.models import NAMES, ModelRole, with_option
 from storage.policy import PRECISIONS
@@ -207,6 +208,15 @@ def _prompts(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _knowledge(parser: argparse.ArgumentParser, usual: str) -> None:
+    told = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
+    parser.add_argument(
+        "--knowledge", metavar="BASE",
+        help=f"knowledge base that the run asks before a change: {told}; or the path of another one, which is only "
+        f"read (default: {usual})",
+    )  # fmt: skip
+
+
 def _strategy_options(parser: argparse.ArgumentParser) -> None:
     """Options by name, and a flag for each option of the strategies of the table: one where several share it."""
     parser.add_argument(
@@ -254,6 +264,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )  # fmt: skip
     _strategy_options(run)
     _prompts(run)
+    _knowledge(run, "that of the strategy: off for cutegen and coder_judge")
     run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
@@ -312,6 +323,7 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
     _strategy_options(fork)
     _prompts(fork)
+    _knowledge(fork, "that of RUN")
     fork.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
     fork.add_argument(
         "--set-budget",

@@ -18,6 +18,7 @@ from storage import codec, damage, journal, liveness, relative
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder, all_runs
 from storage.journal import Entry
+from storage.knowledge.choice import in_words
 from storage.proof import StagedProof, Standing, standing
 from storage.records import LEFT, RunState
 from storage.relative import Relative
@@ -123,6 +124,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
     ]
     settings = {"strategy": record.settings.strategy, "strategy_options": dict(record.settings.strategy_options)}
     settings |= {"prompts": record.settings.prompts.hash, "prompt_pack": record.settings.prompts.name}
+    settings |= {"knowledge": record.settings.knowledge}
     return summary(folder) | settings | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
 
 
@@ -187,6 +189,8 @@ def print_run(console: Console, folder: RunFolder) -> None:
     )
     if record.settings.prompts.hash:
         console.print(f"prompts: {record.settings.prompts.in_words}", highlight=False, markup=False)
+    if record.asks_base:
+        console.print(f"knowledge: {in_words(record.settings.knowledge)}", highlight=False, markup=False)
     console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for told in damage.told(folder):

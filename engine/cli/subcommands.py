@@ -123,6 +123,8 @@ def fork_run(options: Namespace) -> int:
         fields["model_options"] = read_options("\n".join(options.model_options))
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
+    if options.knowledge is not None:
+        fields["knowledge"] = options.knowledge
     history = report.load(folder)
     kernel, budget = report.kernel_of(folder, history, options.candidate).candidate_id, history.budget
     fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
@@ -177,6 +179,8 @@ def settings_of(options: Namespace) -> RunSettings:
     fields |= {"library": options.library, "precision": options.precision}
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
+    if options.knowledge is not None:
+        fields["knowledge"] = options.knowledge
     if options.ask_first:
         fields["ask_first"] = _rule(options.ask_first)
     if options.model_options:

@@ -12,15 +12,9 @@ from pathlib import Path
 from engine.errors import EngineError
 from storage.knowledge import files, seed
 from storage.knowledge.base import Attempts, Base
+from storage.knowledge.choice import CHOICES, EMPTY, OFF, ON, SEED
 from storage.knowledge.records import Advised, Evidence, Figures, Revision, Technique
 
-OFF, ON, SEED, EMPTY = "off", "on", "seed", "empty"
-CHOICES = {
-    OFF: "nothing is looked up",
-    ON: "what runs have learned, and what Tilewright is shipped with",
-    SEED: "only what Tilewright is shipped with",
-    EMPTY: "only what this run learns",
-}
 MOST_IN_ALL = 24  # techniques of an answer where the state is not known
 
 

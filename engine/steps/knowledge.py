@@ -17,6 +17,7 @@ from storage import codec
 from storage.events import Consulted, Taught
 from storage.knowledge import files
 from storage.knowledge.base import Base
+from storage.knowledge.choice import OFF, ON
 from storage.knowledge.records import Evidence, Revision
 
 SUMMARY_LENGTH = 140
@@ -73,7 +74,7 @@ def need_of(record: Record) -> Need:
 def open_base(context: RunContext) -> Base | None:
     """The base that this run asks, with what it has learned itself; None where it asks none."""
     settings = context.record.settings
-    if settings.knowledge == consulting.OFF:
+    if settings.knowledge == OFF:
         return None
     return consulting.base_of(settings.knowledge, context.knowledge, lessons(context), _rows(context))
 
@@ -94,7 +95,7 @@ def teach(context: RunContext, action: Teach) -> str:
         made = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
         blob = context.blobs.put(codec.dumps(made))
         context.emit(Taught(context.step, action.index, made.revision_id, _summary(made), blob))
-    if context.knowledge is not None and context.record.settings.knowledge == consulting.ON:
+    if context.knowledge is not None and context.record.settings.knowledge == ON:
         files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), context.knowledge)
     return "taught"
 

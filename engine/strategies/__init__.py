@@ -17,6 +17,7 @@ from engine.actions import Action, Conclude, Evaluate, Step
 from engine.errors import EngineError
 from engine.record import Record
 from storage import events as ev
+from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
 from storage.records import EVALUATIONS, Command, CommandKind, StepKind
 
@@ -26,7 +27,8 @@ class Strategy(Protocol):
 
     A class with settings names their record as `options`. It may have `refuses`, a mapping from each verb that it never
     honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason. It may have
-    `words`: what it calls a step index, everywhere that people read of its runs.
+    `words`: what it calls a step index, everywhere that people read of its runs. One that asks the knowledge base
+    unless somebody says otherwise has `knowledge = "on"`.
     """
 
     name: str
@@ -65,6 +67,12 @@ def refused_verbs(strategy: Strategy | type[Strategy]) -> Mapping[CommandKind, s
 def words_of(strategy: Strategy | type[Strategy]) -> MethodWords:
     """What a strategy calls its step index, and when it has profiles taken."""
     found: MethodWords = getattr(strategy, "words", PLAIN)
+    return found
+
+
+def usual_knowledge(strategy: Strategy | type[Strategy]) -> str:
+    """The knowledge base that runs of a strategy ask unless somebody says otherwise."""
+    found: str = getattr(strategy, "knowledge", OFF)
     return found
 
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.strategies import refused_verbs, words_of
+from engine.strategies import refused_verbs, usual_knowledge, words_of
 from engine.strategies.loading import DEFAULT, TABLE, find_strategy, options_of
 from engine.strategies.options import Option, Value, labelled
 from storage import codec, exposure
+from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
 from storage.records import CommandKind, RunSettings
 
@@ -37,6 +38,7 @@ TRY_AGAIN_S = 10.0
 class Offer:
     """A strategy with what it is, its options, its words, and the verbs that it refuses, each with the reason.
 
+    `knowledge` is the base that its runs ask unless somebody says otherwise.
     `failure` says why it cannot be used, empty when it can; `is_known` is False while its description is being read.
     `files` are those that it was read from.
     """
@@ -49,6 +51,7 @@ class Offer:
     is_known: bool = True
     files: tuple[str, ...] = ()
     words: MethodWords = PLAIN
+    knowledge: str = OFF
 
     @property
     def is_usable(self) -> bool:
@@ -150,8 +153,9 @@ def describe(name: str) -> Offer:
     try:
         found = find_strategy(name)
         about = (found.__doc__ or "").strip().partition("\n")[0]
-        files = () if name in TABLE else _files(name)
-        return Offer(name, about, options_of(name), refused_verbs(found), files=files, words=words_of(found))
+        files, words, asks = () if name in TABLE else _files(name), words_of(found), usual_knowledge(found)
+        options = options_of(name)
+        return Offer(name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks)
     except EngineError as error:
         return Offer(name, failure=str(error), files=_files(name))
 

@@ -1,5 +1,6 @@
 """What runs have learned, kept across runs: append-only files and what follows from their rows.
 
+choice.py       which base a run asks
 records.py      states, techniques, evidence, revisions: one frozen record each
 figures.py      from revisions to what is known by name, from attempts to figures
 base.py         everything that was read at one moment, as a strategy and a person ask it

@@ -27,6 +27,7 @@ from pages.parts import index, run_state
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
 from storage.database import Database
+from storage.knowledge import choice
 from storage.queries import AttemptRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
 from storage.records import RunState
 
@@ -102,7 +103,7 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
     ]
     prompts = plain["prompts"] | {"folder": fixed.prompts.name, "files": list(fixed.prompts.files)}
     plain = (
-        own | plain | {"prompts": prompts}
+        own | plain | {"prompts": prompts, "knowledge": choice.name_of(fixed.knowledge)}
     )  # beside the others, where they stood before strategies had options of their own
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 

@@ -10,6 +10,7 @@ from engine.languages import LANGUAGES
 from engine.strategies import catalogue
 from pages.parts import wording
 from storage import codec, folder
+from storage.knowledge import choice
 from storage.records import RunSettings
 
 
@@ -33,6 +34,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         yield "GPU", settings.device
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
+    yield "Knowledge base", choice.in_words(settings.knowledge)
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [
