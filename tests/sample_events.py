@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from storage import events as ev
 from storage.blobs import text_hash
-from storage.command_arguments import Fallback
+from storage.command_arguments import CONSULT, TEACH, Fallback
 from storage.journal import Entry
+from storage.knowledge.records import Advised, Bottleneck, Category
 from storage.models import CallFailure
 from storage.records import (
     Command,
@@ -83,6 +84,8 @@ class Script:
             self.attend()
         if self.depth == 3:
             self.steer(CommandKind.EXPOSE, "on")
+        if self.base:
+            self.look_up(self.base)
         name = self.write(StepKind.OPTIMISE if self.base else StepKind.SYNTHESISE, self.base)
         for repair in range(1, 4):
             if self.judge(name, repair - 1) is Verdict.PASSED:
@@ -104,6 +107,32 @@ class Script:
         self.emit(ev.Diverged(step, 0, Role.OPTIMISE, self.base, True, "the recording holds no reply for this kernel"))
         if self.base:
             self.emit(ev.Imported(self.base, "node_4.json", "PASS", 1.25, 2.5))
+
+    def look_up(self, name: str) -> None:
+        """Before each change: what the knowledge base answers, and in depth 2 what the run teaches it."""
+        if self.settings.knowledge == "off":
+            return
+        self.begin(CONSULT, name)
+        words = "Fetch wider words.", "Helps streams.", "Hurts short rows."
+        found = (
+            Advised(IDEAS[1], Category.MEMORY, *words, 1.4, 0.7, 5, 4, 0, 1),
+            Advised("double buffering", Category.LATENCY, *words, 1.1, 0.4, 4, 1, 2, 1, True, "memory_latency_bound"),
+        )
+        is_known = self.depth > 1
+        state, bound = ("memory_bandwidth_saturated", Bottleneck.MEMORY) if is_known else ("", None)
+        why = "device memory busy" if is_known else "the kernel has no profile, so its state is not known"
+        share = {"share of the device memory's peak": 91.0} if is_known else {}
+        self.emit(
+            ev.Consulted(
+                self.step, self.depth, name, state, bound, 0.9 * is_known, found, "evidence:10", ("a tail",), why, share
+            )
+        )
+        self.finish(CONSULT, 0.1, "answered")
+        if self.depth == 2:
+            self.begin(TEACH, name)
+            revision = self.keep('{"revision_id":"sample:9","at":1.0,"by":"sample","why":"wider words"}')
+            self.emit(ev.Taught(self.step, self.depth, "sample:9", "wider words help here", revision))
+            self.finish(TEACH, 0.1, "taught")
 
     def write(self, kind: str, parent: str | None, repair: int = 0) -> str:
         self.begin(kind, parent)

@@ -82,9 +82,10 @@ def write_run(
     created_at: float = 1.75e9,
     has_blobs: bool = True,
     strategy: str = "cutegen",
+    knowledge: str = "off",
 ) -> RunFolder:
     """Write a whole run folder under `root` (a `runs` folder) at once."""
-    settings = replace(sample_settings(run_id, seed, depths, created_at), strategy=strategy)
+    settings = replace(sample_settings(run_id, seed, depths, created_at), strategy=strategy, knowledge=knowledge)
     script = sample_script(settings, seed, ending)
     folder = RunFolder(root / run_id)
     folder.write_settings(settings)

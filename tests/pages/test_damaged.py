@@ -83,7 +83,7 @@ def test_events_of_a_newer_version_are_no_damage(home: Path, open_page: Open) ->
     run = write_run(home / "runs", "r1", depths=1)
     count = run.journal_file.read_bytes().count(b"\n")
     with open(run.journal_file, "ab") as file:
-        file.write(b'{"seq":%d,"time":1.75e9,"kind":"Consulted","event":{}}\n' % (count + 1))
+        file.write(b'{"seq":%d,"time":1.75e9,"kind":"Foreseen","event":{}}\n' % (count + 1))
     app = open_page("run", run="r1")
     assert "newer version of Tilewright" in words(app)
     assert not app.error

@@ -4,6 +4,7 @@ kernel_header.py, story.py                       who it is and what can be done 
 diff_tab.py, repair_tab.py                       what changed, and all of its source; diagnosis and patch
 errors_tab.py                                    why it failed
 prompts_tab.py, prompt_sections.py               what the model was asked and said; one prompt by section
+retrieved.py                                     what the knowledge base had answered before it
 profile_tab.py, roofline.py, machine_use.py      where its time goes
 metrics.py                                       every figure of a profile, and what a change of it means
 trust_tab.py                                     how far it can be trusted

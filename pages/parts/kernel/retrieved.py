@@ -1,0 +1,73 @@
+"""What the knowledge base had answered before a kernel was written, and whether the kernel follows it. What turns rows
+into words is pure."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import queries
+from storage.queries import ConsultationRow, RetrievedRow
+
+COLUMNS = [
+    table.Column("technique", "Technique"),
+    table.Column("expected", "Expected", "right", "gain over the kernel that is changed"),
+    table.Column("confidence", "Confidence", "right", "how likely it makes a kernel faster"),
+    table.Column("attempts", "Attempts", "right", "measured in runs before"),
+    table.Column("outcome", "Faster / slower / failed", "right"),
+]
+
+
+def draw(run_id: str, candidate_id: str) -> None:
+    """A sentence or two, and the answer folded away; nothing where the base was not asked."""
+    asked = queries.consultation(index.current(), run_id, candidate_id)
+    if asked is None:
+        return
+    st.markdown("## From the knowledge base")
+    st.markdown("  \n".join(wording.plain(line) for line in (state(asked), followed(asked)) if line))
+    if not asked.techniques:
+        return
+    title = f"{wording.counted(asked.techniques, 'technique')} found in step {asked.step}"
+    with st.expander(title, icon=":material/library_books:", key="retrieved", on_change="rerun") as folded:
+        if folded.open:
+            found = queries.retrieved(index.current(), run_id, asked.step)
+            rows = [table.Row(f"{one.place}", cells(one, asked)) for one in found]
+            table.draw("Techniques that the knowledge base named", COLUMNS, rows, key="retrieved", is_compact=True)
+            st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
+
+
+def state(asked: ConsultationRow) -> str:
+    """Which state the kernel before it was in."""
+    if not asked.state:
+        return f"The state of kernel {asked.number} is not known: {asked.why}."
+    beside = f"; also {', '.join(asked.secondary)}" if asked.secondary else ""
+    sure = f"confidence {asked.state_confidence:.2f}"
+    return f"State of kernel {asked.number}: {asked.state.replace('_', ' ')} ({sure}; {asked.why}){beside}."
+
+
+def followed(asked: ConsultationRow) -> str:
+    """Whether the kernel does what was found."""
+    if not asked.techniques:
+        return "No technique was found for it."
+    if not asked.technique:
+        return "Which technique this kernel uses was not named."
+    if asked.followed is None:
+        return f"Not followed: this kernel's technique, {asked.technique}, is not among what was found."
+    return f"Followed: this kernel's technique, {asked.technique}, is number {asked.followed + 1} of what was found."
+
+
+def cells(one: RetrievedRow, asked: ConsultationRow) -> dict[str, table.Cell]:
+    """A technique as a row."""
+    note = "went wrong more often than not" if one.is_negative else ""
+    if one.inherited_from:
+        note = "; ".join(filter(None, (note, f"expected as in {one.inherited_from.replace('_', ' ')}")))
+    badges = [table.pill("followed", "green", "held")] if one.place == asked.followed else []
+    told = " ".join(filter(None, (one.about, one.helps, one.hurts)))
+    return {
+        "technique": table.text(one.technique, note=note, title=told, badges=badges),
+        "expected": wording.speedup(one.expected_gain),
+        "confidence": f"{one.confidence:.2f}",
+        "attempts": f"{one.attempts:,}",
+        "outcome": f"{one.faster} / {one.slower} / {one.failed}" if one.attempts else wording.NONE,
+    }

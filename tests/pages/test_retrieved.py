@@ -1,0 +1,52 @@
+"""What the knowledge base had answered, on the page of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pages.parts.kernel import retrieved
+from storage.queries import ConsultationRow, RetrievedRow
+from tests import samples
+from tests.pages.conftest import Open, words
+
+ASKED = ConsultationRow(3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "mark", "SIMD", 2, 1)
+FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound")
+
+
+def test_the_state_is_told_with_what_decided_it() -> None:
+    known = "State of kernel 1: cache inefficient (confidence 0.90; by rule); also a tail."
+    assert retrieved.state(ASKED) == known
+    unknown = replace(ASKED, state="", why="the kernel has no profile, so its state is not known")
+    assert retrieved.state(unknown).startswith("The state of kernel 1 is not known: the kernel has no profile")
+
+
+def test_whether_it_was_followed_is_told() -> None:
+    assert retrieved.followed(ASKED) == "Followed: this kernel's technique, SIMD, is number 2 of what was found."
+    assert retrieved.followed(replace(ASKED, followed=None)).startswith("Not followed: this kernel's technique, SIMD,")
+    assert retrieved.followed(replace(ASKED, technique="")) == "Which technique this kernel uses was not named."
+    assert retrieved.followed(replace(ASKED, techniques=0)) == "No technique was found for it."
+
+
+def test_a_technique_is_a_row_with_its_counts() -> None:
+    cells = retrieved.cells(FOUND, ASKED)
+    assert (cells["expected"], cells["confidence"], cells["attempts"]) == ("1.25×", "0.50", "4")
+    assert cells["outcome"] == "1 / 2 / 1"
+    named = cells["technique"]
+    assert isinstance(named, dict)
+    assert named["note"] == "went wrong more often than not; expected as in hybrid bound"
+    assert [one["text"] for one in named["badges"]] == ["followed"]
+    assert retrieved.cells(replace(FOUND, attempts=0, place=0), ASKED)["outcome"] == "–"
+
+
+def test_the_prompts_tab_shows_what_was_found_where_the_base_was_asked(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "asking", depths=4, knowledge="on")
+    samples.write_run(home / "runs", "alone", depths=4)
+    said = words(open_page("candidate", run="asking", candidate="c002", tab="Prompts and replies"))
+    assert "From the knowledge base" in said
+    assert "Followed: this kernel's technique, vectorise loads, is number 1 of what was found." in said.replace(
+        "\\", ""
+    )
+    assert "From the knowledge base" not in words(
+        open_page("candidate", run="alone", candidate="c002", tab="Prompts and replies")
+    )

@@ -1,0 +1,96 @@
+"""What the knowledge base had answered before a kernel, and whether the kernel follows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from storage import events as ev
+from storage import queries
+from storage.database import Database
+from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.queries import ConsultationRow
+from tests.storage.test_queries_predictions import FIRST, made, tell, timed
+
+WORDS = "It does this.", "Helps here.", "Hurts there."
+WIDER = Advised("wider words", Category.MEMORY, *WORDS, 1.4, 0.7, 5, 4, 0, 1)
+STAGES = Advised("double buffering", Category.LATENCY, *WORDS, 1.1, 0.4, 4, 1, 2, 1, True, "memory_latency_bound")
+
+
+def asked(step: int, name: str = "c001", depth: int = 1, *found: Advised, state: str = "cache_inefficient") -> ev.Event:
+    bound = Bottleneck.MEMORY if state else None
+    return ev.Consulted(
+        step, depth, name, state, bound, 0.9, found, "evidence:10", ("a tail",), "by rule", {"share": 9.0}
+    )
+
+
+def row(db: Database, root: Path, *events: ev.Event, candidate: str = "c002") -> ConsultationRow | None:
+    tell(db, root, *events)
+    return queries.consultation(db, "r1", candidate)
+
+
+def test_a_kernel_whose_technique_was_found_follows_it(db: Database, root: Path) -> None:
+    told = row(
+        db, root, *FIRST, asked(3, "c001", 1, WIDER, STAGES), *made(4, "c002", "c001", technique="Double buffering")
+    )
+    assert told == ConsultationRow(
+        3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "evidence:10", "Double buffering", 2, 1
+    )
+    found = queries.retrieved(db, "r1", 3)
+    assert [one.technique for one in found] == ["wider words", "double buffering"]
+    second = found[1]
+    assert (second.category, second.expected_gain, second.confidence) == ("latency", 1.1, 0.4)
+    assert (second.attempts, second.faster, second.slower, second.failed) == (4, 1, 2, 1)
+    assert (second.is_negative, second.inherited_from, second.place) == (True, "memory_latency_bound", 1)
+    assert (second.about, second.helps, second.hurts) == WORDS
+
+
+def test_another_technique_or_none_does_not_follow(db: Database, root: Path) -> None:
+    other = [*FIRST, asked(3, "c001", 1, WIDER), *made(4, "c002", "c001", technique="SIMD")]
+    unnamed = made(5, "c003", "c001")
+    told = row(db, root, *other, *unnamed)
+    assert told is not None
+    assert (told.technique, told.followed, told.techniques) == ("SIMD", None, 1)
+    none = queries.consultation(db, "r1", "c003")
+    assert none is not None
+    assert (none.technique, none.followed) == ("", None)
+
+
+def test_a_repair_follows_what_its_first_version_does(db: Database, root: Path) -> None:
+    first = made(4, "c002", "c001", technique="wider words")
+    told = row(
+        db, root, *FIRST, asked(3, "c001", 1, WIDER), *first, *made(5, "c003", "c002", base="c001"), candidate="c003"
+    )
+    assert told is not None
+    assert (told.number, told.technique, told.followed) == (1, "wider words", 0)
+
+
+def test_only_the_last_question_of_the_same_step_index_before_the_kernel_counts(db: Database, root: Path) -> None:
+    early, late = asked(3, "c001", 1, STAGES), asked(4, "c001", 1, WIDER, state="")
+    after, elsewhere = asked(9, "c001", 1, STAGES), asked(10, "c001", 2, STAGES)
+    told = row(db, root, *FIRST, early, late, *made(5, "c002", "c001", technique="wider words"), after, elsewhere)
+    assert told is not None
+    assert (told.step, told.state, told.bottleneck, told.followed) == (4, "", None, 0)
+    assert queries.consultation(db, "r1", "c001") is None
+
+
+def test_a_run_that_asked_nothing_has_no_answer(db: Database, root: Path) -> None:
+    assert row(db, root, *FIRST, *made(4, "c002", "c001", technique="SIMD"), *timed(5, "c002", 2.0)) is None
+
+
+def test_steps_that_ask_and_teach_say_what_came_of_them(db: Database, root: Path) -> None:
+    def step(number: int, kind: str, *events: ev.Event) -> list[ev.Event]:
+        return [ev.StepStarted(number, kind, 1, "c001"), *events, ev.StepFinished(number, kind, 0.1, "done")]
+
+    tell(
+        db, root, *FIRST, *step(3, "consult", asked(3, "c001", 1, WIDER)),
+        *step(4, "consult", asked(4, "c001", 1, state="")),
+        *step(5, "teach", ev.Taught(5, 1, "r1:5", "wider words help here", "blob")),
+        replace(ev.StepStarted(6, "consult", 1, "c001")),
+    )  # fmt: skip
+    assert [one.text for one in queries.steps(db, "r1", newest_first=False)] == [
+        "Looked up kernel 1 in the knowledge base: cache_inefficient, 1 technique found",
+        "Looked up kernel 1 in the knowledge base: state not known, 0 techniques found",
+        "Revised the knowledge base: wider words help here",
+        "Looking up what is known for kernel 1",
+    ]
