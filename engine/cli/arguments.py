@@ -208,7 +208,7 @@ def _prompts(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _knowledge(parser: argparse.ArgumentParser, usual: str) -> None:
+def _asked_base(parser: argparse.ArgumentParser, usual: str) -> None:
     told = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
     parser.add_argument(
         "--knowledge", metavar="BASE",
@@ -264,7 +264,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )  # fmt: skip
     _strategy_options(run)
     _prompts(run)
-    _knowledge(run, "that of the strategy: off for cutegen and coder_judge")
+    _asked_base(run, "that of the strategy: off for cutegen and coder_judge")
     run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
@@ -323,7 +323,7 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
     _strategy_options(fork)
     _prompts(fork)
-    _knowledge(fork, "that of RUN")
+    _asked_base(fork, "that of RUN")
     fork.add_argument("--no-profiles", action="store_true", help="never show the model a profile")
     fork.add_argument(
         "--set-budget",

@@ -5,6 +5,7 @@ What a run learns by itself, its evidence and what it has taught, counts for it 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,10 @@ from engine.errors import EngineError
 from storage.knowledge import files, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.choice import CHOICES, EMPTY, OFF, ON, SEED
-from storage.knowledge.records import Advised, Evidence, Figures, Revision, Technique
+from storage.knowledge.records import Advised, Category, Evidence, Figures, Revision, Technique
 
 MOST_IN_ALL = 24  # techniques of an answer where the state is not known
+MOST_UNNAMED = 12  # of those that only models have named
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +90,35 @@ def _read(place: Path) -> Base:
 
 def advise(base: Base, state: str, need: Need) -> tuple[Advised, ...]:
     """What the base knows of a state's techniques that apply, that which promises most first; of all states' where the
-    state is not known."""
-    known = state in base.states and not base.states[state].is_disabled
-    found = sorted(_advised(base, state if known else "", need), key=lambda one: (-_promise(one), one.technique))
-    return tuple(found if known else found[:MOST_IN_ALL])
+    state is not known. Techniques that are known by attempts alone, under a model's own name, are among them where
+    those were on kernels of the same class and language."""
+    here = base.states.get(state)
+    place = "" if here is not None and here.is_disabled else state
+    found = sorted(_advised(base, place, need), key=lambda one: (-_promise(one), one.technique))
+    return tuple(found if place else found[:MOST_IN_ALL])
 
 
 def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:
-    names = base.techniques_of(state) if state else list(base.techniques)
-    for name in names:
-        technique = base.techniques.get(name)
-        if technique is None or technique.is_disabled or not need.allows(technique):
-            continue
-        figures = base.figures(name, state or None)
-        yield _of(technique, figures, base.inherited_from(name, state) if state else "")
+    for name in base.techniques_of(state) if state else base.techniques:
+        technique = base.techniques[name]
+        if not technique.is_disabled and need.allows(technique):
+            inherited = base.inherited_from(name, state) if state else ""
+            yield _of(technique, base.figures(name, state or None), inherited)
+    for name in _only_tried(base, state, need):
+        yield _of(Technique(name, Category.GENERAL, ""), base.figures(name, state or None), "")
+
+
+def _only_tried(base: Base, state: str, need: Need) -> list[str]:
+    """Those that were tried most."""
+    wanted = need.kernel_class, need.language
+    tried = Counter(
+        row.technique
+        for row in base.rows
+        if row.technique not in base.techniques
+        and state in ("", row.state)
+        and (row.kernel_class, row.language) == wanted
+    )
+    return [name for name, _ in sorted(tried.items(), key=lambda one: (-one[1], one[0]))[:MOST_UNNAMED]]
 
 
 def _of(technique: Technique, figures: Figures, inherited: str) -> Advised:

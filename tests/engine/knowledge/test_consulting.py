@@ -23,7 +23,7 @@ from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.knowledge import files, seed
+from storage.knowledge import exported, files, seed
 from storage.knowledge.records import (
     Advised,
     Bottleneck,
@@ -149,9 +149,39 @@ def test_techniques_that_apply_are_found_that_which_promises_most_first() -> Non
 
     assert names(Need("matmul", "cute", "sm_90a")) == ["for Hopper", "fusion"]
     assert names(Need("convolution", "cute", "avx512")) == ["convolution only", "fusion"]
-    assert set(names(Need(), "a state that nobody knows")) == {
-        "for Hopper", "convolution only", "fusion", "in another language",
-    }  # fmt: skip
+    assert set(names(Need(), "")) == {"for Hopper", "convolution only", "fusion", "in another language"}
+    assert names(Need(), "a state that nobody knows") == []
+
+
+def test_a_technique_under_a_models_own_name_is_found_for_its_class_and_language_and_state() -> None:
+    row = replace(a_row("c001", "packed rows"), kernel_class="matmul", language="cute")
+    base = consulting.base_of("empty", None, [], [row])
+    assert base is not None
+    (found,) = consulting.advise(base, SATURATED, Need("matmul", "cute"))
+    assert (found.technique, found.category, found.attempts, found.faster) == ("packed rows", "general", 1, 1)
+    assert consulting.advise(base, "", Need("matmul", "cute")) == (found,)
+    assert consulting.advise(base, SATURATED, Need("reduction", "cute")) == ()
+    assert consulting.advise(base, SATURATED, Need("matmul", "triton")) == ()
+    assert consulting.advise(base, "cache_inefficient", Need("matmul", "cute")) == ()
+    many = [replace(row, technique=f"word {n}", candidate_id=f"c{n}") for n in range(40)]
+    again = [replace(row, technique="word 39", candidate_id="again")]
+    base = consulting.base_of("empty", None, [], [*many, *again])
+    assert base is not None
+    shown = [one.technique for one in consulting.advise(base, SATURATED, Need("matmul", "cute"))]
+    assert len(shown) == consulting.MOST_UNNAMED
+    assert shown[0] == "word 39", "what was tried most often is there"
+
+
+def test_an_exported_file_is_a_base(tmp_path: Path) -> None:
+    files.append_evidence([a_row("c001"), a_row("c002")], tmp_path / "there")
+    exported.write(tmp_path / "base.jsonl", files.load(tmp_path / "there"), "another GPU")
+    path = consulting.check(str(tmp_path / "base.jsonl"))
+    base = consulting.base_of(path, None, [], [a_row("c003")])
+    assert base is not None
+    assert len(base.rows) == 3
+    (tmp_path / "no_base.jsonl").write_text("{}\n")
+    with pytest.raises(EngineError, match="cannot be read"):
+        consulting.check(str(tmp_path / "no_base.jsonl"))
 
 
 def test_evidence_of_failures_makes_a_technique_negative(tmp_path: Path) -> None:
