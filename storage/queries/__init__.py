@@ -116,9 +116,9 @@ from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import planned_exposure as planned_exposure
 from storage.queries.profiles import profile as profile
 from storage.queries.profiles import profiled_ancestor as profiled_ancestor
-from storage.queries.retrieved import ConsultationRow as ConsultationRow
+from storage.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.queries.retrieved import RetrievedRow as RetrievedRow
-from storage.queries.retrieved import consultation as consultation
+from storage.queries.retrieved import retrieval as retrieval
 from storage.queries.retrieved import retrieved as retrieved
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import RunSpeedup as RunSpeedup

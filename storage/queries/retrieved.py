@@ -9,7 +9,7 @@ from storage.queries import fetch
 
 
 @dataclass(frozen=True, slots=True)
-class ConsultationRow:
+class RetrievalRow:
     """The last question to the knowledge base before a kernel was written, at its step index, about its parent or base,
     which is kernel `number`.
 
@@ -51,23 +51,24 @@ class RetrievedRow:
     inherited_from: str
 
 
-_CONSULTATION = """
+_SAME = " = ".join(rf"regexp_replace(lower({one}.technique), '[\s_-]+', ' ', 'g')" for one in "rn")
+_RETRIEVAL = """
 WITH kernel AS (SELECT * FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
  asked AS (SELECT c.* FROM consultations c JOIN kernel k ON c.run_id = k.run_id AND c.depth = k.depth
     AND c.candidate_id IN (k.parent_id, k.base_id) AND c.step < k.step QUALIFY c.seq = max(c.seq) OVER ()),
  named AS (SELECT coalesce(arg_max(technique, seq), '') AS technique FROM prediction_lines
     WHERE run_id = $run AND candidate_id = $candidate),
- found AS (SELECT count(*) AS techniques, min(place) FILTER (WHERE lower(r.technique) = lower(n.technique)) AS followed
+ found AS (SELECT count(*) AS techniques, min(place) FILTER (WHERE {same}) AS followed
     FROM consulted r JOIN asked a ON r.run_id = a.run_id AND r.seq = a.seq, named n)
 SELECT a.step, (SELECT number FROM numbered m WHERE m.run_id = $run AND m.candidate_id = a.candidate_id) AS number,
     a.state, a.bottleneck, a.state_confidence, a.secondary, a.why, a.mark, n.technique, f.techniques, f.followed
 FROM asked a, named n, found f
-"""
+""".replace("{same}", _SAME)
 
 
-def consultation(db: Database, run_id: str, candidate_id: str) -> ConsultationRow | None:
+def retrieval(db: Database, run_id: str, candidate_id: str) -> RetrievalRow | None:
     """None where the base was not asked before this kernel."""
-    return fetch.one(db, ConsultationRow, _CONSULTATION, {"run": run_id, "candidate": candidate_id})
+    return fetch.one(db, RetrievalRow, _RETRIEVAL, {"run": run_id, "candidate": candidate_id})
 
 
 def retrieved(db: Database, run_id: str, step: int) -> list[RetrievedRow]:

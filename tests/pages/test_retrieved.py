@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pages.parts.kernel import retrieved
-from storage.queries import ConsultationRow, RetrievedRow
+from storage.queries import RetrievalRow, RetrievedRow
 from tests import samples
 from tests.pages.conftest import Open, words
 
-ASKED = ConsultationRow(3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "mark", "SIMD", 2, 1)
+ASKED = RetrievalRow(3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "mark", "SIMD", 2, 1)
 FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound")
 
 

@@ -9,7 +9,7 @@ from storage import events as ev
 from storage import queries
 from storage.database import Database
 from storage.knowledge.records import Advised, Bottleneck, Category
-from storage.queries import ConsultationRow
+from storage.queries import RetrievalRow
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 WORDS = "It does this.", "Helps here.", "Hurts there."
@@ -24,17 +24,17 @@ def asked(step: int, name: str = "c001", depth: int = 1, *found: Advised, state:
     )
 
 
-def row(db: Database, root: Path, *events: ev.Event, candidate: str = "c002") -> ConsultationRow | None:
+def row(db: Database, root: Path, *events: ev.Event, candidate: str = "c002") -> RetrievalRow | None:
     tell(db, root, *events)
-    return queries.consultation(db, "r1", candidate)
+    return queries.retrieval(db, "r1", candidate)
 
 
 def test_a_kernel_whose_technique_was_found_follows_it(db: Database, root: Path) -> None:
     told = row(
-        db, root, *FIRST, asked(3, "c001", 1, WIDER, STAGES), *made(4, "c002", "c001", technique="Double buffering")
+        db, root, *FIRST, asked(3, "c001", 1, WIDER, STAGES), *made(4, "c002", "c001", technique="Double-buffering")
     )
-    assert told == ConsultationRow(
-        3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "evidence:10", "Double buffering", 2, 1
+    assert told == RetrievalRow(
+        3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "evidence:10", "Double-buffering", 2, 1
     )
     found = queries.retrieved(db, "r1", 3)
     assert [one.technique for one in found] == ["wider words", "double buffering"]
@@ -51,7 +51,7 @@ def test_another_technique_or_none_does_not_follow(db: Database, root: Path) -> 
     told = row(db, root, *other, *unnamed)
     assert told is not None
     assert (told.technique, told.followed, told.techniques) == ("SIMD", None, 1)
-    none = queries.consultation(db, "r1", "c003")
+    none = queries.retrieval(db, "r1", "c003")
     assert none is not None
     assert (none.technique, none.followed) == ("", None)
 
@@ -71,7 +71,7 @@ def test_only_the_last_question_of_the_same_step_index_before_the_kernel_counts(
     told = row(db, root, *FIRST, early, late, *made(5, "c002", "c001", technique="wider words"), after, elsewhere)
     assert told is not None
     assert (told.step, told.state, told.bottleneck, told.followed) == (4, "", None, 0)
-    assert queries.consultation(db, "r1", "c001") is None
+    assert queries.retrieval(db, "r1", "c001") is None
 
 
 def test_a_run_that_asked_nothing_has_no_answer(db: Database, root: Path) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import queries
-from storage.queries import ConsultationRow, RetrievedRow
+from storage.queries import RetrievalRow, RetrievedRow
 
 COLUMNS = [
     table.Column("technique", "Technique"),
@@ -21,7 +21,7 @@ COLUMNS = [
 
 def draw(run_id: str, candidate_id: str) -> None:
     """A sentence or two, and the answer folded away; nothing where the base was not asked."""
-    asked = queries.consultation(index.current(), run_id, candidate_id)
+    asked = queries.retrieval(index.current(), run_id, candidate_id)
     if asked is None:
         return
     st.markdown("## From the knowledge base")
@@ -37,7 +37,7 @@ def draw(run_id: str, candidate_id: str) -> None:
             st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
 
 
-def state(asked: ConsultationRow) -> str:
+def state(asked: RetrievalRow) -> str:
     """Which state the kernel before it was in."""
     if not asked.state:
         return f"The state of kernel {asked.number} is not known: {asked.why}."
@@ -46,7 +46,7 @@ def state(asked: ConsultationRow) -> str:
     return f"State of kernel {asked.number}: {asked.state.replace('_', ' ')} ({sure}; {asked.why}){beside}."
 
 
-def followed(asked: ConsultationRow) -> str:
+def followed(asked: RetrievalRow) -> str:
     """Whether the kernel does what was found."""
     if not asked.techniques:
         return "No technique was found for it."
@@ -57,7 +57,7 @@ def followed(asked: ConsultationRow) -> str:
     return f"Followed: this kernel's technique, {asked.technique}, is number {asked.followed + 1} of what was found."
 
 
-def cells(one: RetrievedRow, asked: ConsultationRow) -> dict[str, table.Cell]:
+def cells(one: RetrievedRow, asked: RetrievalRow) -> dict[str, table.Cell]:
     """A technique as a row."""
     note = "went wrong more often than not" if one.is_negative else ""
     if one.inherited_from:
