@@ -47,7 +47,7 @@ def check(knowledge: str) -> str:
     place = Path(knowledge).expanduser().absolute()
     words = ", ".join(CHOICES)
     if not knowledge or not place.exists():
-        raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, or a folder with one")
+        raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, or the path of one")
     if place.is_dir() and not any((place / name).is_file() for name in (files.EVIDENCE, files.REVISIONS)):
         raise EngineError(
             f"{place} holds neither {files.EVIDENCE} nor {files.REVISIONS}: use {words}, or such a folder"
