@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from engine.actions import Consult, Teach
 from engine.context import RunContext
@@ -14,6 +15,7 @@ from engine.knowledge.consulting import Need
 from engine.knowledge.states import Found
 from engine.record import Record
 from storage import codec
+from storage.blobs import BlobError
 from storage.events import Consulted, Taught
 from storage.knowledge import files
 from storage.knowledge.base import Base
@@ -107,13 +109,21 @@ def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
 
 
 def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:
-    return evidence.rows(context.record, context.blobs.get, time.time(), is_ending=is_ending)
+    return evidence.rows(context.record, partial(_text, context), time.time(), is_ending=is_ending)
+
+
+def _text(context: RunContext, blob: str) -> str:
+    """A reply; empty where it is lost, which costs the name of its technique and not the run."""
+    try:
+        return context.blobs.get(blob)
+    except BlobError:
+        return ""
 
 
 def _revision(context: RunContext, blob: str) -> Revision:
     try:
         found: Revision = codec.read_line(Revision, context.blobs.get(blob).encode("utf-8", "surrogatepass"))
-    except codec.DecodeError as error:
+    except (BlobError, codec.DecodeError) as error:
         raise EngineError(f"the revision {blob[:12]} of this run cannot be read: {error}") from error
     return found
 

@@ -322,6 +322,21 @@ def test_no_evidence_is_lost_to_a_kill_between_the_conclusion_and_the_row(tmp_pa
     assert [row.candidate_id for row in files.load(place, seeded=False).rows] == [name]
 
 
+def test_a_text_that_is_lost_costs_an_attempts_name_and_a_lost_lesson_is_told(tmp_path: Path) -> None:
+    context = opened(tmp_path, "empty")
+    name = add_candidate(context, speedup=1.0)
+    context.emit(ev.StepStarted(1, "optimise", 1, name))
+    call = ev.ModelCalled(1, 0, "optimise", 1, name, "m", "p", "0" * 64, 9, 9, 0, 0, 0.0, 1.0, "stop")
+    for event in (call, ev.StepFinished(1, "optimise", 1.0, "patch_failed")):
+        context.emit(event)
+    conclude(context, Conclude(1, DepthOutcome.GIVEN_UP, None, None, "nothing"))
+    keep_evidence(context)
+    assert not (tmp_path / "knowledge").exists()
+    context.emit(ev.Taught(2, 1, "r", "a lesson", "0" * 64))
+    with pytest.raises(EngineError, match="revision 000000000000 of this run cannot be read"):
+        open_base(context)
+
+
 def advised(name: str, *, is_negative: bool = False, attempts: int = 4) -> Advised:
     return Advised(
         name, Category.MEMORY, "It does this.", "Helps here.", "Hurts there.", 1.25, 0.6, attempts=attempts,
