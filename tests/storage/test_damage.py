@@ -107,11 +107,11 @@ def test_events_of_a_newer_version_are_no_damage_but_no_engine_goes_on_with_them
     run = write_run(root, depths=1)
     count = len(lines_of(run))
     with open(run.journal_file, "ab") as file:
-        file.write(b'{"seq":%d,"time":1.75e9,"kind":"Consulted","event":{"rows":3}}\n' % (count + 1))
+        file.write(b'{"seq":%d,"time":1.75e9,"kind":"Foreseen","event":{"rows":3}}\n' % (count + 1))
     found = examine(run)
     assert not found.is_damaged
-    assert (found.newer, found.missing, found.last) == (("Consulted",), (), count + 1)
-    assert "1 event was written by a newer version of Tilewright (Consulted). This is not damage" in told(found)
+    assert (found.newer, found.missing, found.last) == (("Foreseen",), (), count + 1)
+    assert "1 event was written by a newer version of Tilewright (Foreseen). This is not damage" in told(found)
     assert "update Tilewright to show and resume" in damage.refusal(run)
     Ingest(db, root).catch_up()
     assert [problem.kind for problem in queries.problems(db)] == [FaultKind.NEWER]
