@@ -120,7 +120,7 @@ class Script:
         )
         is_known = self.depth > 1
         state, bound = ("memory_bandwidth_saturated", Bottleneck.MEMORY) if is_known else ("", None)
-        why = "device memory busy" if is_known else "the kernel has no profile, so its state is not known"
+        why = "device memory busy" if is_known else "the kernel has no profile"
         share = {"share of the device memory's peak": 91.0} if is_known else {}
         self.emit(
             ev.Consulted(

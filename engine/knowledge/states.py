@@ -180,7 +180,7 @@ HOST_RULES: tuple[Rule, ...] = (
 def of_profile(profile: ProfileResult | None, timed_ms: float | None = None, min_bytes: int = 0) -> Found:
     """What the rules find in a profile; `min_bytes` is the least that the task moves, 0 where that is not known."""
     if profile is None:
-        return Found("", None, 0.0, "the kernel has no profile, so its state is not known")
+        return Found("", None, 0.0, "the kernel has no profile")
     if profile.disturbance:
         return Found("", None, 0.0, f"the kernel's profile was disturbed: {profile.disturbance}")
     is_host = readings.is_of_host(profile)

@@ -17,7 +17,7 @@ FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5,
 def test_the_state_is_told_with_what_decided_it() -> None:
     known = "State of kernel 1: cache inefficient (confidence 0.90; by rule); also a tail."
     assert retrieved.state(ASKED) == known
-    unknown = replace(ASKED, state="", why="the kernel has no profile, so its state is not known")
+    unknown = replace(ASKED, state="", why="the kernel has no profile")
     assert retrieved.state(unknown).startswith("The state of kernel 1 is not known: the kernel has no profile")
 
 
@@ -47,6 +47,11 @@ def test_the_prompts_tab_shows_what_was_found_where_the_base_was_asked(home: Pat
     assert "Followed: this kernel's technique, vectorise loads, is number 1 of what was found." in said.replace(
         "\\", ""
     )
+    opened = open_page("candidate", run="asking", candidate="c002", tab="Prompts and replies")
+    opened.session_state["retrieved:open"] = True
+    opened.run()
+    assert not opened.exception
+    assert "As the base stood then (evidence:10)." in words(opened).replace("\\", "")
     assert "From the knowledge base" not in words(
         open_page("candidate", run="alone", candidate="c002", tab="Prompts and replies")
     )

@@ -29,11 +29,13 @@ def draw(run_id: str, candidate_id: str) -> None:
     if not asked.techniques:
         return
     title = f"{wording.counted(asked.techniques, 'technique')} found in step {asked.step}"
-    with st.expander(title, icon=":material/library_books:", key="retrieved", on_change="rerun") as folded:
+    with st.expander(title, icon=":material/library_books:", key="retrieved:open", on_change="rerun") as folded:
         if folded.open:
             found = queries.retrieved(index.current(), run_id, asked.step)
             rows = [table.Row(f"{one.place}", cells(one, asked)) for one in found]
-            table.draw("Techniques that the knowledge base named", COLUMNS, rows, key="retrieved", is_compact=True)
+            table.draw(
+                "Techniques that the knowledge base named", COLUMNS, rows, key="retrieved:found", is_compact=True
+            )
             st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
 
 
