@@ -29,11 +29,8 @@ class Need:
     architecture: str = ""
 
     def allows(self, technique: Technique) -> bool:
-        """Whether a technique is for such a kernel; an architecture may be named by how its name begins."""
-        of_class = not technique.classes or not self.kernel_class or self.kernel_class in technique.classes
-        of_language = not technique.languages or not self.language or self.language in technique.languages
-        names = tuple(technique.architectures)
-        return of_class and of_language and (not names or not self.architecture or self.architecture.startswith(names))
+        """Whether a technique is for such a kernel."""
+        return technique.suits(self.kernel_class, self.language, self.architecture)
 
 
 def check(knowledge: str) -> str:

@@ -70,8 +70,8 @@ class State:
 class Technique:
     """A change that can be made to a kernel. Empty `classes`, `languages` or `architectures` mean all of them.
 
-    `helps` and `hurts` say in a sentence each when. `parts` are the names of at most three techniques that this one
-    joins, in order.
+    An architecture is named as its compiler calls it or by how such names begin: `sm_` is every NVIDIA GPU. `helps` and
+    `hurts` say in a sentence each when. `parts` are the names of at most three techniques that this joins, in order.
     """
 
     name: str
@@ -84,6 +84,14 @@ class Technique:
     architectures: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     is_disabled: bool = False
+
+    def suits(self, kernel_class: str = "", language: str = "", architecture: str = "") -> bool:
+        """Whether it applies there. What is not known is empty and rules nothing out."""
+        return (
+            (not kernel_class or not self.classes or kernel_class in self.classes)
+            and (not language or not self.languages or language in self.languages)
+            and (not architecture or not self.architectures or architecture.startswith(self.architectures))
+        )
 
 
 @dataclass(frozen=True, slots=True)
