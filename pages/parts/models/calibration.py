@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from pages.parts import index, wording
-from pages.parts.widgets import plot, table
+from pages.parts.widgets import diagonal, plot, table
+from pages.parts.widgets.diagonal import Group, Point
 from storage import queries
 from storage.queries import CalibrationRow, PredictionRow
 
@@ -24,7 +24,6 @@ COLUMNS = [
         "ratio", "Measured / predicted", "right", "median of the ratios; below 1 the model promises more than it gains"
     ),
 ]
-HEIGHT = 340
 COLOURS = ("@blue-color", "@orange-color", "@violet-color", "@green-color", "@red-color", "@gray-color")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 
@@ -40,7 +39,7 @@ def draw() -> None:
     table.draw("Predicted and measured gain by model", COLUMNS, rows, key="calibration", is_cards=True)
     if measured:
         words = f"Measured against predicted gain of {wording.counted(len(measured), 'kernel')}, a point each"
-        plot.draw(figure(measured), words, HEIGHT, "calibration", key="calibration_points")
+        plot.draw(figure(measured), words, diagonal.HEIGHT, "calibration", key="calibration_points")
     st.caption(
         "All runs. Gain: latency of the base kernel over that of the new one, or of its repair where it was mended "
         "first. On the dashed line a change gained what was predicted; below the dotted line it made the kernel slower."
@@ -60,40 +59,17 @@ def cells(row: CalibrationRow) -> dict[str, table.Cell]:
 
 
 def figure(measured: Sequence[PredictionRow]) -> dict[str, Any]:
-    """A point for each prediction whose kernel was measured, by model, on log scales of the same length."""
+    """A point for each prediction whose kernel was measured, by model."""
     models = list(dict.fromkeys(row.model for row in measured))
-    values = [value for row in measured for value in (row.predicted, _gain(row)) if value]
-    low, high = min([*values, 1.0]) / 1.1, max([*values, 1.0]) * 1.1
-    ends = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-    lines = [
-        ends | {"x": [low, high], "y": [low, high], "line": {"color": "@gray-color", "width": 1.2, "dash": "dash"}},
-        ends | {"x": [low, high], "y": [1.0, 1.0], "line": {"color": "@gray-color", "width": 1, "dash": "dot"}},
-    ]
-    axis = {
-        "type": "log", "range": [math.log10(low), math.log10(high)], "gridcolor": "@border-color", "zeroline": False,
-        "tickvals": plot.COARSE if high > 4 * low else plot.FINE, "ticksuffix": "×", "tickformat": "~g",
-    }  # fmt: skip
-    small = {"size": 12}
-    layout = {
-        "uirevision": "calibration", "hovermode": "closest", "margin": {"l": 58, "r": 14, "t": 14, "b": 44},
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "showlegend": len(models) > 1,
-        "font": {"color": "@text-color", "size": 12},
-        "xaxis": {"title": {"text": "predicted gain over the base kernel", "font": small, "standoff": 6}, **axis},
-        "yaxis": {"title": {"text": "measured gain", "font": small, "standoff": 6}, **axis},
-    }  # fmt: skip
-    return {"data": [*lines, *(_points(number, model, measured) for number, model in enumerate(models))],
-            "layout": layout}  # fmt: skip
+    groups = [_group(number, model, measured) for number, model in enumerate(models)]
+    return diagonal.figure(groups, "the base kernel", "calibration")
 
 
-def _points(number: int, model: str, measured: Sequence[PredictionRow]) -> dict[str, Any]:
-    rows = [row for row in measured if row.model == model]
-    return {
-        "type": "scatter", "mode": "markers", "name": html.escape(model, quote=False),
-        "x": [row.predicted for row in rows], "y": [_gain(row) for row in rows],
-        "marker": {"color": COLOURS[number % len(COLOURS)], "symbol": SYMBOLS[number // len(COLOURS) % len(SYMBOLS)],
-                   "size": 8, "opacity": 0.75},
-        "text": [_hover(row) for row in rows], "hovertemplate": "%{text}<extra></extra>",
-    }  # fmt: skip
+def _group(number: int, model: str, measured: Sequence[PredictionRow]) -> Group:
+    of_model = ((row, row.predicted, _gain(row)) for row in measured if row.model == model)
+    points = [Point(predicted, gain, _hover(row)) for row, predicted, gain in of_model if predicted and gain]
+    symbol = SYMBOLS[number // len(COLOURS) % len(SYMBOLS)]
+    return Group(model, COLOURS[number % len(COLOURS)], symbol, points)
 
 
 def _gain(row: PredictionRow) -> float | None:

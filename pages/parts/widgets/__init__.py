@@ -1,5 +1,6 @@
 """What every screen is drawn with. Knows no run.
 
 table.py, bars.py, plot.py   rows that open something; small bars; a Plotly figure
+diagonal.py                  predicted against measured gains as such a figure
 code.py, diff.py             coloured sources; two of them beside each other
 """

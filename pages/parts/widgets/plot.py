@@ -20,10 +20,13 @@ _plot = st.components.v2.component(
 )
 
 
-def draw(figure: dict[str, Any], name: str, height: int | str, zoom_key: str, key: str) -> str | None:
+def draw(
+    figure: dict[str, Any], name: str, height: int | str, zoom_key: str, key: str, least_width: int = 0
+) -> str | None:
     """Draw it and return the `customdata` of the point clicked just now. `name` is what a reader hears; zoom is kept
-    per `zoom_key`, also while another page is shown. `height` in pixels, or as CSS for one that follows the window."""
-    shown = {"figure": figure, "name": name, "height": height, "zoom_key": zoom_key}
+    per `zoom_key`, also while another page is shown. `height` in pixels, or as CSS for one that follows the window.
+    Where there are fewer pixels than `least_width` it is scrolled sideways."""
+    shown = {"figure": figure, "name": name, "height": height, "zoom_key": zoom_key, "least_width": least_width}
     size: int | Literal["content"] = height if isinstance(height, int) else "content"
     clicked: str | None = _plot(data=shown, key=key, height=size, on_clicked_change=lambda: None).clicked
     return clicked

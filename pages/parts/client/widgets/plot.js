@@ -98,6 +98,9 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const host = parentElement.querySelector(".figure")
   host.style.height = typeof data.height === "number" ? `${data.height}px` : data.height
+  host.style.minWidth = data.least_width ? `${data.least_width}px` : ""
+  host.parentElement.style.overflowX = data.least_width ? "auto" : ""
+  if (data.least_width) host.parentElement.tabIndex = 0
   host.setAttribute("aria-label", data.name)
   host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
   const fail = error => { host.textContent = `${data.name}: ${error.message}` }
