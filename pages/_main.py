@@ -19,15 +19,19 @@ page = st.navigation(
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
         st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
         st.Page("models.py", title="Models", icon=":material/forum:"),
+        st.Page("knowledge.py", title="Knowledge", icon=":material/school:"),
         st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
         st.Page("system.py", title="System", icon=":material/dns:"),
         st.Page("run.py", title="Run", visibility="hidden"),
         st.Page("candidate.py", title="Kernel", visibility="hidden"),
         st.Page("edit.py", title="Edit by hand", visibility="hidden"),
         st.Page("steering.py", title="Steering", visibility="hidden"),
+        st.Page("technique.py", title="Technique", visibility="hidden"),
+        st.Page("kernel_state.py", title="State", visibility="hidden"),
+        st.Page("learning.py", title="What a run learned", visibility="hidden"),
     ],
     position="top",
 )
-dialogs.enter(f"{page.url_path} {st.query_params.get('run', '')}")
+dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 access.draw_foot()

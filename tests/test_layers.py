@@ -84,6 +84,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),
     "models": ("", "widgets"),
+    "knowledge": ("", "widgets", "status", "steering"),
     "system": ("", "widgets"),
     "api": ("", "status"),
 }

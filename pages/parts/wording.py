@@ -7,6 +7,7 @@ import html
 import math
 import re
 import time
+import urllib.parse
 from datetime import datetime
 from typing import Literal
 
@@ -231,6 +232,11 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({round(100 * part / whole)} %)" if whole else NONE
 
 
+def percent(value: float | None) -> str:
+    """A share from 0 to 1 as "55 %"."""
+    return NONE if value is None else f"{round(100 * value)} %"
+
+
 def moment(at: float | None) -> str:
     """A date and time with its zone."""
     if at is None:
@@ -257,6 +263,11 @@ def escaped(text: str, length: int = 110) -> str:
 def plain(text: str) -> str:
     """Text for a Markdown element with nothing in it acting as markup."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-.!|$:~" else c for c in text.replace("\n", " "))
+
+
+def in_address(text: str) -> str:
+    """Text as the value of a parameter in an address."""
+    return urllib.parse.quote(text, safe="")
 
 
 def unmarked(text: str) -> str:

@@ -18,7 +18,7 @@ from pages.parts import index
 from storage import queries
 from storage.queries import AttemptRow
 from storage.records import Verdict
-from tests import samples
+from tests import sample_knowledge, samples
 from tests.browser.conftest import Server, new_home, start_server, stop_server
 
 # What the width adds to a picture's name: overview-light.png, overview-narrow-light.png.
@@ -65,6 +65,7 @@ def sample_home() -> Path:
     for seed, ending in enumerate(samples.ENDINGS):
         started = time.time() - 3600 * (seed + 1)
         samples.write_run(home / "runs", f"sample-{ending}", seed=seed, depths=10, ending=ending, created_at=started)
+    sample_knowledge.write_knowledge(home, 300, [f"sample-{ending}" for ending in samples.ENDINGS])
     return home
 
 
@@ -87,6 +88,10 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("overview-filtered", "?find=nothing+of+this+name", "No run fits")
     yield Shot("compare", "compare?runs=" + ",".join(r.run_id for r in runs[:3]), "Compare", height=1250)
     yield Shot("models", "models", "Applied first try")
+    yield Shot("knowledge", "knowledge", "most promising", height=1250)
+    yield Shot("knowledge-attempts", "knowledge?show=attempts", "newest first", height=1250)
+    yield Shot("knowledge-picture", "knowledge?show=picture", "Point at an edge", height=2300)
+    yield Shot("technique", "technique?technique=operator+fusion", "newest first", height=1400)
     yield Shot("new-run", "new_run", "Start run", height=960)
     yield Shot("system", "system", "Checked ", height=1400)
     yield kernel("diff", run.run_id, best, "Diff")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests import samples
+from tests import sample_knowledge, samples
 from tests.browser import rules
 from tests.browser.conftest import Server, drawn, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
@@ -28,6 +28,11 @@ PAGES = {
     "overview with nothing that fits": ("?find=no+such+run", "text=No matching runs"),
     "compare": ("compare?runs=whole,stopped", "h1"),
     "models": ("models", "text=On the dashed line"),
+    "knowledge": ("knowledge?in_state=hybrid_bound", 'tr[data-id="larger tile"]'),
+    "state": ("kernel_state?state=memory_latency_bound", 'tr[data-id="loads in flight"]'),
+    "attempts": ("knowledge?show=attempts", "text=newest first"),
+    "picture of what is known": ("knowledge?show=picture", "text=Point at an edge"),
+    "technique": ("technique?technique=operator+fusion", "text=newest first"),
     "new run": ("new_run", "text=Start run"),
     "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
@@ -52,6 +57,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = new_home(tmp_path_factory.mktemp("screens") / "home")
     now = time.time()
     samples.write_run(home / "runs", "whole", depths=6, created_at=now)
+    sample_knowledge.write_knowledge(home, 80, ("whole",))
     samples.write_run(home / "runs", "stopped", seed=3, depths=5, ending="stopped", created_at=now)
     samples.write_run(home / "runs", "lost", seed=1, depths=4, ending="running", created_at=now)
     samples.write_run(home / "runs", "new", depths=4, ending="new", created_at=now)
@@ -103,7 +109,7 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
     server = own_server()
     signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model replies yet"}
-    signs["system"] = "text=Checked "
+    signs |= {"system": "text=Checked ", "knowledge": "text=No attempt has been kept yet"}
     for address, sign in signs.items():
         assert look(page, f"{server.url}/{address}", sign) == [], address
     page.goto(server.url)

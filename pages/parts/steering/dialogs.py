@@ -32,6 +32,12 @@ class Dialog(StrEnum):
     CLASS = "class"
     HINT = "hint"
     RECORDING = "recording"
+    TECHNIQUE = "technique"
+    KERNEL_STATE = "kernel_state"
+    EXPECTATION = "expectation"
+    SWITCH = "switch"
+    REVERT = "revert"
+    IMPORT = "import"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too: as a new run.
@@ -52,7 +58,8 @@ NEEDS_ENGINE = {*OF_VERB.values()} - {Dialog.TRY_AGAIN}
 class Opened:
     """An open dialog: about which run, and which kernel to begin with; what was read when it opened.
 
-    `is_over`: whether the run had no engine when the page was drawn last, None before it was.
+    `subject` names what a dialog that is about no run is about. `is_over`: whether the run had no engine when the page
+    was drawn last, None before it was.
     """
 
     dialog: Dialog
@@ -60,12 +67,13 @@ class Opened:
     candidate_id: str
     is_confirmed: bool = False
     is_over: bool | None = None
+    subject: str = ""
     held: dict[str, Any] = field(default_factory=dict)
 
 
-def ask(dialog: Dialog, run_id: str, candidate_id: str = "") -> None:
+def ask(dialog: Dialog, run_id: str = "", candidate_id: str = "", subject: str = "") -> None:
     """Have it open from the next drawing on; for the callback of a button."""
-    st.session_state[_KEY] = Opened(dialog, run_id, candidate_id)
+    st.session_state[_KEY] = Opened(dialog, run_id, candidate_id, subject=subject)
     st.session_state[_NEWS] = True
 
 

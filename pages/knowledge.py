@@ -1,0 +1,115 @@
+"""What runs have learned: states and techniques with their evidence, what failed, who changed it, and a picture of it
+all. What is shown stands in the address."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import access, change_token, index, wording
+from pages.parts.knowledge import (
+    amend_dialogs,
+    changes_table,
+    evidence_table,
+    exchange_panel,
+    known_tables,
+    learning_table,
+    technique_graph,
+)
+from pages.parts.knowledge.known_tables import STATE, VIEW
+from pages.parts.status import now
+from pages.parts.steering import dialogs, steer
+from pages.parts.steering.dialogs import Dialog
+from storage.knowledge import files
+from storage.knowledge.projection import SOURCE
+from storage.queries import knowledge
+from storage.queries.knowledge import KnowledgeSums
+
+TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
+PICTURE, RUNS, CHANGES = "picture", "runs", "changes"
+VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, PICTURE, RUNS, CHANGES]
+
+
+@st.fragment
+def live() -> None:
+    """The page; drawn again when the knowledge base has news."""
+    dialogs.sweep()
+    now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
+    draw_sums(knowledge.sums(index.current()))
+    view = st.segmented_control(
+        "Show", VIEWS, default=TECHNIQUES, required=True, key=VIEW, bind="query-params", label_visibility="collapsed",
+        on_change=known_tables.first_part,
+    )  # fmt: skip
+    opened = None
+    match view:
+        case "states":
+            if state := known_tables.draw_states():
+                st.switch_page("kernel_state.py", query_params={"state": state})
+        case "attempts":
+            if attempt := evidence_table.draw():
+                evidence_table.open_attempt(attempt)
+        case "negative evidence":
+            opened = known_tables.draw_negative()
+        case "picture":
+            opened = draw_picture()
+        case "runs":
+            if run_id := learning_table.draw_runs():
+                st.switch_page("learning.py", query_params={"run": run_id})
+        case "changes":
+            exchange_panel.draw_buttons()
+            changes_table.draw()
+        case _:
+            if access.may_steer():
+                st.button(
+                    "Add a technique", icon=":material/add:", key="add_technique", on_click=dialogs.ask,
+                    args=(Dialog.TECHNIQUE,),
+                )  # fmt: skip
+            opened = known_tables.draw_techniques()
+    if opened:
+        st.switch_page("technique.py", query_params={"technique": opened})
+    steer.give_word_back()
+
+
+def draw_sums(found: KnowledgeSums) -> None:
+    """How much is known, and what is wrong with it."""
+    words = [
+        wording.counted(found.techniques, "technique") + (f" ({found.disabled} off)" if found.disabled else ""),
+        wording.counted(found.states, "state") + (f" ({found.discovered} discovered)" if found.discovered else ""),
+        f"{wording.counted(found.attempts, 'attempt')} of {wording.counted(found.runs, 'run')}"
+        + (f" ({found.imported:,} imported)" if found.imported else ""),
+    ]
+    st.markdown(" · ".join(words))
+    if not found.attempts:
+        st.caption(
+            "No attempt has been kept yet: every run adds its own as it goes. What stands here is what Tilewright is "
+            "shipped with."
+        )
+    if found.damaged:
+        lines = wording.counted(found.damaged, "line")
+        st.warning(
+            f"{lines} under `{files.folder()}` cannot be read and {'is' if found.damaged == 1 else 'are'} left out.",
+            icon=":material/broken_image:",
+        )
+
+
+def draw_picture() -> str | None:
+    """States and techniques as a graph; the technique clicked just now, if any."""
+    reckoned = knowledge.reckoning(index.current())
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="picture_filter"):
+        state = known_tables.choice("State", STATE, list(reckoned.known.states), 260)
+        is_tried_only = st.toggle("Only what was tried", key="tried", bind="query-params")
+    edges = technique_graph.edges_of(reckoned, state, is_tried_only)
+    if not edges:
+        st.info("Nothing to draw: no technique was tried in these states.", icon=":material/hub:")
+        return None
+    clicked = technique_graph.draw(edges, "graph")
+    st.caption(
+        "Left: states. Right: techniques, blue for memory, orange for compute, violet for latency, gray for general. "
+        "An edge: the technique is known for the state; the wider it is, the more attempts. Point at an edge for its "
+        "figures; a click opens the technique."
+    )
+    return clicked
+
+
+st.title("Knowledge", anchor=False)
+live()
+amend_dialogs.draw()

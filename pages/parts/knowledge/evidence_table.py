@@ -1,0 +1,184 @@
+"""Every attempt that runs have kept: filters, predicted against measured gains, a table that leads to the kernels."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.knowledge import known_tables
+from pages.parts.knowledge.known_tables import choice
+from pages.parts.widgets import diagonal, plot, table
+from pages.parts.widgets.diagonal import Group, Point
+from storage import queries
+from storage.knowledge.records import Evidence, Outcome
+from storage.queries import knowledge
+from storage.queries.knowledge import EvidenceChoices, EvidenceFilter, PredictedRow
+from storage.records import KernelClass
+
+TEXT, TECHNIQUE, OUTCOME, TASK, RUN = "find_attempt", "of_technique", "outcome", "of_task", "of_run"
+OUTCOME_TONE: dict[Outcome, wording.Tone] = {
+    Outcome.FASTER: "green",
+    Outcome.SAME: "gray",
+    Outcome.SLOWER: "orange",
+    Outcome.INCORRECT: "red",
+    Outcome.NOT_COMPILED: "red",
+    Outcome.PATCH_FAILED: "violet",
+}
+OUTCOME_ICON = {Outcome.FASTER: "held", Outcome.SAME: "absent", Outcome.SLOWER: "flagged"}
+POINTS = {
+    Outcome.FASTER: ("@green-color", "circle"),
+    Outcome.SAME: ("@gray-color", "diamond"),
+    Outcome.SLOWER: ("@orange-color", "triangle-down"),
+}
+COLUMNS = [
+    table.Column("technique", "Technique"),
+    table.Column("outcome", "Outcome"),
+    table.Column("gain", "Measured gain", "right", "over the parent kernel, with its 95 % interval"),
+    table.Column("predicted", "Predicted", "right", "by the model, over the parent kernel"),
+    table.Column("state", "State of the parent", "nowrap"),
+    table.Column("task", "Task", "nowrap"),
+    table.Column("device", "Device", "nowrap"),
+    table.Column("run", "Run", help="opens the kernel, where the run is in this home"),
+    table.Column("at", "When", "right"),
+]
+
+
+def draw() -> str | None:
+    """Filters, picture and table of all attempts; what was opened just now, if anything."""
+    db = index.current()
+    found = knowledge.known(db)
+    chosen = _filter(knowledge.choices(db), sorted(found.techniques), sorted(found.states))
+    return draw_attempts(chosen, "attempts")
+
+
+def _filter(choices: EvidenceChoices, techniques: Sequence[str], states: Sequence[str]) -> EvidenceFilter:
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="attempts_filter"):
+        text = st.text_input(
+            "Find", key=TEXT, type="search", placeholder="technique, task or error", width=200, bind="query-params",
+            on_change=known_tables.first_part,
+        )  # fmt: skip
+        outcome = choice("Outcome", OUTCOME, list(Outcome), 150)
+        technique = choice("Technique", TECHNIQUE, techniques, 220)
+        state = choice("State", known_tables.STATE, states, 220)
+        task = choice("Task", TASK, choices.tasks, 170)
+        device = choice("Device", known_tables.DEVICE, choices.devices, 170)
+        kernel_class = choice("Kernel class", known_tables.CLASS, list(KernelClass), 150)
+        run_id = st.text_input("Run", key=RUN, placeholder="whole ID", width=170, bind="query-params",
+                               on_change=known_tables.first_part)  # fmt: skip
+    return EvidenceFilter(
+        technique, state, task, kernel_class, "", device, outcome, "", (run_id or "").strip(), text or ""
+    )
+
+
+def draw_attempts(chosen: EvidenceFilter, key: str, has_technique: bool = True) -> str | None:
+    """Those that fit: their predictions as points, and a page of them as rows."""
+    db = index.current()
+    total = knowledge.count_evidence(db, chosen)
+    if not total:
+        st.info(
+            "No attempts yet." if chosen == EvidenceFilter() else "No attempt matches all filters.",
+            icon=":material/science:",
+        )
+        return None
+    clicked = draw_predictions(knowledge.predicted(db, chosen), key)
+    offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
+    shown = knowledge.evidence(db, chosen, known_tables.PAGE_SIZE, offset)
+    known = {run.run_id: run.title for run in queries.of_ids(db, list({one.run_id for one in shown}))}
+    rows = [table.Row(row_id(one), cells(one, known), link(one) if one.run_id in known else "") for one in shown]
+    columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
+    opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)
+    st.caption(f"{known_tables.showing(offset, len(shown), total, 'attempt')}, newest first")
+    return opened or clicked
+
+
+def draw_predictions(found: Sequence[PredictedRow], key: str) -> str | None:
+    """Predicted against measured, a point per attempt; the attempt clicked just now."""
+    if not found:
+        st.caption("No attempt whose gain was both predicted and measured.")
+        return None
+    words = f"Measured against predicted gain of {wording.counted(len(found), 'attempt')}, a point each"
+    clicked = plot.draw(figure(found), words, diagonal.HEIGHT, key, key=f"{key}_points")
+    newest = f"The newest {knowledge.NEWEST:,} that fit. " if len(found) == knowledge.NEWEST else ""
+    st.caption(
+        f"{newest}Gain: latency of the parent kernel over that of the new one. On the dashed line a change gained what "
+        "was predicted; below the dotted line it made the kernel slower. A point opens its kernel."
+    )
+    return clicked
+
+
+def figure(found: Sequence[PredictedRow]) -> dict[str, Any]:
+    """A point for each attempt, by outcome."""
+    groups = [
+        Group(str(outcome), colour, symbol, [_point(row) for row in found if row.outcome is outcome])
+        for outcome, (colour, symbol) in POINTS.items()
+    ]
+    return diagonal.figure([group for group in groups if group.points], "the parent kernel", "attempts")
+
+
+def _point(row: PredictedRow) -> Point:
+    gains = f"predicted {wording.speedup(row.predicted_gain)}, measured {wording.speedup(row.gain)}"
+    words = [row.state or "state not known", f"{row.task} on {row.device}" if row.device else row.task, row.run_id]
+    lines = [html.escape(word, quote=False) for word in words]
+    name = html.escape(row.technique or "no technique named", quote=False)
+    return Point(
+        row.predicted_gain, row.gain, "<br>".join([f"<b>{name}</b>", gains, *lines]),
+        f"{row.run_id}\n{row.candidate_id}\n{row.technique}",
+    )  # fmt: skip
+
+
+def row_id(one: Evidence) -> str:
+    """What tells it from every other attempt, in one line each."""
+    return "\n".join(one.evidence_id)
+
+
+def link(one: Evidence) -> str:
+    """The deep link of its kernel, or of its run where no kernel came of it."""
+    run = f"run={wording.in_address(one.run_id)}"
+    return (
+        f"candidate?{run}&candidate={wording.in_address(one.candidate_id)}"
+        if has_kernel(one.candidate_id)
+        else f"run?{run}"
+    )
+
+
+def has_kernel(candidate_id: str) -> bool:
+    """False for an attempt of which no kernel came: it is named after its step."""
+    return not candidate_id.startswith("step ")
+
+
+def open_attempt(opened: str) -> None:
+    """Go to the kernel of the attempt that was opened, or to its run."""
+    run_id, candidate_id, _ = opened.split("\n", 2)
+    if not has_kernel(candidate_id):
+        st.switch_page("run.py", query_params={"run": run_id})
+    st.switch_page("candidate.py", query_params={"run": run_id, "candidate": candidate_id})
+
+
+def cells(one: Evidence, known: Mapping[str, str]) -> dict[str, table.Cell]:
+    """One attempt as cells; `known` are the titles of the runs that are here."""
+    title = known.get(one.run_id)
+    where = one.origin and f"from {one.origin}"
+    note = " · ".join(word for word in (one.candidate_id, where) if word)
+    run = table.link(title.capitalize(), note) if title else table.text(wording.cut(one.run_id, 24), "", note)
+    return {
+        "technique": table.text(one.technique or "no technique named", "strong" if one.technique else "muted"),
+        "outcome": table.pill(
+            one.outcome, OUTCOME_TONE[one.outcome], OUTCOME_ICON.get(one.outcome, "broken"), one.error,
+            wording.cut(one.error, 60),
+        ),
+        "gain": known_tables.gain_cell(one.gain, _interval(one)) if one.outcome.is_timed else wording.NONE,
+        "predicted": wording.speedup(one.predicted_gain),
+        "state": one.state or table.text("not known", "muted"),
+        "task": table.text(one.task.replace("_", " "), "", one.kernel_class),
+        "device": table.text(wording.cut(one.device, 26) or one.toolchain, "", one.architecture),
+        "run": run,
+        "at": table.age(one.at),
+    }  # fmt: skip
+
+
+def _interval(one: Evidence) -> str:
+    return "" if one.gain_low is None else wording.interval(one.gain_low, one.gain_high)

@@ -1,0 +1,137 @@
+"""What runs were told by the knowledge base, what they tried then, and what they added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.knowledge import evidence_table, known_tables
+from pages.parts.widgets import table
+from storage import queries
+from storage.knowledge.records import Outcome
+from storage.queries import learning
+from storage.queries.knowledge import EvidenceFilter
+from storage.queries.learning import AnswerRow, LearningRun
+
+MOST_OFFERED = 6
+RUN_COLUMNS = [
+    table.Column("run", "Run"),
+    table.Column("asked", "Answers", "right", "how often it asked about a kernel"),
+    table.Column("attempts", "Faster", help="of the attempts that it added, those whose kernel became faster"),
+    table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made"),
+    table.Column("at", "Latest", "right"),
+]
+COLUMNS = [
+    table.Column("kernel", "About"),
+    table.Column("state", "State", "nowrap"),
+    table.Column("offered", "Told of", help="techniques, the most promising first; those that went wrong before apart"),
+    table.Column("tried", "Tried then", help="techniques of the kernels that were made from it before it asked again"),
+    table.Column("at", "When", "right"),
+]
+
+
+def draw_runs() -> str | None:
+    """Every run that asked or added something; the one opened just now, if any."""
+    db = index.current()
+    total = learning.count_learning_runs(db)
+    if not total:
+        st.info("No run has asked the knowledge base or added to it yet.", icon=":material/school:")
+        return None
+    offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
+    found = learning.learning_runs(db, known_tables.PAGE_SIZE, offset)
+    known = {run.run_id: run.title for run in queries.of_ids(db, [row.run_id for row in found])}
+    rows = [table.Row(row.run_id, run_cells(row, known), address(row.run_id)) for row in found]
+    opened = table.draw("Runs that asked or added something", RUN_COLUMNS, rows, key="learning_runs", is_cards=True)
+    st.caption(f"{known_tables.showing(offset, len(found), total, 'run')}, latest first")
+    return opened
+
+
+def address(run_id: str) -> str:
+    """The deep link of what a run was told."""
+    return f"learning?run={wording.in_address(run_id)}"
+
+
+def run_cells(row: LearningRun, known: Mapping[str, str]) -> dict[str, table.Cell]:
+    """One run as cells."""
+    title = known.get(row.run_id, "run of another home").capitalize()
+    added = table.bar(f"{row.faster:,} of {row.attempts:,}", row.faster / row.attempts) if row.attempts else None
+    return {
+        "run": table.link(title, row.run_id[-28:]),
+        "asked": wording.count(row.asked) if row.asked else table.text("did not ask", "muted"),
+        "attempts": added,
+        "changes": wording.count(row.changes),
+        "at": table.age(row.last_at),
+    }
+
+
+def draw_run(run_id: str) -> str | None:
+    """What one run was told, and what it added; the attempt or the kernel that was opened just now, if any."""
+    st.markdown("## What it was told")
+    asked = _draw_answers(run_id)
+    st.markdown("## Attempts that it added")
+    return evidence_table.draw_attempts(EvidenceFilter(run_id=run_id), "added") or asked
+
+
+def _draw_answers(run_id: str) -> str | None:
+    db = index.current()
+    total = learning.count_answers(db, run_id)
+    if not total:
+        st.caption("This run has not asked the knowledge base.")
+        return None
+    offset = (known_tables.part_number(total, "answers_part") - 1) * known_tables.PAGE_SIZE
+    found = learning.answers(db, run_id, known_tables.PAGE_SIZE, offset)
+    rows = [table.Row(str(row.seq), cells(row), kernel_link(row)) for row in found]
+    opened = table.draw("What this run was told", COLUMNS, rows, key="told", is_cards=True)
+    tried = [(row, name) for row in found for name in row.tried if name]
+    followed = sum(row.is_offered(name) for row, name in tried)
+    st.caption(
+        f"{known_tables.showing(offset, len(found), total, 'answer')}, newest first. Of the techniques that were tried "
+        f"after these, {wording.share(followed, len(tried))} had been offered."
+    )
+    chosen = next((row for row in found if str(row.seq) == opened), None)
+    return f"{run_id}\n{chosen.candidate_id}\n" if chosen else None
+
+
+def kernel_link(row: AnswerRow) -> str:
+    """The deep link of the kernel that was asked about."""
+    return f"candidate?run={wording.in_address(row.run_id)}&candidate={wording.in_address(row.candidate_id)}"
+
+
+def cells(row: AnswerRow) -> dict[str, table.Cell]:
+    """One answer as cells."""
+    offered = [name for name in row.offered if name not in row.negative]
+    more = f" and {len(offered) - MOST_OFFERED} more" if len(offered) > MOST_OFFERED else ""
+    shown = ", ".join(offered[:MOST_OFFERED]) + more
+    state = table.text("not known", "muted", row.why)
+    if row.state:
+        limit = f"limited by {row.bottleneck}, " if row.bottleneck else ""
+        state = table.text(row.state, "", f"{limit}confidence {wording.percent(row.state_confidence)}", row.why)
+    return {
+        "kernel": table.link(f"Kernel {row.number}" if row.number else row.candidate_id, f"step {row.step}"),
+        "state": state,
+        "offered": table.text(shown or "nothing", "" if shown else "muted", _rather_not(row)),
+        "tried": _tried(row),
+        "at": table.age(row.at),
+    }
+
+
+def _rather_not(row: AnswerRow) -> str:
+    return f"rather not: {', '.join(row.negative)}" if row.negative else ""
+
+
+def _tried(row: AnswerRow) -> table.Cell:
+    """What was tried, each with how it ended; those that nobody offered are told apart."""
+    if not row.tried:
+        return table.text("nothing yet", "muted")
+    pills = [
+        table.pill(name or "no technique named", _tone(outcome), "", outcome or "not over yet")
+        for name, outcome in zip(row.tried, row.outcomes, strict=True)
+    ]
+    others = [name for name in row.tried if name and not row.is_offered(name)]
+    return table.text("", "", f"not offered: {', '.join(others)}" if others else "", "", pills)
+
+
+def _tone(outcome: str) -> wording.Tone:
+    return evidence_table.OUTCOME_TONE[Outcome(outcome)] if outcome else "blue"

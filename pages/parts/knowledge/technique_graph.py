@@ -1,0 +1,173 @@
+"""States and the techniques that are known for them, as a picture: an edge per pair, as wide as it was tried often, in
+the colour of what it gained."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pages.parts import wording
+from pages.parts.widgets import plot
+from storage.knowledge.figures import Reckoning
+from storage.knowledge.records import Figures
+
+ROW_PX = 17
+LEAST_PX = 300
+MARGIN_PX = 34
+LABEL_PX = 6.4  # of one letter
+CURVE = 24  # points of an edge: each is a place to point at
+WIDTHS = ((16, 4.5), (5, 3.0), (2, 1.9), (1, 1.2), (0, 0.8))
+CATEGORY_COLOUR = {"memory": "@blue-color", "compute": "@orange-color", "latency": "@violet-color"}
+OTHER_COLOUR = "@gray-color"
+NEAR_ONE = 0.02
+# Where the other end of an edge lies; what it is drawn in by what was measured.
+FASTER, SLOWER, SAME, FAILED, UNTRIED = "faster", "slower", "about the same", "failed only", "not tried yet"
+EDGE_COLOUR = {
+    FASTER: "@green-color/70",
+    SLOWER: "@red-color/70",
+    SAME: "@gray-color/80",
+    FAILED: "@red-color/70",
+    UNTRIED: "@gray-color/50",
+}
+LEAST_WIDTH_PX = 760
+END = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One pair of a state and a technique, with what was measured of it there."""
+
+    state: str
+    technique: str
+    category: str
+    figures: Figures
+
+    @property
+    def kind(self) -> str:
+        """What its attempts came to."""
+        gain = self.figures.mean_gain
+        if not self.figures.attempts:
+            return UNTRIED
+        if gain is None:
+            return FAILED
+        if abs(gain - 1) < NEAR_ONE:
+            return SAME
+        return FASTER if gain > 1 else SLOWER
+
+
+def draw(edges: Sequence[Edge], key: str) -> str | None:
+    """Draw them and return the technique clicked just now, if any."""
+    states, techniques = len({one.state for one in edges}), len({one.technique for one in edges})
+    name = f"{wording.counted(states, 'state')} and {wording.counted(techniques, 'technique')}, an edge for each pair"
+    height = max(LEAST_PX, ROW_PX * max(states, techniques) + 2 * MARGIN_PX)
+    return plot.draw(figure(edges), name, height, key, key=key, least_width=LEAST_WIDTH_PX)
+
+
+def figure(edges: Sequence[Edge]) -> dict[str, Any]:
+    """States at the left, techniques at the right, next to those that share their states."""
+    lefts, rights = places(edges)
+    categories = {one.technique: one.category for one in edges}
+    layout = {
+        "uirevision": "graph", "hovermode": "closest", "hoverdistance": 14, "showlegend": True,
+        "margin": {"l": room(lefts), "r": room(rights), "t": MARGIN_PX, "b": 8},
+        "font": {"color": "@text-color", "size": 12},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
+        "xaxis": {"visible": False, "range": [-0.015, 1.015], "fixedrange": True},
+        "yaxis": {"visible": False, "range": [1.0, 0.0], "fixedrange": True},
+    }  # fmt: skip
+    nodes = [
+        _nodes(lefts, 0.0, "square", dict.fromkeys(lefts, "@text-color"), "state"),
+        _nodes(rights, 1.0, "circle", {name: _colour(categories[name]) for name in rights}, "technique"),
+    ]
+    return {"data": [*_edges(edges, lefts, rights), *nodes], "layout": layout}
+
+
+def places(edges: Sequence[Edge]) -> tuple[dict[str, float], dict[str, float]]:
+    """Where each state and each technique stands, from 0 at the top to 1: techniques in the order of the middle of
+    their states, so that edges cross little."""
+    states = list(dict.fromkeys(one.state for one in edges))
+    lefts = {name: (number + 0.5) / len(states) for number, name in enumerate(states)}
+    found: dict[str, list[float]] = {}
+    for edge in edges:
+        found.setdefault(edge.technique, []).append(lefts[edge.state])
+    ordered = sorted(found, key=lambda name: (sum(found[name]) / len(found[name]), name))
+    return lefts, {name: (number + 0.5) / len(ordered) for number, name in enumerate(ordered)}
+
+
+def room(names: Mapping[str, float]) -> int:
+    """Pixels for the longest of these names."""
+    return round(LABEL_PX * max(map(len, names), default=0)) + 14
+
+
+def _nodes(at: Mapping[str, float], x: float, symbol: str, colours: Mapping[str, str], kind: str) -> dict[str, Any]:
+    is_left = x == 0.0
+    return {
+        "type": "scatter", "mode": "markers+text", "x": [x] * len(at), "y": list(at.values()), "cliponaxis": False,
+        "marker": {"symbol": symbol, "size": 9, "color": [colours[name] for name in at]}, "showlegend": False,
+        "text": [html.escape(name, quote=False) for name in at], "textfont": {"size": 11},
+        "textposition": "middle left" if is_left else "middle right", "hoverinfo": "skip",
+        "customdata": [None if is_left else name for name in at], "name": kind,
+    }  # fmt: skip
+
+
+def _edges(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """One trace for all edges of a colour and a width, those that were not tried at the bottom."""
+    told: set[str] = set()
+    for kind in (UNTRIED, SAME, FAILED, SLOWER, FASTER):
+        for least, width in reversed(WIDTHS):
+            chosen = [one for one in edges if one.kind == kind and _width(one.figures.attempts) == (least, width)]
+            if not chosen:
+                continue
+            # Trap: None ends a line, so that the next edge is not joined to this one.
+            points = [
+                (edge, *point) for edge in chosen for point in (*curve(lefts[edge.state], rights[edge.technique]), END)
+            ]
+            dash = "dot" if kind in (UNTRIED, FAILED) else "solid"
+            yield {
+                "type": "scatter", "mode": "lines", "x": [x for _, x, _ in points], "y": [y for _, _, y in points],
+                "text": [hover(edge) for edge, _, _ in points], "customdata": [edge.technique for edge, _, _ in points],
+                "line": {"color": EDGE_COLOUR[kind], "width": width, "dash": dash}, "name": kind,
+                "legendgroup": kind, "showlegend": kind not in told, "hovertemplate": "%{text}<extra></extra>",
+            }  # fmt: skip
+            told.add(kind)
+
+
+def curve(start: float, end: float) -> Iterator[tuple[float, float]]:
+    """Points from the left to the right that leave and arrive level."""
+    for number in range(CURVE + 1):
+        t = number / CURVE
+        yield t, start + (end - start) * t * t * (3 - 2 * t)
+
+
+def hover(edge: Edge) -> str:
+    """What is told of an edge."""
+    ends, seen = html.escape(f"{edge.state} → {edge.technique}", quote=False), edge.figures
+    expected = f"expected {wording.speedup(seen.expected_gain)}, confidence {wording.percent(seen.confidence)}"
+    if not seen.attempts:
+        return f"<b>{ends}</b><br>not tried yet<br>{expected}"
+    tried = f"{wording.counted(seen.attempts, 'attempt')}, {seen.faster} faster"
+    return f"<b>{ends}</b><br>{tried}, mean gain {wording.speedup(seen.mean_gain)}<br>{expected}"
+
+
+def _width(attempts: int) -> tuple[int, float]:
+    return next(one for one in WIDTHS if attempts >= one[0])
+
+
+def _colour(category: str) -> str:
+    return CATEGORY_COLOUR.get(category, OTHER_COLOUR)
+
+
+def edges_of(reckoned: Reckoning, state: str = "", is_tried_only: bool = False) -> list[Edge]:
+    """Every pair of a state and a technique in use, of one state or of all."""
+    found = []
+    for name, one in reckoned.known.states.items():
+        if one.is_disabled or state not in ("", name):
+            continue
+        for technique in reckoned.techniques_of(name):
+            seen = reckoned.figures(technique, name)
+            if seen.attempts or not is_tried_only:
+                found.append(Edge(name, technique, reckoned.known.techniques[technique].category, seen))
+    return found

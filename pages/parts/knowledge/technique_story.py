@@ -1,0 +1,139 @@
+"""One technique: what it is, what was measured on each device and in each state, and every attempt with its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.parts import access, index, wording
+from pages.parts.knowledge import evidence_table, known_tables
+from pages.parts.steering import dialogs
+from pages.parts.steering.dialogs import Dialog
+from pages.parts.widgets import table
+from storage.knowledge.figures import Reckoning
+from storage.knowledge.records import Figures, Prior, Technique
+from storage.queries import knowledge
+from storage.queries.knowledge import DeviceRow, EvidenceFilter
+
+FIGURES = [
+    table.Column("attempts", "Faster", help="attempts whose kernel became faster, of all attempts"),
+    table.Column("slower", "Slower", "right"),
+    table.Column("failed", "Failed", "right", "wrong result, does not compile, or the patch did not apply"),
+    table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),
+    table.Column("predicted", "Predicted", "right", "geometric mean of the gains that models predicted"),
+]
+STATE_COLUMNS = [
+    table.Column("state", "In state"),
+    *FIGURES,
+    table.Column("before", "Expected before", "right", "before any attempt, and how likely an attempt is faster"),
+    table.Column("expected", "Expected now", "right", "with the attempts; what was expected before counts as two"),
+    table.Column("confidence", "Confidence", "right", "that an attempt makes the kernel faster"),
+]
+DEVICE_COLUMNS = [table.Column("device", "Device"), *FIGURES, table.Column("used", "Last attempt", "right")]
+
+
+@dataclass(frozen=True, slots=True)
+class StateFigures:
+    """A technique in one state; `prior` is None where nothing of its own was expected there."""
+
+    state: str
+    figures: Figures
+    prior: Prior | None
+    inherited_from: str
+
+
+def draw_about(one: Technique) -> None:
+    """What it does, when it helps and when it hurts."""
+    st.markdown(wording.plain(one.about))
+    for icon, sentence in (("trending_up", one.helps), ("trending_down", one.hurts)):
+        if sentence:
+            st.markdown(f":material/{icon}: {wording.plain(sentence)}")
+    words = [f"works on {one.category}"]
+    words += [f"for {limits}"] if (limits := known_tables.limits_of(one)) else ["for every kernel class and device"]
+    st.caption(wording.plain(" · ".join(words)))
+    if one.parts:
+        parts = " → ".join(
+            f"[{wording.plain(name)}]({known_tables.technique_link(name)})" for name in one.parts
+        )  # fmt: skip
+        st.markdown(f"In this order: {parts}")
+    if one.is_disabled:
+        st.warning("This technique is off: no run is offered it.", icon=":material/toggle_off:")
+
+
+def draw_actions(one: Technique) -> None:
+    """What a person may change, where people may."""
+    if not access.may_steer():
+        return
+    with st.container(horizontal=True):
+        subject = {"subject": one.name}
+        st.button(
+            "Edit", icon=":material/edit:", key=f"edit:{one.name}", on_click=dialogs.ask, args=(Dialog.TECHNIQUE,),
+            kwargs=subject,
+        )  # fmt: skip
+        st.button(
+            "Change an expectation", icon=":material/query_stats:", key=f"expect:{one.name}", on_click=dialogs.ask,
+            args=(Dialog.EXPECTATION,), kwargs=subject,
+        )  # fmt: skip
+        label, icon = ("Turn on", "toggle_on") if one.is_disabled else ("Turn off", "toggle_off")
+        st.button(
+            label, icon=f":material/{icon}:", key=f"switch:{one.name}", on_click=dialogs.ask, args=(Dialog.SWITCH,),
+            kwargs={"subject": f"technique:{one.name}"},
+        )  # fmt: skip
+
+
+def draw(one: Technique) -> str | None:
+    """Tables and picture; the attempt opened just now, if any."""
+    db = index.current()
+    draw_about(one)
+    draw_actions(one)
+    st.markdown("## In each state")
+    found = by_state(knowledge.reckoning(db), one.name)
+    if found:
+        rows = [table.Row(f"in {row.state}", state_cells(row)) for row in found]
+        table.draw("Figures in each state", STATE_COLUMNS, rows, key="by_state", is_cards=True)
+    else:
+        st.caption("Not known for any state yet: no run is offered it.")
+    devices = knowledge.by_device(db, one.name)
+    if devices:
+        st.markdown("## On each device")
+        table.draw("Figures on each device", DEVICE_COLUMNS, device_rows(devices), key="by_device", is_cards=True)
+    st.markdown("## Attempts")
+    return evidence_table.draw_attempts(EvidenceFilter(technique=one.name), "story", has_technique=False)
+
+
+def by_state(reckoned: Reckoning, name: str) -> list[StateFigures]:
+    """Every state in which it is known, those with most attempts first."""
+    found = [
+        StateFigures(
+            state,
+            reckoned.figures(name, state),
+            reckoned.known.priors.get((state, name)),
+            reckoned.inherited_from(name, state),
+        )
+        for state in reckoned.known.states
+        if reckoned.is_known_in(name, state)
+    ]
+    if (elsewhere := reckoned.figures(name, "")).attempts:
+        found.append(StateFigures("", elsewhere, None, ""))
+    return sorted(found, key=lambda row: (-row.figures.attempts, row.state))
+
+
+def state_cells(row: StateFigures) -> dict[str, table.Cell]:
+    """One state as cells."""
+    before = table.text(wording.NONE, "muted", f"as in {row.inherited_from}" if row.inherited_from else "")
+    if row.prior:
+        before = table.text(wording.speedup(row.prior.gain), "", wording.percent(row.prior.confidence))
+    return known_tables.figure_cells(row.figures) | {
+        "state": row.state or table.text("state not known", "muted"),
+        "before": before,
+    }
+
+
+def device_rows(found: Sequence[DeviceRow]) -> list[table.Row]:
+    """One device each."""
+    return [
+        table.Row(row.device, known_tables.figure_cells(row.figures) | {"device": row.device or wording.UNKNOWN})
+        for row in found
+    ]

@@ -1,0 +1,36 @@
+"""One technique of the knowledge base: what it is, where it helped and where not, and every attempt with its kernel."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import change_token, index, wording
+from pages.parts.knowledge import amend_dialogs, evidence_table, technique_story
+from pages.parts.status import address, now
+from pages.parts.steering import dialogs, steer
+from storage.knowledge.projection import SOURCE
+from storage.queries import knowledge
+
+name = st.query_params.get("technique", "")
+
+
+@st.fragment
+def live() -> None:
+    """The page; drawn again when the knowledge base has news."""
+    dialogs.sweep()
+    now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
+    st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
+    found = knowledge.known(index.current()).techniques.get(name)
+    if found is None:
+        st.title("Technique", anchor=False)
+        st.warning(f"No technique is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
+        return
+    st.title(wording.plain(found.name), anchor=False)
+    if opened := technique_story.draw(found):
+        evidence_table.open_attempt(opened)
+    steer.give_word_back()
+
+
+address.confirm("technique", name)
+live()
+amend_dialogs.draw()

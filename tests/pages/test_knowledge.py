@@ -1,0 +1,292 @@
+"""The Knowledge page and a technique's story: what they show of the base, and what a person may change there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pages.parts import access, index
+from pages.parts.knowledge import (
+    amendments,
+    changes_table,
+    evidence_table,
+    exchange_panel,
+    known_tables,
+    learning_table,
+    technique_graph,
+)
+from pages.parts.knowledge.technique_story import by_state
+from pages.parts.widgets import table
+from storage.knowledge import changes, exported, files, merging, seed
+from storage.knowledge.merging import Prefer
+from storage.knowledge.records import Evidence, Outcome, Revision
+from storage.queries import knowledge, learning
+from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from tests import sample_knowledge, samples
+from tests.pages.conftest import Open, words
+
+VIEWS = ["techniques", "states", "attempts", "negative evidence", "picture", "runs", "changes"]
+ATTEMPT = Evidence(
+    "r1", "c001", "operator <fusion>", Outcome.FASTER, 1.75e9, state="cache_inefficient", task="softmax",
+    kernel_class="reduction", device="NVIDIA H200", architecture="sm_90a", predicted_gain=1.4, gain=1.3, gain_low=1.28,
+    gain_high=1.32,
+)  # fmt: skip
+
+
+def whole(cell: table.Cell) -> dict[str, Any]:
+    assert isinstance(cell, dict)
+    return cell
+
+
+def part(cell: table.Cell, name: str) -> Any:
+    return whole(cell)[name]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_stands_over_an_empty_home_with_what_is_shipped(open_page: Open, view: str) -> None:
+    app = open_page("knowledge", show=view)
+    assert not app.exception
+    assert "No attempt has been kept yet" in words(app)
+    assert f"{len(seed.revision().techniques)} techniques" in words(app)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_stands_over_many_attempts(home: Path, open_page: Open, view: str) -> None:
+    sample_knowledge.write_knowledge(home, 300)
+    app = open_page("knowledge", show=view)
+    assert not app.exception
+    assert "300 attempts of 1 run" in words(app)
+
+
+def test_the_pages_show_the_figures_that_an_engine_reads(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 200)
+    open_page("knowledge")
+    base, db = files.load(home / "knowledge"), index.current()
+    for row in knowledge.techniques(db, TechniqueFilter(state="memory_latency_bound")):
+        assert row.figures == base.figures(row.technique.name, "memory_latency_bound")
+    for edge in technique_graph.edges_of(knowledge.reckoning(db)):
+        assert edge.figures == base.figures(edge.technique, edge.state)
+        assert edge.technique in base.techniques_of(edge.state)
+    for found in by_state(knowledge.reckoning(db), "operator fusion"):
+        assert found.figures == base.figures("operator fusion", found.state)
+
+
+def test_the_address_says_which_techniques_are_shown(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 200)
+    app = open_page("knowledge", in_state="memory_bank_conflicts", on_device="NVIDIA H200", order="name")
+    assert "figures of all attempts in memory_bank_conflicts on NVIDIA H200" in words(app).replace("\\", "")
+    assert app.selectbox(key="order").value == "name"
+    app = open_page("knowledge", find_known="no such words")
+    assert "No technique matches all filters" in words(app)
+
+
+def test_an_attempt_says_how_it_ended_and_leads_to_its_kernel() -> None:
+    shown = evidence_table.cells(ATTEMPT, {"r1": "softmax"})
+    assert part(shown["run"], "link") is True
+    assert part(shown["gain"], "text") == "1.30×"
+    assert part(shown["gain"], "note") == "1.28 to 1.32×"
+    assert evidence_table.link(ATTEMPT) == "candidate?run=r1&candidate=c001"
+    wrong = replace(ATTEMPT, candidate_id="step 7", outcome=Outcome.PATCH_FAILED, error="line 3", gain=None)
+    shown = evidence_table.cells(wrong, {})
+    assert part(shown["outcome"], "note") == "line 3"
+    assert "link" not in whole(shown["run"])
+    assert evidence_table.link(wrong) == "run?run=r1"
+
+
+def test_predicted_against_measured_gains_are_points_by_outcome_that_open_their_kernel(
+    home: Path, open_page: Open
+) -> None:
+    slower = replace(ATTEMPT, candidate_id="c002", outcome=Outcome.SLOWER, gain=0.9)
+    failed = replace(ATTEMPT, candidate_id="c003", outcome=Outcome.INCORRECT, gain=None)
+    files.append_evidence([ATTEMPT, slower, failed], home / "knowledge")
+    open_page("knowledge")
+    found = knowledge.predicted(index.current(), EvidenceFilter())
+    faster, less = evidence_table.figure(found)["data"][2:]
+    assert (faster["x"], faster["y"], less["y"]) == ([1.4], [1.3], [0.9])
+    assert faster["customdata"] == ["r1\nc001\noperator <fusion>"]
+    assert "<b>operator &lt;fusion&gt;</b>" in faster["text"][0]
+
+
+def test_a_techniques_story_has_its_sentences_its_parts_and_every_attempt(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "told", depths=2)
+    sample_knowledge.write_knowledge(home, 400)
+    app = open_page("technique", technique="flash attention")
+    assert not app.exception
+    shown = words(app).replace("\\", "")
+    assert "Helps attention that stores its scores." in shown
+    assert "[online softmax](technique?technique=online%20softmax)" in shown
+    base = files.load(home / "knowledge")
+    assert f"of {len(base.rows_of('flash attention'))} attempts, newest first" in shown
+    assert {str(button.key).partition(":")[0] for button in app.button} >= {"edit", "expect", "switch"}
+    assert "No technique is called **nobody**" in words(open_page("technique", technique="nobody"))
+
+
+def test_a_state_has_its_sentences_its_techniques_and_every_attempt_from_it(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 200)
+    app = open_page("kernel_state", state="discovered_memory_1")
+    assert not app.exception
+    shown = words(app).replace("\\", "")
+    assert "Loads hit the L2 and stores write partial sectors back." in shown
+    assert "[cache_inefficient](kernel_state?state=cache_inefficient), at 0.8" in shown
+    assert "of 13 techniques" in shown
+    app.button(key="switch_state:discovered_memory_1").click().run()
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("the same as another")
+    app.button(key="switch_yes").click().run()
+    assert files.load(home / "knowledge").states["discovered_memory_1"].is_disabled
+    assert "No state is called **nobody**" in words(open_page("kernel_state", state="nobody"))
+
+
+def test_negative_evidence_is_a_view_of_its_own(home: Path, open_page: Open) -> None:
+    slower = [replace(ATTEMPT, candidate_id=f"c{n}", technique="TMA", outcome=Outcome.SLOWER, gain=0.8) for n in "123"]
+    files.append_evidence(slower, home / "knowledge")
+    app = open_page("knowledge", show="negative evidence")
+    assert "showing 1–1 of 1 pair" in words(app)
+    (row,) = knowledge.negative(index.current())
+    assert part(known_tables.negative_cells(row)["attempts"], "text") == "0 of 3"
+
+
+def test_a_person_turns_a_technique_off_with_a_reason_and_reverts_it(home: Path, open_page: Open) -> None:
+    app = open_page("technique", technique="TMA")
+    app.button(key="switch:TMA").click().run()
+    app.text_input(key="change_by").set_value("Ada")
+    app.button(key="switch_yes").click().run()
+    assert "A reason is missing" in words(app).replace("\\", "")
+    app.text_input(key="change_why").set_value("slow here")
+    app.button(key="switch_yes").click().run()
+    base = files.load(home / "knowledge")
+    change = base.revisions[-1]
+    assert (change.by, change.why) == ("Ada", "slow here")
+    assert base.techniques["TMA"].is_disabled
+    assert "This technique is off" in words(open_page("technique", technique="TMA"))
+    assert files.append_revision(changes.change("back", "Ada", reverts=change.revision_id))
+    assert not files.load(home / "knowledge").techniques["TMA"].is_disabled
+
+
+def test_a_technique_is_added_for_a_state_and_offered_there(home: Path, open_page: Open) -> None:
+    app = open_page("knowledge")
+    app.button(key="add_technique").click().run()
+    app.text_input(key="technique_name").set_value("tensor  cores")
+    app.text_area(key="technique_about").set_value("Does it twice.")
+    app.multiselect(key="technique_states").set_value(["hybrid_bound"])
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("seen in a talk")
+    app.button(key="technique_yes").click().run()
+    assert "There is one of this name" in words(app).replace("\\", "")
+    app.text_input(key="technique_name").set_value("whole  waves")
+    app.button(key="technique_yes").click().run()
+    base = files.load(home / "knowledge")
+    assert base.techniques["whole waves"].about == "Does it twice."
+    assert "whole waves" in base.techniques_of("hybrid_bound")
+    assert base.figures("whole waves", "hybrid_bound").expected_gain == pytest.approx(1.2)
+
+
+def test_an_expectation_is_changed_in_one_state(home: Path, open_page: Open) -> None:
+    app = open_page("technique", technique="split-K")
+    app.button(key="expect:split-K").click().run()
+    app.number_input(key="expected_gain:insufficient_parallelism").set_value(1.05)
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("measured elsewhere")
+    app.button(key="expectation_yes").click().run()
+    base = files.load(home / "knowledge")
+    assert base.known.priors["insufficient_parallelism", "split-K"].gain == pytest.approx(1.05)
+    assert base.revisions[-1].techniques == ()
+
+
+def test_a_change_says_what_it_did_and_whether_it_still_counts(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 10)
+    revert = changes.change("too early", "Ada", reverts="person-1")
+    files.append_revision(revert, home / "knowledge")
+    open_page("knowledge")
+    db = index.current()
+    rows = {row.revision_id: row for row in knowledge.revisions(db)}
+    told = {name: changes_table.cells(row, knowledge.revision(db, name), rows.get(row.reverts))["what"]
+            for name, row in rows.items()}  # fmt: skip
+    assert part(told["person-1"], "text") == "Expect 1.02× of vectorised loads in memory_bandwidth_saturated"
+    assert part(told["person-1"], "badges")[0]["text"] == "reverted"
+    assert part(told["person-1"], "buttons") == []
+    assert part(told[revert.revision_id], "text") == "Revert: No gain on H200 in five runs."
+    assert part(told[revert.revision_id], "buttons")[0]["text"] == "Bring back"
+    assert part(told["seed"], "text").startswith("16 states, ")
+
+
+def test_a_read_only_server_offers_no_change(home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_knowledge.write_knowledge(home, 10)
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    for page, query in (("knowledge", {}), ("kernel_state", {"state": "hybrid_bound"}),
+                        ("knowledge", {"show": "states"}), ("technique", {"technique": "TMA"})):  # fmt: skip
+        app = open_page(page, **query)
+        assert not app.exception
+        assert [button.key for button in app.button] == []
+    assert not access.may_steer()
+    rows = knowledge.revisions(index.current())
+    assert not any(part(changes_table.cells(row, None, None)["what"], "buttons") for row in rows)
+    assert "read-only" in amendments.append(Revision("x", 1.0, "Ada", "why"))
+
+
+def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "told", depths=4, knowledge="on")
+    sample_knowledge.write_knowledge(home, 5)
+    app = open_page("learning", run="told")
+    assert not app.exception
+    assert "had been offered" in words(app)
+    assert "5 attempts" in words(app)
+    found = learning.answers(index.current(), "told")
+    shown = learning_table.cells(found[0])
+    assert part(shown["state"], "text") == "memory_bandwidth_saturated"
+    assert part(shown["offered"], "note") == "rather not: double buffering"
+    (run,) = learning.learning_runs(index.current())
+    assert part(learning_table.run_cells(run, {"told": "softmax"})["run"], "text") == "Softmax"
+    assert learning_table.address("a b") == "learning?run=a%20b"
+    assert "There is no run" in words(open_page("learning", run="nowhere"))
+
+
+def test_what_is_exported_can_be_imported_elsewhere_and_contradictions_are_shown_side_by_side(
+    home: Path, open_page: Open, tmp_path: Path
+) -> None:
+    sample_knowledge.write_knowledge(home, 20)
+    file, other = tmp_path / "there.jsonl", tmp_path / "other"
+    file.write_bytes(exchange_panel.file_text())
+    assert merging.import_file(file, Prefer.THEIRS, folder=other).attempts == 20
+    mine = replace(files.load().techniques["TMA"], about="Let one thread move <tiles>.")
+    files.append_revision(changes.change("clearer", "Ada", techniques=[mine]))
+    exported.write(file, files.load())
+    files.append_revision(changes.change("other words", "Bob", techniques=[replace(mine, about="Mine.")]))
+    (found,) = merging.conflicts(files.load(), exported.read(file))
+    shown = exchange_panel.cells(found)
+    assert part(shown["name"], "note") == "technique"
+    assert (shown["mine"], shown["theirs"]) == ("about: Mine.", "about: Let one thread move <tiles>.")
+    app = open_page("knowledge", show="changes")
+    app.button(key="import_knowledge").click().run()
+    app.file_uploader[0].upload("there.jsonl", file.read_bytes(), "application/jsonl").run()
+    assert "1 thing in it differs" in words(app)
+    app.segmented_control(key="import_prefer").set_value("take what the file says").run()
+    app.button(key="import_yes").click().run()
+    assert not app.exception
+    assert files.load().techniques["TMA"].about == "Let one thread move <tiles>."
+
+
+def test_a_file_that_is_no_knowledge_base_is_refused_by_name(home: Path, open_page: Open) -> None:
+    app = open_page("knowledge", show="changes")
+    app.button(key="import_knowledge").click().run()
+    app.file_uploader[0].upload("notes.jsonl", b"hello\n", "application/jsonl").run()
+    assert "notes.jsonl is no exported knowledge base" in words(app).replace("\\", "")
+
+
+def test_the_picture_has_a_row_per_technique_and_an_edge_per_pair(home: Path, open_page: Open) -> None:
+    files.append_evidence([replace(ATTEMPT, technique="coalesced access")], home / "knowledge")
+    open_page("knowledge")
+    edges = technique_graph.edges_of(knowledge.reckoning(index.current()))
+    assert len(edges) == len(seed.revision().priors)
+    (tried,) = [edge for edge in edges if edge.kind == technique_graph.FASTER]
+    assert (tried.state, tried.technique) == ("cache_inefficient", "coalesced access")
+    assert technique_graph.edges_of(knowledge.reckoning(index.current()), is_tried_only=True) == [tried]
+    lefts, rights = technique_graph.places(edges)
+    assert (len(lefts), len(rights)) == (16, len(seed.revision().techniques))
+    traces = {trace["name"]: trace for trace in technique_graph.figure(edges)["data"]}
+    assert "1 attempt, 1 faster, mean gain 1.30×" in traces["faster"]["text"][0]
+    assert traces["faster"]["customdata"][0] == "coalesced access"
+    assert traces["technique"]["customdata"] == list(rights)

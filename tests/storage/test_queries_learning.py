@@ -1,0 +1,46 @@
+"""What runs were told, what they tried then, and what they added to the knowledge base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage import events as ev
+from storage.database import Database
+from storage.knowledge import files
+from storage.knowledge.records import Bottleneck, Evidence, Outcome
+from storage.queries import learning
+from storage.queries.learning import LearningRun
+from tests.storage.test_queries_predictions import FIRST, made, tell
+from tests.storage.test_queries_retrieved import STAGES, WIDER, asked
+
+
+def test_an_answer_says_what_was_offered_and_what_was_tried_until_the_next_one(db: Database, root: Path) -> None:
+    evidence = Evidence("r1", "c002", "Wider_words", Outcome.FASTER, 10.0, gain=1.2)
+    files.append_evidence([evidence], root.parent / "knowledge")
+    tell(
+        db, root, *FIRST,
+        asked(3, "c001", 1, WIDER, STAGES), *made(4, "c002", "c001", technique="Wider words"),
+        asked(6, "c001", 2, STAGES, state=""), *made(7, "c003", "c001", technique="SIMD"),
+    )  # fmt: skip
+    later, first = learning.answers(db, "r1")
+    assert (first.offered, first.negative) == (["wider words", "double buffering"], ["double buffering"])
+    assert (first.number, first.state, first.bottleneck) == (1, "cache_inefficient", Bottleneck.MEMORY)
+    assert (first.tried, first.outcomes) == (["Wider_words"], ["faster"])
+    assert first.is_offered("Wider_words")
+    assert (later.state, later.bottleneck) == ("", None)
+    assert (later.tried, later.outcomes) == (["SIMD"], [""])
+    assert not later.is_offered("SIMD")
+    assert learning.answers(db, "r1", limit=1) == [later]
+    assert learning.answers(db, "r1", limit=1, offset=1) == [first]
+    assert (learning.count_answers(db, "r1"), learning.count_answers(db, "another")) == (2, 0)
+
+
+def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, root: Path) -> None:
+    rows = [Evidence("gone", f"c{n}", "SIMD", outcome, 5e9) for n, outcome in enumerate([Outcome.FASTER, Outcome.SAME])]
+    files.append_evidence(rows, root.parent / "knowledge")
+    tell(db, root, *FIRST, asked(3, "c001", 1, WIDER), ev.Taught(4, 1, "r1:4", "why", "0" * 64))
+    gone, here = learning.learning_runs(db)
+    assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
+    assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
+    assert learning.count_learning_runs(db) == 2
+    assert learning.learning_runs(db, limit=1, offset=1) == [here]
