@@ -10,6 +10,7 @@ from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
 from storage.knowledge.projection import SOURCE
 from storage.queries import knowledge
+from storage.queries.knowledge import EvidenceFilter
 
 name = st.query_params.get("technique", "")
 
@@ -20,13 +21,14 @@ def live() -> None:
     dialogs.sweep()
     now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
-    found = knowledge.known(index.current()).techniques.get(name)
-    if found is None:
+    db = index.current()
+    found = knowledge.known(db).techniques.get(name)
+    if found is None and not (name and knowledge.count_evidence(db, EvidenceFilter(technique=name))):
         st.title("Technique", anchor=False)
         st.warning(f"No technique is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
         return
-    st.title(wording.plain(found.name), anchor=False)
-    if opened := technique_story.draw(found):
+    st.title(wording.plain(name), anchor=False)
+    if opened := technique_story.draw(found) if found else technique_story.draw_undefined(name):
         evidence_table.open_attempt(opened)
     steer.give_word_back()
 

@@ -32,6 +32,8 @@ PAGES = {
     "state": ("kernel_state?state=memory_latency_bound", 'tr[data-id="loads in flight"]'),
     "attempts": ("knowledge?show=attempts", "text=newest first"),
     "picture of what is known": ("knowledge?show=picture", "text=Point at an edge"),
+    "changes of what is known": ("knowledge?show=changes", "text=can be reverted"),
+    "what a run learned": ("learning?run=whole", "text=had been offered"),
     "technique": ("technique?technique=operator+fusion", "text=newest first"),
     "new run": ("new_run", "text=Start run"),
     "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
@@ -56,7 +58,7 @@ TABS = ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and repli
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = new_home(tmp_path_factory.mktemp("screens") / "home")
     now = time.time()
-    samples.write_run(home / "runs", "whole", depths=6, created_at=now)
+    samples.write_run(home / "runs", "whole", depths=6, created_at=now, knowledge="on")
     sample_knowledge.write_knowledge(home, 80, ("whole",))
     samples.write_run(home / "runs", "stopped", seed=3, depths=5, ending="stopped", created_at=now)
     samples.write_run(home / "runs", "lost", seed=1, depths=4, ending="running", created_at=now)

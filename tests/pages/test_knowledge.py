@@ -166,6 +166,22 @@ def test_a_person_turns_a_technique_off_with_a_reason_and_reverts_it(home: Path,
     assert not files.load(home / "knowledge").techniques["TMA"].is_disabled
 
 
+def test_a_technique_that_only_a_model_has_named_shows_its_attempts_and_can_be_defined(
+    home: Path, open_page: Open
+) -> None:
+    files.append_evidence([ATTEMPT], home / "knowledge")
+    app = open_page("technique", technique=ATTEMPT.technique)
+    assert not app.exception
+    assert "nobody has said what it means" in words(app)
+    assert "showing 1–1 of 1 attempt" in words(app)
+    app.button(key=f"define:{ATTEMPT.technique}").click().run()
+    app.text_area(key="technique_about").set_value("Does it in one pass.")
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("seen twice")
+    app.button(key="technique_yes").click().run()
+    assert files.load(home / "knowledge").techniques[ATTEMPT.technique].about == "Does it in one pass."
+
+
 def test_a_technique_is_added_for_a_state_and_offered_there(home: Path, open_page: Open) -> None:
     app = open_page("knowledge")
     app.button(key="add_technique").click().run()

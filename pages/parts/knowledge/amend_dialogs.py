@@ -52,7 +52,7 @@ def write_technique(name: str) -> None:
     base = _base()
     known = base.techniques.get(name)
     old = known or Technique("", Category.GENERAL, "")
-    title = name if known else st.text_input("Name", key="technique_name", max_chars=amendments.NAME_LENGTH)
+    title = name if known else st.text_input("Name", name, key="technique_name", max_chars=amendments.NAME_LENGTH)
     if known:
         st.markdown(f"**{wording.plain(name)}**")
     categories = list(Category)

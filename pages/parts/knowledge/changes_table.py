@@ -18,7 +18,7 @@ REVERT = "revert:"
 COLUMNS = [
     table.Column("what", "Change"),
     table.Column("why", "Reason", "wide"),
-    table.Column("by", "By"),
+    table.Column("by", "By", "nowrap"),
     table.Column("at", "When", "right"),
 ]
 SHOWN_NAMES = 4

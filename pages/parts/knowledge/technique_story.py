@@ -85,22 +85,37 @@ def draw_actions(one: Technique) -> None:
 
 def draw(one: Technique) -> str | None:
     """Tables and picture; the attempt opened just now, if any."""
-    db = index.current()
     draw_about(one)
     draw_actions(one)
+    return _draw_figures(one.name)
+
+
+def draw_undefined(name: str) -> str | None:
+    """What is known of a technique that attempts name and nobody has defined."""
+    st.info("A model gave its change this name; nobody has said what it means.", icon=":material/help:")
+    if access.may_steer():
+        st.button(
+            "Define it", icon=":material/edit:", key=f"define:{name}", on_click=dialogs.ask, args=(Dialog.TECHNIQUE,),
+            kwargs={"subject": name},
+        )  # fmt: skip
+    return _draw_figures(name)
+
+
+def _draw_figures(name: str) -> str | None:
+    db = index.current()
     st.markdown("## In each state")
-    found = by_state(knowledge.reckoning(db), one.name)
+    found = by_state(knowledge.reckoning(db), name)
     if found:
         rows = [table.Row(f"in {row.state}", state_cells(row)) for row in found]
         table.draw("Figures in each state", STATE_COLUMNS, rows, key="by_state", is_cards=True)
     else:
         st.caption("Not known for any state yet: no run is offered it.")
-    devices = knowledge.by_device(db, one.name)
+    devices = knowledge.by_device(db, name)
     if devices:
         st.markdown("## On each device")
         table.draw("Figures on each device", DEVICE_COLUMNS, device_rows(devices), key="by_device", is_cards=True)
     st.markdown("## Attempts")
-    return evidence_table.draw_attempts(EvidenceFilter(technique=one.name), "story", has_technique=False)
+    return evidence_table.draw_attempts(EvidenceFilter(technique=name), "story", has_technique=False)
 
 
 def by_state(reckoned: Reckoning, name: str) -> list[StateFigures]:
