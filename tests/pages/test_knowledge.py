@@ -170,6 +170,7 @@ def test_a_technique_that_only_a_model_has_named_shows_its_attempts_and_can_be_d
     home: Path, open_page: Open
 ) -> None:
     files.append_evidence([ATTEMPT], home / "knowledge")
+    assert "Named by models, not defined yet" in words(open_page("knowledge"))
     app = open_page("technique", technique=ATTEMPT.technique)
     assert not app.exception
     assert "nobody has said what it means" in words(app)

@@ -14,7 +14,7 @@ from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage.knowledge.records import Bottleneck, Category, Figures, Technique
 from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceChoices, KnownStateRow, TechniqueFilter, TechniqueRow
+from storage.queries.knowledge import EvidenceChoices, KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
 from storage.records import KernelClass
 
 T = TypeVar("T")
@@ -55,6 +55,7 @@ TECHNIQUE_COLUMNS = [
     table.Column("confidence", "Confidence", "right", "that an attempt makes the kernel faster"),
     table.Column("used", "Last attempt", "right"),
 ]
+UNDEFINED_COLUMNS = [one for one in TECHNIQUE_COLUMNS if one.key not in ("category", "expected", "confidence")]
 STATE_COLUMNS = [
     table.Column("name", "State"),
     table.Column("bottleneck", "Limited by"),
@@ -91,10 +92,30 @@ def draw_techniques() -> str | None:
     db = index.current()
     chosen, order = _filter(knowledge.choices(db), [one.state.name for one in knowledge.states(db)])
     found = ordered(knowledge.techniques(db, chosen), order)
-    if not found:
+    opened = None
+    if found:
+        opened = draw_rows(found, chosen)
+    else:
         st.info("No technique matches all filters.", icon=":material/filter_alt_off:")
+    is_filtered = chosen != TechniqueFilter()
+    return opened or (None if is_filtered else _draw_undefined(knowledge.undefined(db)))
+
+
+def _draw_undefined(found: Sequence[UndefinedRow]) -> str | None:
+    """Techniques that only models have named, those with most attempts; the one opened just now, if any."""
+    if not found:
         return None
-    return draw_rows(found, chosen)
+    st.markdown("## Named by models, not defined yet")
+    rows = [table.Row(row.name, undefined_cells(row), technique_link(row.name)) for row in found[:PAGE_SIZE]]
+    opened = table.draw("Techniques that only models have named", UNDEFINED_COLUMNS, rows, key="undefined",
+                        is_cards=True)  # fmt: skip
+    st.caption(f"{showing(0, len(rows), len(found), 'name')}, most attempts first. Open one to define it.")
+    return opened
+
+
+def undefined_cells(row: UndefinedRow) -> dict[str, table.Cell]:
+    """One such name as cells."""
+    return figure_cells(row.figures) | {"name": table.link(row.name)}
 
 
 def draw_rows(found: Sequence[TechniqueRow], chosen: TechniqueFilter, part: str = PART) -> str | None:
