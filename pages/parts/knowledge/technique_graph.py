@@ -74,6 +74,7 @@ def figure(edges: Sequence[Edge]) -> dict[str, Any]:
         "margin": {"l": room(lefts), "r": room(rights), "t": MARGIN_PX, "b": 8},
         "font": {"color": "@text-color", "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"bgcolor": "@secondary-background-color", "font": {"color": "@text-color"}},
         "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
         "xaxis": {"visible": False, "range": [-0.015, 1.015], "fixedrange": True},
         "yaxis": {"visible": False, "range": [1.0, 0.0], "fixedrange": True},
