@@ -12,5 +12,6 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     kernel/, compare/                         one kernel; several runs side by side
     report/    a run or a comparison as one file
     run/, overview/, models/, system/         one run; all runs; what models predict; this machine
+    knowledge/ what runs have learned, and what a person changes of it
     api/       routes
 """

@@ -9,6 +9,7 @@ troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
 knowledge.py                what is known across runs, its evidence and its changes; imported by itself
+learning.py                 what runs asked of it, were told, tried then and added; imported by itself
 fetch.py                    results as records
 """
 

@@ -1,8 +1,9 @@
 """What the pages of the knowledge base are made of.
 
 known_tables.py, evidence_table.py      states and techniques with their figures; every attempt, and its prediction
-technique_story.py, technique_graph.py  one technique; all of them with their states as a picture
-changes_table.py, retrieved_table.py    who changed what; what runs were told and what they added
-amendments.py, amend_dialogs.py         what a person may change, as revisions; the dialogs that ask for it
-exchange_panel.py                       all of it as one file, to take along and to bring in
+technique_story.py, state_story.py      one technique; one state
+technique_graph.py                      states and techniques as a picture
+learning_table.py                       what runs were told, what they tried then, what they added
+changes_table.py, amend_dialogs.py      who changed what; the dialogs in which a person changes it
+amendments.py, exchange_panel.py        what is wrong with a change, and writing it; all of it as one file
 """
