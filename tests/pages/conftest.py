@@ -29,10 +29,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def open_page(home: Path) -> Iterator[Open]:
     """Open a page over everything that is on disk by then: `open_page("run", run="r1")`."""
-    opened = index.open_index()
+    opened: list[index.Index] = []
 
     def show(page: str = "overview", **query: str) -> AppTest:
-        opened.ingest.catch_up()
+        if not opened:  # not before: tests change files in place that a look in between would have read already
+            opened.append(index.open_index())
+        opened[0].ingest.catch_up()
         # Every page is run through the routes, as a deep link is; AppTest names pages by file.
         app = AppTest.from_file(str(ROOT / "pages" / "_main.py"), default_timeout=30)
         app.query_params.update(query)
@@ -41,7 +43,8 @@ def open_page(home: Path) -> Iterator[Open]:
         return app.run()
 
     yield show
-    index.close_index()
+    if opened:
+        index.close_index()
 
 
 def words(app: AppTest) -> str:

@@ -35,8 +35,8 @@ def test_the_way_to_end_an_engine_appears_by_itself_once_a_stop_takes_too_long(
     assert run_state.pending_stop("stuck") is None
 
 
-@pytest.mark.usefixtures("open_page")
-def test_a_page_that_shows_re_measurements_is_drawn_for_each_of_their_steps_and_no_other_page() -> None:
+def test_a_page_that_shows_re_measurements_is_drawn_for_each_of_their_steps_and_no_other_page(open_page: Open) -> None:
+    open_page()
     one, other = (KernelName("mine", f"c00{n}", n, 1.0, 0.01) for n in (1, 2))
     request = RemeasureRequest("m1", "swish", "cpu", one, other, rounds=6, asked_by="ada", asked_at=time.time())
     folder = remeasurements.create(request)
