@@ -5,13 +5,13 @@ A method's own words travel as labels (`optimise`, `judge`, `rewrite`): the loop
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from engine.llm import Message
-from storage.command_arguments import CONSULT, TEACH
+from storage.command_arguments import CONSULT, REFUSE, TEACH
 from storage.knowledge.records import Revision
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
@@ -30,8 +30,9 @@ class NewCandidate:
     """What is recorded of the kernel that a reply brings.
 
     `title`: the label before the reply's own summary; `untitled` stands where there is none. `generation` and `repair`
-    count within a step index, from 0. `technique` and `predicted_gain` (a factor over the base) are what the method
-    chose and expects; without them those of the reply stand.
+    count within a step index, from 0. `trajectory` is the line of kernels that it belongs to, 0 where a method has one.
+    `technique` and `predicted_gain` (a factor over the base) are what the method chose and expects; without them those
+    of the reply stand.
     """
 
     origin: Origin
@@ -40,6 +41,7 @@ class NewCandidate:
     title: str
     untitled: str
     repair: int = 0
+    trajectory: int = 0
     technique: str = ""
     predicted_gain: float | None = None
 
@@ -49,10 +51,25 @@ PromptWriter = Callable[[Any, "Ask"], list[Message]]
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What a JSON reply holds: texts for people, plain JSON values by which the method decides, and sentences about
+    what a person should look at in the kernel."""
+
+    fields: Mapping[str, str]
+    payload: Mapping[str, Any]
+    flags: tuple[str, ...] = ()
+
+
+# The text of a reply -> what it holds. Raises EditError, with the report for the model.
+ReplyReader = Callable[[str], Reading]
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Ask the model. `label` names the step and the role that answers; `about` is the kernel it is about.
 
-    `makes` is None where the reply is no kernel. `fields` are the keys of the object that a JSON reply has to bring.
+    `makes` is None where the reply is no kernel. `fields` are the keys of the object that a JSON reply has to bring;
+    each is one text unless `reads` reads the reply, whose payload is journaled for the method to decide by.
     `shows_profile` tells that the prompt carries a profile.
     """
 
@@ -64,6 +81,7 @@ class Ask:
     makes: NewCandidate | None = None
     shows_profile: bool = False
     fields: tuple[str, ...] = ()
+    reads: ReplyReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,17 @@ class TakeSubmission:
     about: str | None
     base_id: str | None
     generation: int
+    trajectory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Refuse a kernel that passed: what a model says of it stands together with a measured finding. `reason` tells the
+    model and the person both."""
+
+    index: int
+    about: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +142,17 @@ class Teach:
 
 @dataclass(frozen=True, slots=True)
 class Conclude:
-    """End the current step index: its kernel is accepted, or nothing of it is and the base stays."""
+    """End the current step index: its kernel is accepted, or nothing of it is and the base stays.
+
+    `reward` is what it is worth by the method's own measure, None where it has none.
+    """
 
     index: int
     outcome: DepthOutcome
     candidate_id: str | None
     base_id: str | None
     reason: str
+    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +163,7 @@ class Finish:
     reason: str
 
 
-Step = Ask | Evaluate | TakeSubmission | Consult | Teach
+Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach
 Action = Step | Conclude | Finish
 
 
@@ -143,6 +176,8 @@ def label(step: Step) -> str:
             return str(step.stage)
         case TakeSubmission():
             return str(StepKind.SUBMIT)
+        case Refuse():
+            return REFUSE
         case Consult():
             return CONSULT
         case Teach():

@@ -12,7 +12,19 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Step, TakeSubmission, Teach, label
+from engine.actions import (
+    Action,
+    Ask,
+    Conclude,
+    Consult,
+    Evaluate,
+    Finish,
+    Refuse,
+    Step,
+    TakeSubmission,
+    Teach,
+    label,
+)
 from engine.context import RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.human.approval import Approval, await_approval, skip_step
@@ -20,7 +32,13 @@ from engine.human.inbox import Inbox, take_submission
 from engine.record import Candidate
 from engine.steps.ask import ask_model
 from engine.steps.candidates import conclude
-from engine.steps.evaluate import check_candidate, compile_candidate, profile_candidate, time_candidate
+from engine.steps.evaluate import (
+    check_candidate,
+    compile_candidate,
+    profile_candidate,
+    refuse_candidate,
+    time_candidate,
+)
 from engine.steps.knowledge import consult, keep_evidence, teach
 from storage import events as ev
 from storage.records import RunState, StepKind
@@ -44,7 +62,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
             case Conclude() as conclusion:
                 conclude(context, conclusion)
                 keep_evidence(context)
-            case Ask() | Evaluate() | TakeSubmission() | Consult() | Teach() as step:
+            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
@@ -97,6 +115,8 @@ def carry_out(context: RunContext, step: Step) -> str:
             return _STAGES[step.stage](context, context.candidate(step.about))
         case TakeSubmission():
             return take_submission(context, step)
+        case Refuse():
+            return refuse_candidate(context, context.candidate(step.about), step.reason)
         case Consult():
             return consult(context, step)
         case Teach():

@@ -83,12 +83,14 @@ def for_class(folder: str, kernel_class: str, suffix: str) -> str:
 
 # What a reader calls the section that a slot fills. A slot that is not here is called by its own name.
 SECTIONS: Mapping[str, str] = {
+    "analysis": "Analysis of the differences",
     "change": "Last change",
     "classes": "Reply format",
     "contract": "What is asked and how it is judged",
     "device": "Device",
     "diagnosis": "Diagnosis",
     "earlier": "Steps so far",
+    "evaluation": "Predicted and measured",
     "example": "Example kernel",
     "failure": "What failed",
     "guide": "Guide",
@@ -106,7 +108,11 @@ SECTIONS: Mapping[str, str] = {
     "report": "Why the last reply was not used",
     "review": "Judge's point",
     "rules": "Person's rules",
+    "state": "State of the kernel",
+    "states": "Known states",
     "task": "Reference module",
+    "technique": "Technique drawn",
+    "techniques": "What is known of techniques",
     "timing": "Measured so far",
     "toolchain": "Toolchain",
 }

@@ -176,7 +176,8 @@ class CandidateCreated:
     """A kernel source exists. Parent: the source it was edited from. Base: the kernel the depth started from.
 
     `flags` are sentences about what a person should look at in the edit, whatever the evaluation says. `technique` is
-    the model's own name for its change, `predicted_gain` the factor over the base that it expects.
+    the name of the change that it makes, `predicted_gain` the factor over the base that is expected of it.
+    `trajectory` is the line of kernels that it belongs to; 0 where a method has one, and before the first begins.
     """
 
     step: int
@@ -195,6 +196,7 @@ class CandidateCreated:
     flags: tuple[str, ...] = ()
     technique: str = ""
     predicted_gain: float | None = None
+    trajectory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,8 @@ class ReviewWritten:
 
     `summary` is its first field in one line. `problem` says why a reply could not be read; its text is kept as it came,
     and nothing follows from it. `technique` and `predicted_gain` are of the change that it advises, as of a candidate.
+    `payload` is what the method decides by, as JSON, where the reply is more than texts; `flags` are sentences about
+    what a person should look at in the kernel.
     """
 
     step: int
@@ -254,6 +258,8 @@ class ReviewWritten:
     problem: str = ""
     technique: str = ""
     predicted_gain: float | None = None
+    payload: str = ""
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +406,8 @@ class DepthFinished:
     """A depth ended. When given up, `candidate_id` is the last attempt (or None) and the base stays.
 
     `is_best`: the accepted kernel is the fastest of the run so far. Readers work out the best from the timings instead,
-    since older engines wrote it only for a gain beyond the noise.
+    since older engines wrote it only for a gain beyond the noise. `reward` is what it is worth by the method's own
+    measure.
     """
 
     step: int
@@ -411,6 +418,7 @@ class DepthFinished:
     is_profile_exposed: bool
     is_best: bool
     reason: str
+    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ CREATE TABLE steps (
 CREATE TABLE candidates (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, parent_id VARCHAR, base_id VARCHAR,
     depth BIGINT, generation BIGINT, repair BIGINT, origin VARCHAR, source_blob VARCHAR, summary VARCHAR,
-    flags VARCHAR[]
+    flags VARCHAR[], trajectory BIGINT
 );
 
 CREATE TABLE diffs (
@@ -53,7 +53,8 @@ CREATE TABLE diagnoses (
 -- Replies about a kernel that are no kernel; those with a problem could not be read.
 CREATE TABLE reviews (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, label VARCHAR, depth BIGINT,
-    candidate_id VARCHAR, text_blob VARCHAR, summary VARCHAR, problem VARCHAR
+    candidate_id VARCHAR, text_blob VARCHAR, summary VARCHAR, problem VARCHAR,
+    flags VARCHAR[]
 );
 
 -- What a step expects of the change that it makes or advises: gain is base latency over the new kernel's, NULL if not
@@ -166,7 +167,7 @@ CREATE TABLE taught (
 
 CREATE TABLE depths (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, outcome VARCHAR, candidate_id VARCHAR,
-    base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR
+    base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR, reward DOUBLE
 );
 
 -- phase: asked (a line of commands.jsonl, where seq counts its lines), acknowledged, effective or refused (the journal).
@@ -265,7 +266,10 @@ SELECT run_id, candidate_id, seq, number, stage, check_group, check_name, standi
 QUALIFY seq = max(seq) OVER (PARTITION BY run_id, candidate_id, stage, check_group, check_name)
 UNION ALL
 SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent kept', 'flagged', unnest(flags), NULL, NULL
-FROM candidates;
+FROM candidates
+UNION ALL
+SELECT run_id, candidate_id, seq, step, 'check', 'screening', 'soft verification', 'flagged', unnest(flags), NULL, NULL
+FROM reviews;
 
 -- By more than the noise of both measurements and of two sessions: storage.relative.between_sessions in SQL.
 CREATE MACRO is_faster(speedup, noise, other, other_noise) AS
@@ -320,7 +324,7 @@ GROUP BY e.run_id, e.seq;
 
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
-    c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.origin, v.verdict,
+    c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.trajectory, c.origin, v.verdict,
     t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
     c.summary, d.lines_added, d.lines_removed,
     EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id

@@ -29,7 +29,9 @@ def take_submission(context: RunContext, action: TakeSubmission) -> str:
     waiting, made = context.record.pending(CommandKind.SUBMIT), _made(context)
     if made is None and waiting:
         given = Submission.parse(waiting[0].argument)
-        makes = NewCandidate(Origin.MANUAL, action.base_id, action.generation, "", "edited by hand")
+        makes = NewCandidate(
+            Origin.MANUAL, action.base_id, action.generation, "", "edited by hand", trajectory=action.trajectory
+        )
         source = context.blobs.get(given.blob)
         create_candidate(context, source, given.parent_id, makes, given.note or makes.untitled)
         made = _made(context)

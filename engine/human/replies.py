@@ -111,6 +111,6 @@ def require_usable(record: Record, blobs: Blobs, strategy: Strategy, question: e
     if expects is Expects.SOURCE and find_python(text) is None:
         raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
     if isinstance(step, Ask) and expects is Expects.JSON:
-        read_fields(text, step.fields)
+        step.reads(text) if step.reads else read_fields(text, step.fields)
     if expects is Expects.PATCH:
         read_patch(text).apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))

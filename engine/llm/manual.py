@@ -13,6 +13,10 @@ _TO_DO = {
     "repair": "repair the kernel",
     "optimise": "make one optimisation",
     "judge": "judge the kernel",
+    "classify": "name the kernel's state",
+    "plan": "plan the next change",
+    "analyse": "compare predictions with measurements",
+    "revise": "correct the knowledge base",
     "rewrite": "rewrite the kernel as the judge says",
 }
 

@@ -162,16 +162,22 @@ def _take_review(context: RunContext, ask: Ask) -> str:
     for call in range(JSON_TRIES):
         completion = reply_to(context, ask, call, talk)
         text, summary, problem, told = completion.text, "", "", NOTHING_PREDICTED
+        payload, flags = "", tuple[str, ...]()
         try:
             if completion.finish_reason == "length":
                 raise EditError(CUT_OFF)
-            fields, told = read_fields(text, ask.fields), read_prediction_field(text)
+            if ask.reads is None:
+                fields, told = read_fields(text, ask.fields), read_prediction_field(text)
+            else:
+                read = ask.reads(text)
+                fields, payload, flags = dict(read.fields), codec.dumps(read.payload), read.flags
             text, summary = codec.dumps(fields), _one_line(next(iter(fields.values())))
         except EditError as report:
             problem = str(report)
         if (context.step, call) not in context.record.reviews:
             blob = context.blobs.put(text)
             review = ReviewWritten(context.step, call, ask.label, ask.index, about, blob, summary, problem)
+            review = replace(review, payload=payload, flags=flags)
             context.emit(replace(review, technique=told.technique, predicted_gain=told.gain))
         if not problem:
             return "written"

@@ -47,6 +47,7 @@ def create_candidate(
             flags=(lost,) if lost else (),
             technique=makes.technique or prediction.technique,
             predicted_gain=makes.predicted_gain if makes.technique else prediction.gain,
+            trajectory=makes.trajectory,
         )
     )
 
@@ -75,5 +76,6 @@ def conclude(context: RunContext, action: Conclude) -> None:
             is_profile_exposed=record.is_profile_shown,
             is_best=accepted and action.candidate_id == record.best_id,
             reason=action.reason,
+            reward=action.reward,
         )
     )

@@ -79,6 +79,15 @@ def _correct_limit(context: RunContext, candidate_id: str) -> None:
     context.emit(LimitMeasured(again.raised_to(timed.latency_ms) if is_beaten else again))
 
 
+def refuse_candidate(context: RunContext, candidate: Candidate, reason: str) -> str:
+    """Let a check that passed no longer stand: what it measured stays, and the reason is its message."""
+    if not candidate.has_failed:
+        checked = candidate.checked or CheckResult(Verdict.REFUSED, 0.0)
+        result = replace(checked, verdict=Verdict.REFUSED, seconds=0.0, message=reason)
+        context.emit(Checked(context.step, candidate.candidate_id, result))
+    return Verdict.REFUSED
+
+
 def profile_candidate(context: RunContext, candidate: Candidate) -> str:
     """Profile a correct candidate; a profile that cannot be had is a normal state. Returns the outcome."""
     if candidate.is_profile_tried:

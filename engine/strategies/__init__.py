@@ -2,6 +2,7 @@
 
 cutegen/        CuTeGen: one evolving kernel, one optimisation per depth
 coder_judge/    a judge names one point from the profile, a coder rewrites: CudaForge's method
+kernelblaster/  trajectories of steps, each a technique drawn from the knowledge base
 accepted_line.py        the kernels a step index may start from, and what a person chooses among them
 options.py              settings of a strategy, as a record and described for forms and help texts
 loading.py              strategies by name; this imports them

@@ -16,6 +16,7 @@ DEFAULT = "cutegen"
 TABLE: Mapping[str, str] = {
     "cutegen": "engine.strategies.cutegen.strategy:CuteGen",
     "coder_judge": "engine.strategies.coder_judge.strategy:CoderJudge",
+    "kernelblaster": "engine.strategies.kernelblaster.strategy:KernelBlaster",
 }
 METHODS = ("next", "again", "abandon", "refusal", "note")
 

@@ -17,7 +17,7 @@ class AttemptRow:
     unless the candidate is correct and timed. `is_accepted`: its depth ended with it; `is_pending`: its depth has not
     ended yet. `message` is one line, empty unless it failed. `is_profile_exposed` says
     that the prompt which led to it showed a profile. `is_best`: the fastest of its run, abandoned branches included;
-    `is_tied`: not that one, but the best is not faster beyond the noise.
+    `is_tied`: not that one, but the best is not faster beyond the noise. `trajectory` is 0 where a method has one.
     """
 
     run_id: str
@@ -30,6 +30,7 @@ class AttemptRow:
     depth: int
     generation: int
     repair: int
+    trajectory: int
     origin: Origin
     verdict: Verdict | None
     speedup: float | None

@@ -98,6 +98,8 @@ def _settings(run_id: str) -> RunSettings | None:
 NAME_WIDTH = 0.3  # of the chart's: what a line's name takes up of a narrow one
 MANY = 300  # points beyond which their noise is left to the hover
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
+# Lines of trajectories; green is the best so far.
+TRAJECTORIES = ("@blue-color", "@orange-color", "@violet-color", "@yellow-color", "@red-color")
 Trace = dict[str, Any]
 UNHOVERED = {"hoverinfo": "skip", "showlegend": False}
 FAILURE_MARKS = {
@@ -232,11 +234,12 @@ def _kernels(name: str, found: Sequence[PointRow], symbol: str, colour: str, siz
 
 def _hover_text(p: PointRow) -> str:
     """The optimisation in one line."""
+    line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
     what = _short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
     outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending)
-    return f"<b>{what}</b> · {measured} · kernel {p.number} · {outcome}{rank}"
+    return f"<b>{what}</b> · {measured} · kernel {p.number} · {outcome}{line}{rank}"
 
 
 def _short(text: str, length: int) -> str:
@@ -256,20 +259,28 @@ def _band(found: Sequence[BeamRow], step: str) -> Trace:
 
 
 def _branches(found: Sequence[PointRow]) -> list[Trace]:
-    """Lines from each base kernel to what was made of it: a return to an older kernel shows as a fork."""
+    """Lines from each base kernel to what was made of it, one for each trajectory: a return to an older kernel shows as
+    a fork."""
     spot = {p.candidate_id: p for p in found}
     drawn = []
-    for is_accepted, dash, name in ((True, "solid", "made from"), (False, "dot", "tried from")):
+    for is_accepted, trajectory in ((True, 0), *((True, n) for n in _trajectories(found)), (False, 0)):
         xs: list[float | None] = []
         ys: list[float | None] = []
         for p in found:
-            base = spot.get(p.base_id or "")
-            if p.is_accepted is is_accepted and base and base is not p:
+            base, is_of_it = spot.get(p.base_id or ""), not is_accepted or p.trajectory == trajectory
+            if p.is_accepted is is_accepted and is_of_it and base and base is not p:
                 xs += [base.x, p.x, None]
                 ys += [base.speedup, p.speedup, None]
-        line = {"width": 1.3, "color": "@gray-color", "dash": dash}
+        name = f"trajectory {trajectory}" if trajectory else "made from" if is_accepted else "tried from"
+        colour = TRAJECTORIES[(trajectory - 1) % len(TRAJECTORIES)] if trajectory else "@gray-color"
+        line = {"width": 2 if trajectory else 1.3, "color": colour, "dash": "solid" if is_accepted else "dot"}
         drawn.append(UNHOVERED | {"type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "line": line})
     return drawn
+
+
+def _trajectories(found: Sequence[PointRow]) -> list[int]:
+    """Those that have kernels, in order; none where a method has one line."""
+    return sorted({p.trajectory for p in found if p.trajectory})
 
 
 def _best_so_far(rises: Sequence[RiseRow]) -> Trace:

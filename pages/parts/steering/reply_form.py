@@ -28,9 +28,13 @@ TO_DO: Mapping[str, tuple[str, str]] = {
     Role.REPAIR: ("Repair the kernel", _EDITS),
     Role.OPTIMISE: ("Make one optimisation", _EDITS),
     "judge": ("Judge the kernel", "Answer with the one JSON object that the prompt asks for."),
+    "classify": ("Name the kernel's state", "Answer with the one JSON object that the prompt asks for."),
+    "plan": ("Plan the next change", "Answer with the one JSON object that the prompt asks for."),
+    "analyse": ("Compare predictions with measurements", "Answer with the one JSON object that the prompt asks for."),
+    "revise": ("Correct the knowledge base", "Answer with the one JSON object that the prompt asks for."),
     "rewrite": ("Rewrite the kernel", "Send the whole file with `class ModelNew`; the judge's point is in the prompt."),
 }  # fmt: skip
-NO_KERNEL = (Role.DIAGNOSE, "judge")  # their reply is a text
+NO_KERNEL = (Role.DIAGNOSE, "judge", "classify", "plan", "analyse", "revise")  # their reply is a text
 
 
 def draw(run: RunRow, state: RunState) -> None:

@@ -1,0 +1,377 @@
+"""What the answers to KernelBlaster's questions must hold, read strictly: a state, a plan, a verification, edits of
+what is known. What does not fit is reported to the model, all of it at once. Knows text, not kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.actions import Reading
+from engine.patching.edits import EditError
+from engine.patching.prediction import read_gain
+from engine.patching.reply import read_object
+from storage.knowledge.records import Bottleneck, Category
+
+SENTENCE, NAME = 400, 60  # characters
+MOST_NEW, MOST_EDITS, MOST_PARTS, MOST_SECONDARY = 3, 8, 3, 4
+LEAST_GAIN, MOST_GAIN = 0.2, 20.0
+CLASSIFY_FIELDS = ("state", "bottleneck", "secondary", "about", "nearest", "evidence")
+PLAN_FIELDS = ("reading", "relevance", "new")
+CLAIMS = {
+    "work_dropped": "leaves out work of the reference",
+    "library_called": "leaves the work to a library",
+    "constant_folded": "holds results that were worked out beforehand",
+}
+JUDGE_FIELDS = (*CLAIMS, "evidence")
+REVISE_FIELDS = ("edits",)
+
+
+class Object:
+    """One JSON object of a reply. What is taken is checked; faults are gathered, so that one report names them all."""
+
+    def __init__(self, found: Mapping[str, Any], where: str, faults: list[str]) -> None:
+        self._found, self._where, self.faults = dict(found), where, faults
+        self._taken = set[str]()
+
+    @classmethod
+    def of(cls, reply: str) -> Object:
+        """The last one of a reply.
+
+        Raises:
+            EditError: there is none.
+        """
+        found = read_object(reply)
+        if not isinstance(found, dict):
+            raise EditError("No JSON object was found in the reply.")
+        return cls(found, "", [])
+
+    def take(self, name: str) -> Any:
+        """A value as it is, None where it is missing."""
+        self._taken.add(name)
+        return self._found.get(name)
+
+    def text(self, name: str, most: int = SENTENCE, *, may_lack: bool = False) -> str:
+        """A text in one line; empty where it may be missing and is."""
+        value = self.take(name)
+        if may_lack and (value is None or value == ""):
+            return ""
+        text = " ".join(value.split()) if isinstance(value, str) else ""
+        if not text:
+            self.fault(name, "must be a text that is not empty")
+        elif len(text) > most:
+            self.fault(name, f"has {len(text):,} characters: at most {most}")
+        return text
+
+    def choice(self, name: str, allowed: Sequence[str]) -> str:
+        """One of a closed set, found whatever its case."""
+        value = self.take(name)
+        known = {one.lower(): one for one in allowed}
+        text = " ".join(value.split()).lower() if isinstance(value, str) else ""
+        if text not in known:
+            self.fault(name, f"must be one of {_listed(allowed)}")
+        return known.get(text, "")
+
+    def truth(self, name: str) -> bool:
+        """true or false."""
+        value = self.take(name)
+        if not isinstance(value, bool):
+            self.fault(name, "must be true or false")
+        return value is True
+
+    def share(self, name: str) -> float:
+        """A number from 0 to 1."""
+        value = self.take(name)
+        if not _is_number(value) or not 0 <= value <= 1:
+            self.fault(name, "must be a number from 0 to 1")
+            return 0.0
+        return float(value)
+
+    def gain(self, name: str) -> float:
+        """A factor over the parent, such as 1.2 or "1.2x"."""
+        value = self.take(name)
+        gain = read_gain(value) if not isinstance(value, bool) else None
+        if gain is None or not LEAST_GAIN <= gain <= MOST_GAIN:
+            self.fault(name, f"must be a factor over the parent from {LEAST_GAIN:g} to {MOST_GAIN:g}, such as 1.2")
+            return 1.0
+        return gain
+
+    def texts(self, name: str, most: int) -> list[str]:
+        """A list of texts, which may be missing."""
+        value = self.take(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+            self.fault(name, "must be a list of texts")
+            return []
+        if len(value) > most:
+            self.fault(name, f"has {len(value)} entries: at most {most}")
+        return [" ".join(one.split()) for one in value]
+
+    def objects(self, name: str, most: int) -> list[Object]:
+        """A list of objects, which may be missing; their faults are gathered with these."""
+        value = self.take(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            self.fault(name, "must be a list of objects")
+            return []
+        if len(value) > most:
+            self.fault(name, f"has {len(value)} entries: at most {most}")
+        return [Object(one, f"{name} {number}: ", self.faults) for number, one in enumerate(value[:most], 1)]
+
+    def fault(self, name: str, what: str) -> None:
+        """Something does not fit."""
+        self.faults.append(f'{self._where}"{name}" {what}')
+
+    def close(self) -> None:
+        """Nothing may be left that nobody asked for."""
+        if unknown := [name for name in self._found if name not in self._taken]:
+            self.faults.append(f"{self._where}{_listed(unknown)} was not asked for")
+
+    def report(self) -> None:
+        """Raises EditError with all faults, if there are any."""
+        if self.faults:
+            raise EditError("The object cannot be used: " + "; ".join(self.faults[:12]) + ".")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadState:
+    """Reads in which state a kernel is: one of those known, or a new one that inherits the nearest of them."""
+
+    known: tuple[str, ...]
+
+    def __call__(self, reply: str) -> Reading:
+        """The state by name.
+
+        Raises:
+            EditError: the reply does not hold one.
+        """
+        found = Object.of(reply)
+        name = state_name(found.text("state", NAME))
+        bottleneck = found.choice("bottleneck", list(Bottleneck))
+        secondary = found.texts("secondary", MOST_SECONDARY)
+        is_new = name not in self.known
+        about, evidence = found.text("about", may_lack=not is_new), found.text("evidence")
+        nearest = found.take("nearest")
+        if is_new and self.known:
+            nearest = found.choice("nearest", self.known)
+        found.close()
+        found.report()
+        said = {"state": name, "bottleneck": bottleneck, "about": about, "evidence": evidence}
+        payload = said | {"secondary": secondary, "is_new": is_new, "nearest": nearest if is_new and self.known else ""}
+        new = {"nearest": str(payload["nearest"])} if is_new else {}
+        return Reading({name: text for name, text in (said | new).items() if text}, payload)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Reads how much each technique offered would help a kernel, from 0 to 1, and at most three new ones."""
+
+    offered: tuple[str, ...]
+
+    def __call__(self, reply: str) -> Reading:
+        """Relevance by technique, and the new ones with what is expected of them.
+
+        Raises:
+            EditError: the reply does not hold them.
+        """
+        found = Object.of(reply)
+        reading = found.text("reading")
+        rated = found.take("relevance")
+        relevance = self._rated(found, {} if rated is None and not self.offered else rated)
+        new = [self._new(one) for one in found.objects("new", MOST_NEW)]
+        if not self.offered and not new:
+            found.fault("new", "must hold at least one technique: none is known for this state")
+        found.close()
+        found.report()
+        told = ", ".join(f"{name} {share:.2g}" for name, share in _largest_first(relevance))
+        proposed = "; ".join(f"{one['technique']} ({one['predicted_gain']:.3g}x): {one['about']}" for one in new)
+        fields = {"reading": reading, "relevance": told, "new": proposed}
+        payload = {"relevance": relevance | {one["technique"]: one["relevance"] for one in new}, "new": new}
+        return Reading({name: text for name, text in fields.items() if text}, payload)
+
+    def _rated(self, found: Object, rated: object) -> dict[str, float]:
+        if not isinstance(rated, dict):
+            found.fault("relevance", "must be an object with a number from 0 to 1 by technique")
+            return {}
+        known = {name.lower(): name for name in self.offered}
+        ratings = Object(rated, "relevance: ", found.faults)
+        relevance = {}
+        for name in rated:
+            if " ".join(name.split()).lower() not in known:
+                found.fault("relevance", f"names {name[:NAME]!r}, which is not on the list; a new one belongs into new")
+            else:
+                relevance[known[" ".join(name.split()).lower()]] = ratings.share(name)
+        if self.offered and not relevance:
+            found.fault("relevance", "rates none of the techniques on the list")
+        return relevance
+
+    def _new(self, one: Object) -> dict[str, Any]:
+        name = one.text("technique", NAME)
+        if name.lower() in {known.lower() for known in self.offered}:
+            one.fault("technique", f"{name!r} is on the list already: rate it in relevance")
+        new = {
+            "technique": name,
+            "category": one.choice("category", list(Category)),
+            "about": one.text("about"),
+            "helps": one.text("helps"),
+            "hurts": one.text("hurts"),
+            "predicted_gain": one.gain("predicted_gain"),
+            "relevance": one.share("relevance"),
+        }
+        one.close()
+        return new
+
+
+def read_verification(reply: str) -> Reading:
+    """What the judge says of a kernel's structure beside the reference's; a flag for each claim that it makes.
+
+    Raises:
+        EditError: the reply does not say so.
+    """
+    found = Object.of(reply)
+    claims = {name: found.truth(name) for name in CLAIMS}
+    evidence = found.text("evidence", 3 * SENTENCE)
+    found.close()
+    found.report()
+    made = [name for name, is_made in claims.items() if is_made]
+    flags = tuple(f"the judge says that it {CLAIMS[name]}: {evidence}" for name in made)
+    verdict = "; ".join(f"it {CLAIMS[name]}" for name in made) or "nothing dropped, called or folded"
+    return Reading({"verdict": verdict, "evidence": evidence}, {"claims": made, "evidence": evidence}, flags)
+
+
+def state_name(text: str) -> str:
+    """A state's name as all of them are written: small letters, digits and underscores."""
+    return "_".join("".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEdits:
+    """Reads what is to change in the knowledge base, each edit by its kind. Names must be known, or made by an earlier
+    edit of the reply."""
+
+    states: tuple[str, ...]
+    techniques: tuple[str, ...]
+
+    def __call__(self, reply: str) -> Reading:
+        """The edits, checked.
+
+        Raises:
+            EditError: the reply does not hold a list of edits, or not all of them fit.
+        """
+        found = Object.of(reply)
+        if found.take("edits") is None:
+            found.fault("edits", "is missing: an empty list where nothing is to change")
+        names = _Names({one.lower(): one for one in self.states}, {one.lower(): one for one in self.techniques})
+        edits = [_edit(one, names) for one in found.objects("edits", MOST_EDITS)]
+        found.close()
+        found.report()
+        told = "\n".join(f"{number}. {_told(one)}: {one['why']}" for number, one in enumerate(edits, 1))
+        return Reading({"edits": told or "nothing is to change"}, {"edits": edits})
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names in use, by their small letters."""
+
+    states: dict[str, str]
+    techniques: dict[str, str]
+
+
+def _edit(one: Object, names: _Names) -> dict[str, Any]:
+    kind = one.choice("edit", list(_EDITS))
+    edit = {"edit": kind, **(_EDITS[kind](one, names) if kind else {}), "why": one.text("why")}
+    if kind:
+        one.close()
+    return edit
+
+
+def _prediction(one: Object, names: _Names) -> dict[str, Any]:
+    edit: dict[str, Any] = {
+        "state": one.choice("state", [*names.states.values()]),
+        "technique": one.choice("technique", [*names.techniques.values()]),
+    }
+    has_gain, has_confidence = one.take("gain") is not None, one.take("confidence") is not None
+    if has_gain:
+        edit["gain"] = one.gain("gain")
+    if has_confidence:
+        edit["confidence"] = one.share("confidence")
+    if not has_gain and not has_confidence:
+        one.fault("gain", "or confidence, or both, must be given")
+    return edit
+
+
+def _technique(one: Object, names: _Names) -> dict[str, Any]:
+    name = one.text("technique", NAME)
+    if name.lower() in names.techniques:
+        one.fault("technique", f"{name!r} is known already: change what is expected of it with a prediction edit")
+    edit = {
+        "technique": name,
+        "category": one.choice("category", list(Category)),
+        "about": one.text("about"),
+        "helps": one.text("helps"),
+        "hurts": one.text("hurts"),
+        "state": one.choice("state", [*names.states.values()]),
+        "gain": one.gain("gain"),
+        "confidence": one.share("confidence"),
+    }
+    names.techniques.setdefault(name.lower(), name)
+    return edit
+
+
+def _composite(one: Object, names: _Names) -> dict[str, Any]:
+    parts = one.texts("parts", MOST_PARTS)
+    known = [names.techniques.get(part.lower(), "") for part in parts]
+    if len(parts) < 2 or len({part.lower() for part in parts}) < len(parts) or not all(known):
+        one.fault("parts", f"must be two or three different techniques of {_listed([*names.techniques.values()])}")
+    return _technique(one, names) | {"parts": known}
+
+
+def _state(one: Object, names: _Names) -> dict[str, Any]:
+    name = state_name(one.text("state", NAME))
+    if name in names.states:
+        one.fault("state", f"{name!r} is known already")
+    edit = {
+        "state": name,
+        "bottleneck": one.choice("bottleneck", list(Bottleneck)),
+        "about": one.text("about"),
+        "inherits": one.choice("inherits", [*names.states.values()]),
+    }
+    names.states.setdefault(name, name)
+    return edit
+
+
+def _deprecation(one: Object, names: _Names) -> dict[str, Any]:
+    return {"technique": one.choice("technique", [*names.techniques.values()])}
+
+
+_EDITS: Mapping[str, Callable[[Object, _Names], dict[str, Any]]] = {
+    "prediction": _prediction,
+    "technique": _technique,
+    "composite": _composite,
+    "state": _state,
+    "deprecation": _deprecation,
+}
+
+
+def _told(edit: Mapping[str, Any]) -> str:
+    """An edit in words."""
+    expected = [f"{edit['gain']:.3g}x" for _ in range("gain" in edit)]
+    expected += [f"confidence {edit['confidence']:.2g}" for _ in range("confidence" in edit)]
+    about = " in ".join(str(edit[name]) for name in ("technique", "state") if name in edit)
+    parts = f" of {' + '.join(edit['parts'])}" if "parts" in edit else ""
+    return f"{edit['edit']} {about}{parts}" + (f" ({', '.join(expected)})" if expected else "")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _largest_first(relevance: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(relevance.items(), key=lambda one: -one[1])
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f'"{name[:NAME]}"' for name in names[:20])
+    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

@@ -1,0 +1,321 @@
+"""What KernelBlaster remembers of a run: its trajectories, how far the step is, and the attempts of the round. Folded
+from events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.record import Record
+from engine.strategies.accepted_line import AcceptedLine
+from engine.strategies.kernelblaster.drawing import draw
+from engine.strategies.kernelblaster.rewards import Attempt
+from engine.strategies.kernelblaster.settings import KernelBlasterSettings, settings_of
+from storage import events as ev
+from storage.command_arguments import CONSULT
+from storage.events import Advised
+from storage.knowledge.records import Category
+from storage.records import CommandKind, DepthOutcome, Origin, Verdict
+from storage.relative import Relative, between_sessions
+
+SYNTHESISE, OPTIMISE, REPAIR, JUDGE = "synthesise", "optimise", "repair", "judge"
+CLASSIFY, PLAN, ANALYSE, REVISE = "classify", "plan", "analyse", "revise"
+# Steps about the kernel that a step of a trajectory starts from.
+ABOUT_THE_START = (CONSULT, CLASSIFY, PLAN, OPTIMISE)
+NO_EDIT = "the reply's edits could not be used"
+FAILED_OUTCOMES = ("unreadable", "skipped")
+PROPOSED_CONFIDENCE = 0.5  # that of a technique which was only just proposed
+Payload = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Present:
+    """The step index being worked on.
+
+    `subject_id` is the kernel that it starts from, None before it has begun; `named` the state that a model found,
+    `plan` the relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the
+    technique that is being written, `current_id` the kernel that came of it, `spent` why none can come.
+    """
+
+    subject_id: str | None = None
+    consulted: ev.Consulted | None = None
+    consultations: int = 0
+    is_classified: bool = False
+    named: Payload | None = None
+    is_planned: bool = False
+    plan: Payload = field(default_factory=dict)
+    taught: int = 0
+    drawn: Advised | None = None
+    current_id: str | None = None
+    generations: int = 0
+    repairs: int = 0
+    spent: str = ""
+
+
+@dataclass(slots=True)
+class Learning:
+    """What was said of a round's attempts so far. `edits` are those that the model asks for."""
+
+    is_analysed: bool = False
+    is_revised: bool = False
+    edits: Sequence[Payload] = ()
+
+
+@dataclass(slots=True)
+class KernelBlasterState(AcceptedLine):
+    """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
+
+    `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
+    corrected. `judged` holds what the judge claims of a kernel, `expected` what the base last said by state and
+    technique, `tried` the techniques by the kernel that they were tried on.
+    """
+
+    settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
+    seed: str = ""
+    first_id: str | None = None
+    tip_id: str | None = None
+    trajectory: int = 0
+    steps: int = 0
+    is_round_over: bool = False
+    present: Present = field(default_factory=Present)
+    learning: Learning = field(default_factory=Learning)
+    attempts: list[Attempt] = field(default_factory=list)
+    judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    evidence: dict[str, str] = field(default_factory=dict)
+    expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
+    tried: dict[str, set[str]] = field(default_factory=dict)
+    _drawn: dict[str, Advised] = field(default_factory=dict)
+    _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
+    _failed: set[str] = field(default_factory=set)
+    _started: ev.StepStarted | None = None
+
+    @classmethod
+    def new(cls, record: Record) -> KernelBlasterState:
+        """As a run starts."""
+        settings = settings_of(record.settings)
+        seed = record.settings.run_id if settings.seed is None else str(settings.seed)
+        return cls(settings=settings, seed=seed)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the step index has anything of its own; a step in flight is the record's to tell."""
+        now, learned = self.present, self.learning
+        begun = now.subject_id or now.current_id or now.spent or now.generations
+        return bool(begun or learned.is_analysed or learned.is_revised)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every trajectory of every round is done."""
+        return self.trajectory > self.settings.rounds * self.settings.trajectories
+
+    def proposed(self) -> list[Advised]:
+        """The techniques that the plan adds to those known."""
+        return [
+            Advised(
+                one["technique"], Category(one["category"]), one["about"], one["helps"], one["hurts"],
+                one["predicted_gain"], PROPOSED_CONFIDENCE,
+            )
+            for one in self.present.plan.get("new", ())
+        ]  # fmt: skip
+
+    def drawn(self) -> Advised | None:
+        """The technique of the step, drawn among those found and proposed; None while none is known."""
+        now = self.present
+        if now.consulted is None:
+            return None
+        return draw(
+            [*now.consulted.found, *self.proposed()],
+            now.plan.get("relevance", {}),
+            count=self.settings.top_k,
+            seed=self.seed,
+            place=(self.trajectory, self.steps + 1),
+            tried=self.tried.get(now.subject_id or "", ()),
+        )
+
+    def last_drawn(self, name: str) -> Advised | None:
+        """The technique that was last written for a kernel."""
+        return self._drawn.get(name)
+
+    def attempt(self, name: str | None) -> Attempt | None:
+        """What the step has brought with this kernel; None where it says nothing of its technique: a person wrote the
+        kernel, or left the step."""
+        now = self.present
+        if now.drawn is None or now.subject_id is None or self._is_by_hand(name):
+            return None
+        measured = self._measured(name, now.subject_id)
+        if measured is None and not now.spent and name not in self._failed:
+            return None
+        state, gain = now.consulted.state if now.consulted else "", now.drawn.expected_gain
+        place = self.trajectory, self.steps + 1
+        return Attempt(*place, state, now.drawn.technique, now.subject_id, name, gain, measured)
+
+    def _measured(self, name: str | None, parent: str) -> Relative | None:
+        new, old = self._timed.get(name or ""), self._timed.get(parent)
+        if new is None or old is None or name in self._failed:
+            return None
+        return between_sessions(new.speedup, new.noise, old.speedup, old.noise)
+
+    def _is_by_hand(self, name: str | None) -> bool:
+        while (made := self._made.get(name or "")) is not None and made.origin is Origin.REPAIR:
+            name = made.parent_id
+        return made is not None and made.origin is not Origin.OPTIMISATION
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        command = self.follow(event)
+        if command is not None and command.kind is CommandKind.ROLL_BACK:
+            self.tip_id = command.argument
+        if (call := self.call_of(command)) is not None:
+            self._take_back(call)
+        match event:
+            case ev.StepStarted():
+                self._begin_step(event)
+            case ev.StepFinished():
+                self._finish_step(event)
+            case ev.Consulted():
+                self.present.consulted = event
+                self.present.consultations += 1
+                self.expected |= {(event.state, one.technique): one for one in event.found}
+            case ev.Taught():
+                self._be_taught()
+            case ev.ReviewWritten(problem=""):
+                self._be_told(event, json.loads(event.payload) if event.payload else {})
+            case ev.DepthFinished():
+                self._finish_index(event)
+            case _:
+                self._judge(event)
+
+    def _judge(self, event: ev.Event) -> None:
+        match event:
+            case ev.CandidateCreated(candidate_id=name):
+                self._made[name], self.present.current_id = event, name
+                if event.origin is not Origin.REPAIR:
+                    self.present.repairs = 0
+            case ev.Compiled(candidate_id=name, result=compiled) if not compiled.is_ok:
+                self._failed.add(name)
+            case ev.Checked(candidate_id=name, result=checked) if checked.verdict is not Verdict.PASSED:
+                self._failed.add(name)
+            case _:
+                pass
+
+    def _take_back(self, call: ev.StepStarted) -> None:
+        """A person wants this call done again: what came of it no longer counts."""
+        now, name = self.present, call.candidate_id
+        match call.kind:
+            case "judge":
+                self.judged.pop(name or "", None)
+                now.current_id = name
+            case "repair":
+                now.current_id = name
+            case "analyse" | "revise":
+                self.learning = Learning(is_analysed=call.kind == REVISE and self.learning.is_analysed)
+            case _:
+                now.current_id, now.spent = None, ""
+                now.subject_id = name if call.kind in ABOUT_THE_START else now.subject_id
+                if call.kind in (PLAN, CLASSIFY):
+                    now.is_planned, now.plan = False, {}
+                if call.kind == CLASSIFY:
+                    now.is_classified, now.named = False, None
+
+    def _begin_step(self, event: ev.StepStarted) -> None:
+        now, name = self.present, event.candidate_id
+        self._started = event
+        if event.kind in ABOUT_THE_START and now.subject_id is None:
+            now.subject_id = name
+        if event.kind == OPTIMISE and name is not None:
+            now.drawn = self.drawn() or self._drawn.get(name)
+            if now.drawn is not None:
+                self._drawn[name] = now.drawn
+
+    def _finish_step(self, event: ev.StepFinished) -> None:
+        now, started, self._started = self.present, self._started, None
+        if event.outcome == "dropped":
+            return
+        if event.outcome in FAILED_OUTCOMES:
+            self._go_without(event.kind, started.candidate_id if started else None)
+        match event.kind, event.outcome:
+            case "synthesise", outcome:
+                now.generations += 1
+                now.current_id = None if outcome == "patch_failed" else now.current_id
+            case "repair", _:
+                now.repairs += 1
+            case "optimise", "patch_failed":
+                now.spent = NO_EDIT
+            case _:
+                pass
+
+    def _go_without(self, kind: str, name: str | None) -> None:
+        """A question that brought no answer is not asked again."""
+        match kind:
+            case "classify":
+                self.present.is_classified = True
+            case "plan":
+                self.present.is_planned = True
+            case "judge" if name is not None:
+                self.judged.setdefault(name, ())
+            case "analyse":
+                self.learning.is_analysed = True
+            case "revise":
+                self._learn([])
+            case _:
+                pass
+
+    def _be_told(self, event: ev.ReviewWritten, payload: Payload) -> None:
+        now, name = self.present, event.candidate_id
+        match event.label:
+            case "classify":
+                now.is_classified, now.named = True, payload or None
+            case "plan":
+                now.is_planned, now.plan = True, payload
+            case "judge":
+                self.judged[name], self.evidence[name] = tuple(payload.get("claims", ())), payload.get("evidence", "")
+            case "analyse":
+                self.learning.is_analysed = True
+            case "revise":
+                self._learn(payload.get("edits", []))
+            case _:
+                pass
+
+    def _learn(self, edits: Sequence[Payload]) -> None:
+        self.learning.is_revised, self.learning.edits = True, edits
+        if not edits:
+            self._close_round()
+
+    def _be_taught(self) -> None:
+        if self.learning.is_revised:
+            self._close_round()
+        else:
+            self.present.taught += 1
+
+    def _close_round(self) -> None:
+        self.attempts, self.learning, self.is_round_over = [], Learning(), False
+
+    def _finish_index(self, event: ev.DepthFinished) -> None:
+        is_accepted, name = event.outcome is DepthOutcome.ACCEPTED, event.candidate_id
+        if self.present == Present():  # it has only looked back, or a person left it before it began
+            if self.has_begun:
+                self._close_round()
+        elif self.first_id is not None:
+            self._finish_attempt(name)
+        if is_accepted and name is not None:
+            self.tip_id = name
+            if self.first_id is None:
+                self.first_id, self.trajectory = name, 1
+        if self.first_id is not None and self.steps >= self.settings.steps:
+            self._end_trajectory()
+        self.present = Present()
+
+    def _finish_attempt(self, name: str | None) -> None:
+        attempt = self.attempt(name)
+        self.steps += 1
+        if attempt is not None:
+            self.attempts.append(attempt)
+            self.tried.setdefault(attempt.parent_id, set()).add(attempt.technique)
+            if attempt.ends_trajectory:
+                self.steps = self.settings.steps
+
+    def _end_trajectory(self) -> None:
+        self.is_round_over = self.is_round_over or self.trajectory % self.settings.trajectories == 0
+        self.trajectory, self.steps, self.tip_id = self.trajectory + 1, 0, self.first_id

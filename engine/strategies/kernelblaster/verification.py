@@ -1,0 +1,37 @@
+"""When a judge's word against a correct kernel refuses it: only together with a measured finding. Pure.
+
+Method: soft verification of KernelBlaster (arXiv 2602.14293, section 4.4). A claim alone is a flag for a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from engine.evaluation import findings, operators, timing_checks
+from engine.evaluation.screening.finding import Rule
+from engine.record import Candidate
+from storage.proof import Proof, Standing
+
+# Checks whose flag bears a claim out. A flag says that a person should look; what is certain is refused by its check.
+TOO_FAST = (timing_checks.CHECK, "nothing finishes later")  # faster than the device allows, or than can be told
+UNSEEN = (findings.VARIES, "fresh inputs")  # the task or the timing could not have shown it
+COUNTS: Mapping[str, Collection[str]] = {
+    "work_dropped": {*TOO_FAST, *UNSEEN, findings.SPECIAL_VALUES},
+    "library_called": {Rule.LIBRARY, Rule.DYNAMIC, operators.CHECK, timing_checks.DEVICE_TIME},
+    "constant_folded": {*TOO_FAST, *UNSEEN},
+}
+
+
+def objection(candidate: Candidate, claims: Collection[str], evidence: str) -> str:
+    """Why a kernel is refused: what is claimed of it, and the finding that bears it out; empty where none does."""
+    for claim in claims:
+        for proof in _flagged(candidate):
+            if proof.check in COUNTS.get(claim, ()):
+                claimed = claim.replace("_", " ")
+                return f"Soft verification: {claimed}: {evidence}\nMeasured beside it, {proof.check}: {proof.detail}"
+    return ""
+
+
+def _flagged(candidate: Candidate) -> Iterator[Proof]:
+    for result in (candidate.compiled, candidate.checked, candidate.timed):
+        yield from (proof for proof in (result.proofs if result else ()) if proof.standing is Standing.FLAGGED)
