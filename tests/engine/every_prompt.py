@@ -55,7 +55,9 @@ FACTS = {
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
-    "Profile", "Known techniques", "Judge's point", "Why the last reply was not used", "assistant",
+    "Profile", "Judge's point", "Why the last reply was not used", "assistant",
+    "State of the kernel", "Known states", "Known techniques", "Technique drawn", "Predicted and measured",
+    "Analysis of the differences",
 }  # fmt: skip
 POLICIES = (
     Policy(),

@@ -13,21 +13,12 @@ UNKNOWN_GAIN, UNKNOWN_CONFIDENCE = 1.0, 0.5
 
 
 def _revision(why: str, **changed: Any) -> Revision:
-    return Revision("", 0.0, "", why, **changed)
+    return Revision("new", 0.0, "a run", why, **changed)
 
 
-def of_state(named: Mapping[str, Any]) -> Revision:
-    """A state that a model discovered; it inherits the nearest one."""
-    inherits = f", nearest to {named['nearest']}" if named["nearest"] else ""
-    found = State(
-        named["state"],
-        Bottleneck(named["bottleneck"]),
-        named["about"],
-        tuple(named["secondary"]),
-        is_discovered=True,
-        inherits=named["nearest"],
-    )
-    return _revision(f"discovered the state {named['state']}{inherits}: {named['evidence']}", states=(found,))
+def of_state(found: State) -> Revision:
+    """A state that was discovered; it inherits the nearest one."""
+    return _revision(f"discovered the state {found.name}, nearest to {found.inherits}: {found.about}", states=(found,))
 
 
 def of_technique(advised: Advised, state: str) -> Revision:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from engine import prompting
 from engine.actions import Ask
 from engine.context import RunContext
+from engine.knowledge.states import STATES
 from engine.llm import Message
 from engine.patching.edits import numbered
 from engine.record import Candidate
@@ -70,8 +71,9 @@ class Classify:
 
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
-        states = "\n".join(f"- {one.name} ({one.bottleneck}): {one.about}" for one in self.consulted.states)
-        told = _kernel(context, ask) | {"states": states or "- none yet", "state": state_of(self.consulted)}
+        known = [f"- {one.name} ({one.bottleneck}): {one.about}" for one in self.consulted.states]
+        states = "\n".join(known or [f"- {name} ({bottleneck})" for name, bottleneck in STATES.items()])
+        told = _kernel(context, ask) | {"states": states, "state": state_of(self.consulted)}
         return open_conversation(context, ask, "kernelblaster/classify.md", ADVISE, **told)
 
 

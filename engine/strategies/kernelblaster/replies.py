@@ -14,9 +14,9 @@ from engine.patching.reply import read_object
 from storage.knowledge.records import Bottleneck, Category
 
 SENTENCE, NAME = 400, 60  # characters
-MOST_NEW, MOST_EDITS, MOST_PARTS, MOST_SECONDARY = 3, 8, 3, 4
+MOST_NEW, MOST_EDITS, MOST_PARTS = 3, 8, 3
 LEAST_GAIN, MOST_GAIN = 0.2, 20.0
-CLASSIFY_FIELDS = ("state", "bottleneck", "secondary", "about", "nearest", "evidence")
+CLASSIFY_FIELDS = ("state", "confidence", "why")
 PLAN_FIELDS = ("reading", "relevance", "new")
 CLAIMS = {
     "work_dropped": "leaves out work of the reference",
@@ -137,7 +137,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class ReadState:
-    """Reads in which state a kernel is: one of those known, or a new one that inherits the nearest of them."""
+    """Reads which known state is nearest to a kernel's, and how surely it is that one."""
 
     known: tuple[str, ...]
 
@@ -148,20 +148,11 @@ class ReadState:
             EditError: the reply does not hold one.
         """
         found = Object.of(reply)
-        name = state_name(found.text("state", NAME))
-        bottleneck = found.choice("bottleneck", list(Bottleneck))
-        secondary = found.texts("secondary", MOST_SECONDARY)
-        is_new = name not in self.known
-        about, evidence = found.text("about", may_lack=not is_new), found.text("evidence")
-        nearest = found.take("nearest")
-        if is_new and self.known:
-            nearest = found.choice("nearest", self.known)
+        state, confidence, why = found.choice("state", self.known), found.share("confidence"), found.text("why")
         found.close()
         found.report()
-        said = {"state": name, "bottleneck": bottleneck, "about": about, "evidence": evidence}
-        payload = said | {"secondary": secondary, "is_new": is_new, "nearest": nearest if is_new and self.known else ""}
-        new = {"nearest": str(payload["nearest"])} if is_new else {}
-        return Reading({name: text for name, text in (said | new).items() if text}, payload)
+        told = {"state": state, "confidence": f"{confidence:.2g}", "why": why}
+        return Reading(told, {"state": state, "confidence": confidence, "why": why})
 
 
 @dataclass(frozen=True, slots=True)

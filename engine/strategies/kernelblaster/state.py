@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.knowledge import states
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from engine.strategies.kernelblaster.drawing import draw
@@ -16,7 +17,7 @@ from engine.strategies.kernelblaster.settings import KernelBlasterSettings, sett
 from storage import events as ev
 from storage.command_arguments import CONSULT
 from storage.events import Advised
-from storage.knowledge.records import Category
+from storage.knowledge.records import Bottleneck, Category
 from storage.records import CommandKind, DepthOutcome, Origin, Verdict
 from storage.relative import Relative, between_sessions
 
@@ -30,20 +31,26 @@ PROPOSED_CONFIDENCE = 0.5  # that of a technique which was only just proposed
 Payload = Mapping[str, Any]
 
 
+def known_states(consulted: ev.Consulted) -> dict[str, Bottleneck]:
+    """The states that a model may choose from: those of the base, or all that the rules know where it is empty."""
+    return {one.name: one.bottleneck for one in consulted.states} or dict(states.STATES)
+
+
 @dataclass(slots=True)
 class Present:
     """The step index being worked on.
 
-    `subject_id` is the kernel that it starts from, None before it has begun; `named` the state that a model found,
+    `subject_id` is the kernel that it starts from, None before it has begun; `ruled` the first answer of the base, by
+    the rules; `settled` what a model made of its state,
     `plan` the relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the
     technique that is being written, `current_id` the kernel that came of it, `spent` why none can come.
     """
 
     subject_id: str | None = None
     consulted: ev.Consulted | None = None
-    consultations: int = 0
+    ruled: ev.Consulted | None = None
     is_classified: bool = False
-    named: Payload | None = None
+    settled: states.Settled | None = None
     is_planned: bool = False
     plan: Payload = field(default_factory=dict)
     taught: int = 0
@@ -69,7 +76,8 @@ class KernelBlasterState(AcceptedLine):
 
     `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
     corrected. `judged` holds what the judge claims of a kernel, `expected` what the base last said by state and
-    technique, `tried` the techniques by the kernel that they were tried on.
+    technique, `tried` the techniques by the kernel that they were tried on, `discovered` the new
+    states.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
@@ -86,6 +94,7 @@ class KernelBlasterState(AcceptedLine):
     evidence: dict[str, str] = field(default_factory=dict)
     expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
+    discovered: list[str] = field(default_factory=list)
     _drawn: dict[str, Advised] = field(default_factory=dict)
     _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
@@ -176,10 +185,8 @@ class KernelBlasterState(AcceptedLine):
                 self._finish_step(event)
             case ev.Consulted():
                 self.present.consulted = event
-                self.present.consultations += 1
+                self.present.ruled = self.present.ruled or event
                 self.expected |= {(event.state, one.technique): one for one in event.found}
-            case ev.Taught():
-                self._be_taught()
             case ev.ReviewWritten(problem=""):
                 self._be_told(event, json.loads(event.payload) if event.payload else {})
             case ev.DepthFinished():
@@ -217,7 +224,7 @@ class KernelBlasterState(AcceptedLine):
                 if call.kind in (PLAN, CLASSIFY):
                     now.is_planned, now.plan = False, {}
                 if call.kind == CLASSIFY:
-                    now.is_classified, now.named = False, None
+                    now.is_classified, now.settled = False, None
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         now, name = self.present, event.candidate_id
@@ -241,6 +248,12 @@ class KernelBlasterState(AcceptedLine):
                 now.current_id = None if outcome == "patch_failed" else now.current_id
             case "repair", _:
                 now.repairs += 1
+            case "teach", "taught":
+                self._be_taught()
+            case "revise", _:
+                self.learning.is_revised = True
+                if not self.learning.edits:
+                    self._close_round()
             case "optimise", "patch_failed":
                 now.spent = NO_EDIT
             case _:
@@ -257,8 +270,6 @@ class KernelBlasterState(AcceptedLine):
                 self.judged.setdefault(name, ())
             case "analyse":
                 self.learning.is_analysed = True
-            case "revise":
-                self._learn([])
             case _:
                 pass
 
@@ -266,7 +277,8 @@ class KernelBlasterState(AcceptedLine):
         now, name = self.present, event.candidate_id
         match event.label:
             case "classify":
-                now.is_classified, now.named = True, payload or None
+                now.is_classified = True
+                now.settled = self._settle(now.ruled, payload) if payload and now.ruled else None
             case "plan":
                 now.is_planned, now.plan = True, payload
             case "judge":
@@ -274,14 +286,19 @@ class KernelBlasterState(AcceptedLine):
             case "analyse":
                 self.learning.is_analysed = True
             case "revise":
-                self._learn(payload.get("edits", []))
+                self.learning.edits = payload.get("edits", ())
             case _:
                 pass
 
-    def _learn(self, edits: Sequence[Payload]) -> None:
-        self.learning.is_revised, self.learning.edits = True, edits
-        if not edits:
-            self._close_round()
+    def _settle(self, rules: ev.Consulted, said: Payload) -> states.Settled:
+        """The state that a model found, with the new one that it makes where it was not sure."""
+        about = rules.why, rules.secondary, rules.metrics
+        found = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
+        known = known_states(rules)
+        settled = states.settle(found, said, known, [*known, *self.discovered])
+        if settled.new is not None:
+            self.discovered.append(settled.new.name)
+        return settled
 
     def _be_taught(self) -> None:
         if self.learning.is_revised:

@@ -26,6 +26,7 @@ from engine.actions import (
     Teach,
 )
 from engine.errors import EngineError
+from engine.knowledge.states import SURE
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
 from engine.strategies import Fold, accepted_line, evaluation_again
@@ -42,6 +43,7 @@ from engine.strategies.kernelblaster.state import (
     REVISE,
     SYNTHESISE,
     KernelBlasterState,
+    known_states,
 )
 from engine.strategies.kernelblaster.verification import objection
 from storage import events as ev
@@ -58,7 +60,6 @@ from storage.records import (
     Switch,
 )
 
-OPEN = 0.6  # confidence in a state below which the model is asked for it
 NOTHING_KNOWN = "no technique is known for this kernel's state, and the plan brought none"
 
 
@@ -119,11 +120,11 @@ class KernelBlaster:
             return Evaluate(StepKind.PROFILE, index, name)
         if now.consulted is None:
             return self.again(record, CONSULT, name)
-        if now.named is None and not now.is_classified and now.consulted.state_confidence < OPEN:
+        if not now.is_classified and now.consulted.state_confidence < SURE:
             return self.again(record, CLASSIFY, name)
         if _lesson(state) is not None:
             return self.again(record, TEACH, name)
-        if now.named is not None and now.consulted.state != now.named["state"] and now.consultations == 1:
+        if now.settled is not None and now.consulted is now.ruled:
             return self.again(record, CONSULT, name)
         if not now.is_planned:
             return self.again(record, PLAN, name)
@@ -155,8 +156,8 @@ class KernelBlaster:
         candidate = record.candidates[about or ""]
         match label:
             case "consult":
-                named = state.present.named
-                return Consult(record.step_index, candidate.candidate_id, named["state"] if named else "")
+                settled = state.present.settled
+                return Consult(record.step_index, candidate.candidate_id, settled.found.state if settled else "")
             case "teach":
                 return _teach(record, state, candidate)
             case "refuse":
@@ -213,8 +214,8 @@ def _looked_at(record: Record, state: KernelBlasterState) -> str | None:
 def _lesson(state: KernelBlasterState) -> Revision | None:
     """What the step has found that the base does not know yet: a state first, then the technique that was drawn."""
     now, found = state.present, list[Revision]()
-    if now.named is not None and now.named["is_new"]:
-        found.append(lessons.of_state(now.named))
+    if now.settled is not None and now.settled.new is not None:
+        found.append(lessons.of_state(now.settled.new))
     drawn = state.drawn() if now.is_planned else None
     if drawn is not None and drawn in state.proposed():
         found.append(lessons.of_technique(drawn, now.consulted.state if now.consulted else ""))
@@ -242,7 +243,7 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     if label in (CLASSIFY, PLAN):
         consulted = _consulted(record, name)
         if label == CLASSIFY:
-            known = tuple(one.name for one in consulted.states)
+            known = tuple(known_states(consulted))
             return Ask(
                 CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None, _shows(record, candidate),
                 replies.CLASSIFY_FIELDS, replies.ReadState(known),

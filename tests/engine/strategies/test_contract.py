@@ -11,9 +11,25 @@ from typing import cast
 
 import pytest
 
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Expects, Finish, Step, TakeSubmission, Teach, label
+from engine.actions import (
+    Action,
+    Ask,
+    Conclude,
+    Consult,
+    Evaluate,
+    Expects,
+    Finish,
+    Refuse,
+    Step,
+    TakeSubmission,
+    Teach,
+    label,
+)
+from engine.evaluation import findings
+from engine.knowledge.states import SURE
 from engine.record import Record
 from engine.strategies import Strategy, catalogue, refused_verbs
+from engine.strategies.kernelblaster.replies import CLAIMS, ReadEdits, ReadPlan, ReadState
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
 from engine.toolchains import Toolchain
@@ -21,7 +37,8 @@ from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import Submission
-from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.knowledge.records import Advised, Bottleneck, Category, State
+from storage.proof import Group, Proof, Standing
 from storage.records import (
     Budget,
     CheckResult,
@@ -43,7 +60,17 @@ NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRest
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
     "coder_judge": lambda chance: {"max_mends": chance.randint(0, 3)},
+    "kernelblaster": lambda chance: {
+        "trajectories": chance.randint(1, 3),
+        "steps": chance.randint(1, 3),
+        "rounds": chance.randint(1, 2),
+        "max_repairs": chance.randint(0, 2),
+        "verifies": chance.random() < 0.7,
+        "learns": chance.random() < 0.7,
+    },
 }
+FLAG = Proof(Group.CORRECTNESS, findings.VARIES, Standing.FLAGGED, "the task's answer hardly varies")
+KNOWN = ("memory_bandwidth_saturated", "memory_latency_bound")
 SEEDS = range(8)
 MOST_ACTIONS = 600
 
@@ -74,7 +101,7 @@ class Play:
                 False, action.reason,
             )  # fmt: skip
             return
-        assert isinstance(action, Ask | Evaluate | TakeSubmission | Consult | Teach), action
+        assert not isinstance(action, Finish), action
         number = self.record.steps_finished + 1
         yield ev.StepStarted(number, label(action), action.index, action.about)
         outcome = yield from self._work(action, number)
@@ -84,23 +111,23 @@ class Play:
         if isinstance(action, Evaluate):
             yield self._result(action, number)
             return "done"
-        if isinstance(action, Consult):
-            found = tuple(advised(f"technique {n}", self.chance) for n in range(self.chance.randint(0, 6)))
-            state, bound = self.chance.choice((("", None), ("memory_latency_bound", Bottleneck.MEMORY)))
-            yield ev.Consulted(number, action.index, action.about, action.state or state, bound, 0.7, found, "mark")
-            return "answered"
-        if isinstance(action, Teach):
-            blob = self.keep(codec.dumps(action.revision))
-            yield ev.Taught(number, action.index, f"r{number}", action.revision.why, blob)
-            return "taught"
+        if isinstance(action, Consult | Teach | Refuse):
+            yield self._looked_up(action, number)
+            return "taught" if isinstance(action, Teach) else "answered"
         assert isinstance(action, Ask)
         yield ev.ModelCalled(
             number, 0, action.label, action.index, action.about, "m", "p", "r", 9, 9, 0, 0, 0.0, 1.0, "stop"
         )  # fmt: skip
         if action.expects is Expects.JSON and action.about:
             problem = "no object" if self.chance.random() < 0.2 else ""
-            blob = self.keep(json.dumps(dict.fromkeys(action.fields, "a point")))
-            yield ev.ReviewWritten(number, 0, action.label, action.index, action.about, blob, "a point", problem)
+            fields, payload = dict.fromkeys(action.fields, "a point"), ""
+            if action.reads is not None and not problem:
+                read = action.reads(json.dumps(a_reply(action.reads, self.chance)))
+                fields, payload = dict(read.fields), json.dumps(dict(read.payload))
+            blob, about = self.keep(json.dumps(fields)), action.about
+            yield ev.ReviewWritten(
+                number, 0, action.label, action.index, about, blob, "a point", problem, payload=payload
+            )
             return "unreadable" if problem else "written"
         if action.expects is Expects.TEXT and action.about:
             yield ev.DiagnosisWritten(number, action.about, self.keep("a diagnosis"))
@@ -111,9 +138,28 @@ class Play:
             makes = action.makes
             yield ev.CandidateCreated(
                 number, name, action.about, makes.base_id, action.index, makes.generation, makes.repair, makes.origin,
-                self.keep(f"class ModelNew: ...  # {name}\n"), None, 1, 0, name,
+                self.keep(f"class ModelNew: ...  # {name}\n"), None, 1, 0, name, (), makes.technique,
+                makes.predicted_gain, makes.trajectory,
             )  # fmt: skip
         return "created"
+
+    def _looked_up(self, action: Consult | Teach | Refuse, number: int) -> ev.Event:
+        match action:
+            case Consult():
+                name, count = action.state or self.chance.choice(("", *KNOWN)), self.chance.randint(0, 6)
+                found = tuple(advised(f"technique {n}", self.chance) for n in range(count))
+                sure, bound = self.chance.random(), Bottleneck.MEMORY if name else None
+                known = tuple(State(one, Bottleneck.MEMORY, f"{one}, by its signs") for one in KNOWN)
+                return ev.Consulted(
+                    number, action.index, action.about, name, bound, sure, found, "mark", ("conflicts",), "by rule",
+                    states=known if sure < SURE else (),
+                )  # fmt: skip
+            case Teach():
+                blob = self.keep(codec.dumps(action.revision))
+                return ev.Taught(number, action.index, f"r{number}", action.revision.why[:140], blob)
+            case Refuse():
+                refused = CheckResult(Verdict.REFUSED, 0.0, message=action.reason)
+                return ev.Checked(number, action.about, refused)
 
     def _result(self, action: Evaluate, number: int) -> ev.Event:
         is_good = self.chance.random() < 0.7
@@ -123,7 +169,8 @@ class Play:
                 return ev.Compiled(number, action.about, CompileResult(is_good, 1.0, verdict=verdict), None)
             case StepKind.CHECK:
                 verdict = Verdict.PASSED if is_good else Verdict.INCORRECT
-                return ev.Checked(number, action.about, CheckResult(verdict, 1.0))
+                proofs = (FLAG,) if self.chance.random() < 0.2 else ()
+                return ev.Checked(number, action.about, CheckResult(verdict, 1.0, proofs=proofs))
             case StepKind.TIME:
                 speedup = self.chance.uniform(0.5, 3.0)
                 return ev.Timed(number, action.about, TimingResult((1.0,) * 9, (speedup,) * 9))
@@ -134,10 +181,33 @@ class Play:
 
 
 def advised(name: str, chance: random.Random) -> Advised:
-    """What a base may say of a technique."""
-    gain, sure = chance.uniform(0.8, 2.0), chance.random()
-    words = "what it does", "Helps here.", "Hurts there."
-    return Advised(name, Category.MEMORY, *words, gain, sure, 4, 1, 2, 1, is_negative=chance.random() < 0.5)
+    """What a base might say of a technique."""
+    words = "moves the work", "where it waits", "where it does not"
+    gain, sure = chance.uniform(0.9, 2.0), chance.random()
+    return Advised(name, Category.MEMORY, *words, gain, sure, 3, 1, 1, 1, is_negative=chance.random() < 0.2)
+
+
+def a_reply(reader: object, chance: random.Random) -> dict[str, object]:
+    """An object that a question of KernelBlaster can be answered with."""
+    words = {"category": "memory", "about": "does it", "helps": "here", "hurts": "there"}
+    match reader:
+        case ReadState(known=known):
+            return {"state": chance.choice(known), "confidence": chance.random(), "why": "memory busy"}
+        case ReadPlan(offered=offered):
+            new = {"technique": "of its own", "predicted_gain": 1.4, "relevance": chance.random()} | words
+            rated = {name: chance.random() for name in offered if chance.random() < 0.8}
+            if offered and not rated:
+                rated = {offered[0]: 1.0}
+            is_new = not offered or chance.random() < 0.4
+            return {"reading": "it waits for memory", "relevance": rated, "new": [new] if is_new else []}
+        case ReadEdits(states=states, techniques=techniques):
+            if not states or not techniques or chance.random() < 0.3:
+                return {"edits": []}
+            edit = {"edit": "prediction", "state": states[0], "technique": techniques[0], "gain": 1.1, "why": "seen"}
+            return {"edits": [edit]}
+        case _:
+            claims = {name: chance.random() < 0.3 for name in CLAIMS}
+            return claims | {"evidence": "lines 3 to 9"}
 
 
 def next_action(strategy: Strategy, record: Record) -> Action:
