@@ -7,20 +7,23 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, TakeSubmission, Teach, label
-from engine.evaluation import findings, timing_checks
+from engine.evaluation import findings, operators, timing_checks
+from engine.evaluation.screening.finding import Rule
 from engine.knowledge.states import SURE
 from engine.patching.edits import EditError
 from engine.record import Candidate, Record
 from engine.strategies.kernelblaster import lessons
 from engine.strategies.kernelblaster.drawing import draw, top, weights
+from engine.strategies.kernelblaster.replies import CLAIMS as CLAIMED
 from engine.strategies.kernelblaster.replies import ReadEdits, ReadPlan, ReadState, read_verification, state_name
 from engine.strategies.kernelblaster.rewards import Attempt, evaluation, reward, saved
 from engine.strategies.kernelblaster.strategy import KernelBlaster
-from engine.strategies.kernelblaster.verification import objection
+from engine.strategies.kernelblaster.verification import COUNTS, objection
 from storage import events as ev
 from storage.knowledge.records import Advised, Bottleneck, Category, State
 from storage.proof import Group, Proof, Standing
@@ -270,6 +273,17 @@ def test_a_claim_refuses_only_with_a_finding_that_bears_it_out(claim: str, check
     )
     assert objection(held, [claim], "line 4") == ""
     assert objection(kernel, [], "line 4") == ""
+
+
+def test_the_findings_that_count_are_checks_of_the_evaluator() -> None:
+    screening = {str(rule) for rule in Rule}
+    checking = {findings.VARIES, findings.SPECIAL_VALUES, operators.CHECK}
+    timing = {timing_checks.CHECK, timing_checks.DEVICE_TIME}
+    text = Path(timing_checks.__file__).read_text()
+    assert all(f'"{name}"' in text for name in ("fresh inputs", "nothing finishes later"))
+    named = {name for names in COUNTS.values() for name in names}
+    assert named <= screening | checking | timing | {"fresh inputs", "nothing finishes later"}
+    assert set(COUNTS) == set(CLAIMED)
 
 
 def test_claims_are_flags_for_a_person() -> None:
