@@ -112,7 +112,7 @@ SECTIONS: Mapping[str, str] = {
     "states": "Known states",
     "task": "Reference module",
     "technique": "Technique drawn",
-    "techniques": "What is known of techniques",
+    "techniques": "Known techniques",
     "timing": "Measured so far",
     "toolchain": "Toolchain",
 }

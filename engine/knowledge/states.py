@@ -232,7 +232,8 @@ def settle(rules: Found, said: Mapping[str, object], known: Mapping[str, Bottlen
     known state: the one that the model names, else the rules' own. A reply that names nothing, where the rules have
     nothing either, leaves the state unknown.
     """
-    named, sure, why = _word(said.get("state")), read_confidence(said.get("confidence")), _line(said.get("why"))
+    word, sure, why = _word(said.get("state")), read_confidence(said.get("confidence")), _line(said.get("why"))
+    named = next((one for one in known if _word(one) == word), word)  # a person may name a state in any words
     if named in known and sure >= SURE:
         return Settled(replace(rules, state=named, bottleneck=known[named], confidence=sure, why=f"the model: {why}"))
     nearest = named if named in known else rules.state

@@ -68,6 +68,7 @@ class KernelBlaster:
 
     name = "kernelblaster"
     options = KernelBlasterSettings
+    knowledge = "on"
     refuses: Mapping[CommandKind, str] = {
         CommandKind.PIN: "every step goes on from the kernel before it, and every trajectory from the first one: use "
         "roll back or set base for the present trajectory",

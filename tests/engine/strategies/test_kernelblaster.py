@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, TakeSubmission, Teach, label
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, Step, TakeSubmission, Teach, label
 from engine.evaluation import findings, operators, timing_checks
 from engine.evaluation.screening.finding import Rule
 from engine.knowledge.states import SURE
@@ -24,6 +25,7 @@ from engine.strategies.kernelblaster.replies import ReadEdits, ReadPlan, ReadSta
 from engine.strategies.kernelblaster.rewards import Attempt, evaluation, reward, saved
 from engine.strategies.kernelblaster.strategy import KernelBlaster
 from engine.strategies.kernelblaster.verification import COUNTS, objection
+from engine.strategies.options import Value
 from storage import events as ev
 from storage.knowledge.records import Advised, Bottleneck, Category, State
 from storage.proof import Group, Proof, Standing
@@ -93,8 +95,8 @@ def test_a_draw_is_repeated_by_run_trajectory_and_step_and_differs_between_them(
 
     places = [(seed, trajectory, step) for seed in "abc" for trajectory in range(1, 9) for step in range(1, 9)]
     assert [drawn(*place) for place in places] == [drawn(*place) for place in places]
-    for one in (lambda s, t, n: s, lambda s, t, n: t, lambda s, t, n: n):
-        assert len({drawn(*place) for place in places if one(*place) in ("a", 1)}) > 1
+    for number, value in ((0, "a"), (1, 1), (2, 1)):
+        assert len({drawn(*place) for place in places if place[number] == value}) > 1
 
 
 # --- the reward
@@ -149,7 +151,13 @@ NEW = {
     "predicted_gain": "1.5x", "relevance": 0.9,
 }  # fmt: skip
 CLAIMS = {"work_dropped": False, "library_called": False, "constant_folded": True, "evidence": "line 4"}
-EDIT = {"edit": "prediction", "state": "bound", "technique": "tiling", "gain": 1.1, "why": "kernel 3"}
+EDIT: dict[str, object] = {
+    "edit": "prediction",
+    "state": "bound",
+    "technique": "tiling",
+    "gain": 1.1,
+    "why": "kernel 3",
+}
 COMPOSITE = {
     "edit": "composite", "technique": "both", "parts": ["tiling", "unrolling"], "category": "memory", "about": "a",
     "helps": "b", "hurts": "c", "state": "bound", "gain": 1.4, "confidence": 0.4, "why": "kernels 2 and 3",
@@ -230,8 +238,12 @@ def test_an_edit_may_use_what_an_earlier_one_of_the_reply_has_made() -> None:
 
 def test_edits_become_one_revision_that_leaves_what_they_do_not_name() -> None:
     known = {("bound", "tiling"): technique("tiling", 2.0, 0.7), ("bound", "unrolling"): technique("unrolling", 1.2)}
-    edits = [EDIT, EDIT | {"technique": "unrolling", "gain": None, "confidence": 0.1}, COMPOSITE,
-             {"edit": "deprecation", "technique": "tiling", "why": "never"}]  # fmt: skip
+    edits: list[dict[str, object]] = [
+        EDIT,
+        EDIT | {"technique": "unrolling", "gain": None, "confidence": 0.1},
+        {**COMPOSITE},
+        {"edit": "deprecation", "technique": "tiling", "why": "never"},
+    ]
     plain = [{name: value for name, value in one.items() if value is not None} for one in edits]
     made = lessons.of_round(read_edits(json.dumps({"edits": plain})).payload["edits"], known)
     assert [(one.technique, one.gain, one.confidence) for one in made.priors] == [
@@ -306,7 +318,8 @@ class Course(Play):
         self.replies: Mapping[str, object] = given.pop("replies", {})  # type: ignore[assignment]
         self.proofs: tuple[Proof, ...] = given.pop("proofs", ())  # type: ignore[assignment]
         budget: Budget = given.pop("budget", Budget(depths=50))  # type: ignore[assignment]
-        self.settings = replace(self.settings, budget=budget, strategy_options={"verifies": False, **given})
+        options = {"verifies": False} | cast("dict[str, Value]", given)
+        self.settings = replace(self.settings, budget=budget, strategy_options=options)
         self.record = Record.of(self.settings, [])
         self.strategy = KernelBlaster()
         self._speedups, self._speedup_of = iter(speedups), dict[str, float | None]()
@@ -338,10 +351,10 @@ class Course(Play):
         self.record.apply(ev.CommandAcknowledged(Command(name, kind, argument, "someone", 0.0), 0))
         self.record.apply(ev.CommandEffective(name, 0, ""))
 
-    def _work(self, action: object, number: int) -> Iterator[ev.Event]:  # type: ignore[override]
+    def _work(self, action: Step, number: int) -> Generator[ev.Event, None, str]:
         if isinstance(action, Ask) and action.makes is None:
             reply = self.replies.get(action.label, REPLIES[action.label])
-            problem, fields, payload, flags = "", {"x": "y"}, "", ()
+            problem, fields, payload, flags = "", {"x": "y"}, "", tuple[str, ...]()
             if reply is None:
                 problem = "no object"
             elif action.reads is not None:
