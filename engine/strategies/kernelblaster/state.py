@@ -77,7 +77,7 @@ class KernelBlasterState(AcceptedLine):
     `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
     corrected. `judged` holds what the judge claims of a kernel, `expected` what the base last said by state and
     technique, `tried` the techniques by the kernel that they were tried on, `discovered` the new
-    states.
+    states, `known` those that the base last told of.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
@@ -95,6 +95,7 @@ class KernelBlasterState(AcceptedLine):
     expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
     discovered: list[str] = field(default_factory=list)
+    known: Mapping[str, Bottleneck] = field(default_factory=lambda: states.STATES)
     _drawn: dict[str, Advised] = field(default_factory=dict)
     _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
@@ -186,6 +187,7 @@ class KernelBlasterState(AcceptedLine):
             case ev.Consulted():
                 self.present.consulted = event
                 self.present.ruled = self.present.ruled or event
+                self.known = known_states(event) if event.states else self.known
                 self.expected |= {(event.state, one.technique): one for one in event.found}
             case ev.ReviewWritten(problem=""):
                 self._be_told(event, json.loads(event.payload) if event.payload else {})

@@ -259,8 +259,8 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         fields = ("assumption", "cause", "lesson")
         return Ask(ANALYSE, index, name, Expects.JSON, prompts.Analyse(told), fields=fields)
     if label == REVISE:
-        in_round = (one.state for one in state.attempts)
-        states = tuple(dict.fromkeys(one for one in (*in_round, *(name for name, _ in state.expected)) if one))
+        told_of = [one.state for one in state.attempts] + [name for name, _ in state.expected]
+        states = tuple(dict.fromkeys([*filter(None, told_of), *state.known]))
         techniques = tuple(dict.fromkeys(one for _, one in state.expected))
         return Ask(
             REVISE, index, name, Expects.JSON, prompts.Revise(told, _expected(state)),
