@@ -259,7 +259,7 @@ SELECT v.run_id, v.candidate_id, e.seq, e.speedup, e.speedup_low, e.speedup_high
 FROM verdicts v JOIN evaluations e ON e.run_id = v.run_id AND e.seq = v.timing_seq
 WHERE v.verdict = 'passed';
 
--- What stands: of each check the last word of each stage, and what was noted about a candidate's own edit. A timing that
+-- What stands: of each check the last word of each stage, and what was noted about a candidate's own edit and by a judge. A timing that
 -- finds a wrong result ends as a check, which must not hide what the check before it had shown.
 CREATE VIEW standings AS
 SELECT run_id, candidate_id, seq, number, stage, check_group, check_name, standing, detail, value, allowed FROM proofs
@@ -268,8 +268,8 @@ UNION ALL
 SELECT run_id, candidate_id, seq, 0, 'write', 'screening', 'intent kept', 'flagged', unnest(flags), NULL, NULL
 FROM candidates
 UNION ALL
-SELECT run_id, candidate_id, seq, step, 'check', 'screening', 'soft verification', 'flagged', unnest(flags), NULL, NULL
-FROM reviews;
+SELECT run_id, candidate_id, seq, 0, 'check', 'screening', 'soft verification', 'flagged', unnest(flags), NULL, NULL
+FROM (FROM reviews WHERE problem = '' QUALIFY seq = max(seq) OVER (PARTITION BY run_id, candidate_id, label));
 
 -- By more than the noise of both measurements and of two sessions: storage.relative.between_sessions in SQL.
 CREATE MACRO is_faster(speedup, noise, other, other_noise) AS

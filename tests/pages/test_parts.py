@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pages.parts.run import curve_chart, curve_marks
 from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
-from storage.queries import BaselineRow, SteeringMark
+from storage.queries import BaselineRow, PointRow, SteeringMark
 from storage.records import CommandKind
 from storage.relative import Relative
 from tests import samples
@@ -116,6 +117,31 @@ def test_every_kernel_is_on_the_curve_once(home: Path) -> None:
     judged = [a.candidate_id for a in attempts if a.verdict is not None]
     assert sorted(shown) == sorted(judged)
     assert all(math.isfinite(x) for t in drawn["data"] for x in t["x"] if x is not None)
+
+
+def test_each_trajectory_is_a_line_of_its_own_and_a_run_of_one_line_is_drawn_as_ever(home: Path) -> None:
+    samples.write_run(home / "runs", "r1", depths=6)
+    opened = index.open_index()
+    opened.ingest.catch_up()
+    run = queries.run(opened.database, "r1")
+    assert run is not None
+    rows = curve_chart.gather(run)
+    index.close_index()
+
+    def lines(points: Sequence[PointRow]) -> dict[str, list[float | None]]:
+        drawn = curve_chart.curve_figure(replace(rows, points=points), is_log=True, revision="r1")["data"]
+        return {t["name"]: t["x"] for t in drawn if t.get("name", "").startswith(("made from", "trajectory"))}
+
+    one = lines(rows.points)
+    assert list(one) == ["made from"]
+    first, *later = [p for p in rows.points if p.is_accepted]
+    many = [replace(p, trajectory=1 + n % 2) for n, p in enumerate(later)]
+    made = lines([first, *many])
+    assert list(made) == ["trajectory 1", "trajectory 2"]
+    assert sorted(x for xs in made.values() for x in xs if x is not None) == sorted(
+        x for x in lines([first, *later])["made from"] if x is not None
+    )
+    assert len({t["line"]["color"] for t in curve_chart._branches([first, *many]) if t["x"]}) == 2
 
 
 def test_a_limit_far_above_the_points_is_named_but_not_drawn_to_scale() -> None:

@@ -101,6 +101,21 @@ def test_a_flag_on_the_edit_itself_is_a_flagged_check(sample: Database) -> None:
         assert queries.standing_counts(sample, "sample")[event.candidate_id].flagged == 1
 
 
+def test_what_a_judge_says_of_a_kernel_is_a_flagged_check_and_its_last_word_counts(db: Database, root: Path) -> None:
+    def said(step: int, *flags: str) -> ev.ReviewWritten:
+        return ev.ReviewWritten(step, 0, "judge", 0, "c001", "b", "a verdict", flags=flags)
+
+    grow(db, root, created(1, "c001"), said(2, "it drops a row", "it calls a library"))
+    found = [(row.check, row.standing, row.detail) for row in queries.proofs(db, "sample", "c001")]
+    assert found == [
+        ("soft verification", Standing.FLAGGED, "it calls a library"),
+        ("soft verification", Standing.FLAGGED, "it drops a row"),
+    ]
+    assert queries.standing_counts(db, "sample")["c001"].flagged == 2
+    grow(db, root, said(3))
+    assert queries.proofs(db, "sample", "c001") == []
+
+
 def test_the_counts_are_those_of_the_panel(sample: Database) -> None:
     counts = queries.standing_counts(sample, "sample")
     assert {count.broken > 0 for count in counts.values()} == {True, False}
