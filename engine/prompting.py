@@ -101,6 +101,7 @@ SECTIONS: Mapping[str, str] = {
     "library": "Rules of every reply",
     "listing": "Kernel",
     "names": "Reply format",
+    "others": "Known techniques",
     "patch_format": "Reply format",
     "precision": "Rules of every reply",
     "profile": "Profile",

@@ -373,7 +373,8 @@ class Consulted:
 
     `state` is empty, and `bottleneck` None, where nothing is known of the kernel's state; `why` says so. `metrics`
     decided it. `found` begins with what promises most. `mark` names exactly what the base had read. `states` are those
-    that the base knows, told where the rules leave the kernel's state open.
+    that the base knows, told where the rules leave the kernel's state open; `others` are techniques of other states, by
+    name.
     """
 
     step: int
@@ -388,6 +389,7 @@ class Consulted:
     why: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
     states: tuple[State, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def consult(context: RunContext, action: Consult) -> str:
     keep_evidence(context)
     base = open_base(context)
     found = _state(record, action, base)
+    advised = consulting.advise(base, found.state, need_of(record)) if base else ()
     is_open = found.confidence < states.SURE
     context.emit(
         Consulted(
@@ -44,12 +45,13 @@ def consult(context: RunContext, action: Consult) -> str:
             state=found.state,
             bottleneck=found.bottleneck,
             state_confidence=found.confidence,
-            found=consulting.advise(base, found.state, need_of(record)) if base else (),
+            found=advised,
             mark=base.mark if base else "",
             secondary=found.secondary,
             why=found.why,
             metrics=found.metrics,
             states=tuple(one for one in base.states.values() if not one.is_disabled) if base and is_open else (),
+            others=consulting.others(base, advised, need_of(record)) if base else (),
         )
     )
     return "answered"

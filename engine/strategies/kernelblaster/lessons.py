@@ -21,12 +21,18 @@ def of_state(found: State) -> Revision:
     return _revision(f"discovered the state {found.name}, nearest to {found.inherits}: {found.about}", states=(found,))
 
 
-def of_technique(advised: Advised, state: str) -> Revision:
-    """A technique that a plan proposed for a kernel in this state, and what it expects of it there."""
+def of_technique(advised: Advised, state: str, *, is_known: bool) -> Revision | None:
+    """A technique that a plan proposed for a kernel in this state, and what it expects of it there.
+
+    One that the base knows from other states stays as it is described there. None where nothing is left to teach.
+    """
     made = Technique(advised.technique, advised.category, advised.about, advised.helps, advised.hurts)
     priors = (Prior(state, advised.technique, advised.expected_gain, advised.confidence),) if state else ()
     where = f" in the state {state}" if state else ""
-    return _revision(f"the plan proposed {advised.technique}{where}", techniques=(made,), priors=priors)
+    if is_known and not priors:
+        return None
+    techniques = () if is_known else (made,)
+    return _revision(f"the plan proposed {advised.technique}{where}", techniques=techniques, priors=priors)
 
 
 def of_round(edits: Sequence[Mapping[str, Any]], expected: Mapping[tuple[str, str], Advised]) -> Revision:

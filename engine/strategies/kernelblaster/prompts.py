@@ -86,6 +86,7 @@ class Plan:
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
         record, name = context.record, context.candidate(ask.about).candidate_id
+        others = self.consulted.others
         return open_conversation(
             context,
             ask,
@@ -95,6 +96,7 @@ class Plan:
             earlier=history(record, name, "step"),
             state=state_of(self.consulted),
             techniques=listed(self.consulted.found),
+            others=f"Known from other states, by name: {', '.join(others)}." if others else "",
             **_kernel(context, ask),
         )
 

@@ -157,9 +157,11 @@ class ReadState:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Reads how much each technique offered would help a kernel, from 0 to 1, and at most three new ones."""
+    """Reads how much each technique offered would help a kernel, from 0 to 1, and at most three that are not on that
+    list: new ones, or some of the `others` that the base knows by name."""
 
     offered: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
     def __call__(self, reply: str) -> Reading:
         """Relevance by technique, and the new ones with what is expected of them.
@@ -202,8 +204,10 @@ class ReadPlan:
         name = one.text("technique", NAME)
         if name.lower() in {known.lower() for known in self.offered}:
             one.fault("technique", f"{name!r} is on the list already: rate it in relevance")
+        known = next((other for other in self.others if other.lower() == name.lower()), "")
         new = {
-            "technique": name,
+            "technique": known or name,
+            "is_known": bool(known),
             "category": one.choice("category", list(Category)),
             "about": one.text("about"),
             "helps": one.text("helps"),

@@ -75,9 +75,10 @@ class KernelBlasterState(AcceptedLine):
     """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
 
     `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
-    corrected. `judged` holds what the judge claims of a kernel, `expected` what the base last said by state and
-    technique, `tried` the techniques by the kernel that they were tried on, `discovered` the new
-    states, `known` those that the base last told of.
+    corrected. `judged` holds what the judge claims of a kernel and `evidence` its words, `expected` what the base last
+    said by state and technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the
+    techniques by the kernel that they were tried on, `settled_of` the states of kernels that a model was asked about,
+    `discovered` the new ones among them.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
@@ -95,6 +96,8 @@ class KernelBlasterState(AcceptedLine):
     expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
     discovered: list[str] = field(default_factory=list)
+    settled_of: dict[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
     known: Mapping[str, Bottleneck] = field(default_factory=lambda: states.STATES)
     _drawn: dict[str, Advised] = field(default_factory=dict)
     _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
@@ -144,6 +147,10 @@ class KernelBlasterState(AcceptedLine):
             tried=self.tried.get(now.subject_id or "", ()),
         )
 
+    def is_known(self, technique: str) -> bool:
+        """Whether the base has the technique of a plan from other states."""
+        return any(one["technique"] == technique and one.get("is_known") for one in self.present.plan.get("new", ()))
+
     def last_drawn(self, name: str) -> Advised | None:
         """The technique that was last written for a kernel."""
         return self._drawn.get(name)
@@ -187,6 +194,7 @@ class KernelBlasterState(AcceptedLine):
             case ev.Consulted():
                 self.present.consulted = event
                 self.present.ruled = self.present.ruled or event
+                self.others = event.others
                 self.known = known_states(event) if event.states else self.known
                 self.expected |= {(event.state, one.technique): one for one in event.found}
             case ev.ReviewWritten(problem=""):
@@ -227,6 +235,7 @@ class KernelBlasterState(AcceptedLine):
                     now.is_planned, now.plan = False, {}
                 if call.kind == CLASSIFY:
                     now.is_classified, now.settled = False, None
+                    self.settled_of.pop(name or "", None)
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         now, name = self.present, event.candidate_id
@@ -300,6 +309,8 @@ class KernelBlasterState(AcceptedLine):
         settled = states.settle(found, said, known, [*known, *self.discovered])
         if settled.new is not None:
             self.discovered.append(settled.new.name)
+        if settled.found.state and self.present.subject_id is not None:
+            self.settled_of[self.present.subject_id] = settled.found.state
         return settled
 
     def _be_taught(self) -> None:

@@ -157,8 +157,8 @@ class KernelBlaster:
         candidate = record.candidates[about or ""]
         match label:
             case "consult":
-                settled = state.present.settled
-                return Consult(record.step_index, candidate.candidate_id, settled.found.state if settled else "")
+                name = candidate.candidate_id
+                return Consult(record.step_index, name, state.settled_of.get(name, ""))
             case "teach":
                 return _teach(record, state, candidate)
             case "refuse":
@@ -219,7 +219,8 @@ def _lesson(state: KernelBlasterState) -> Revision | None:
         found.append(lessons.of_state(now.settled.new))
     drawn = state.drawn() if now.is_planned else None
     if drawn is not None and drawn in state.proposed():
-        found.append(lessons.of_technique(drawn, now.consulted.state if now.consulted else ""))
+        where, is_known = now.consulted.state if now.consulted else "", state.is_known(drawn.technique)
+        found += filter(None, [lessons.of_technique(drawn, where, is_known=is_known)])
     return found[now.taught] if len(found) > now.taught else None
 
 
@@ -252,7 +253,7 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         offered = tuple(one.technique for one in prompts.shown(consulted.found))
         return Ask(
             PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, candidate),
-            replies.PLAN_FIELDS, replies.ReadPlan(offered),
+            replies.PLAN_FIELDS, replies.ReadPlan(offered, consulted.others),
         )  # fmt: skip
     told = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
     if label == ANALYSE:
@@ -261,7 +262,7 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     if label == REVISE:
         told_of = [one.state for one in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, told_of), *state.known]))
-        techniques = tuple(dict.fromkeys(one for _, one in state.expected))
+        techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
         return Ask(
             REVISE, index, name, Expects.JSON, prompts.Revise(told, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),

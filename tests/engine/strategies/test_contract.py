@@ -148,11 +148,12 @@ class Play:
             case Consult():
                 name, count = action.state or self.chance.choice(("", *KNOWN)), self.chance.randint(0, 6)
                 found = tuple(advised(f"technique {n}", self.chance) for n in range(count))
-                sure, bound = self.chance.random(), Bottleneck.MEMORY if name else None
+                sure = 1.0 if action.state else self.chance.random()
+                bound = Bottleneck.MEMORY if name else None
                 known = tuple(State(one, Bottleneck.MEMORY, f"{one}, by its signs") for one in KNOWN)
                 return ev.Consulted(
                     number, action.index, action.about, name, bound, sure, found, "mark", ("conflicts",), "by rule",
-                    states=known if sure < SURE else (),
+                    states=known if sure < SURE else (), others=("split-K", "of its own"),
                 )  # fmt: skip
             case Teach():
                 blob = self.keep(codec.dumps(action.revision))

@@ -314,6 +314,7 @@ class Course(Play):
     def __init__(self, *speedups: float | None, **given: object) -> None:
         super().__init__("kernelblaster", 0)
         self.found: Sequence[Advised] = given.pop("found", FOUND)  # type: ignore[assignment]
+        self.others: tuple[str, ...] = given.pop("others", ())  # type: ignore[assignment]
         self.sure: float = given.pop("sure", 0.9)  # type: ignore[assignment]
         self.replies: Mapping[str, object] = given.pop("replies", {})  # type: ignore[assignment]
         self.proofs: tuple[Proof, ...] = given.pop("proofs", ())  # type: ignore[assignment]
@@ -393,10 +394,12 @@ class Course(Play):
     def _looked_up(self, action: Consult | Teach | Refuse, number: int) -> ev.Event:
         if not isinstance(action, Consult):
             return super()._looked_up(action, number)
-        known = (State("bound", Bottleneck.MEMORY, "memory busy"),) if self.sure < SURE else ()
+        is_open = self.sure < SURE and not action.state
+        known = (State("bound", Bottleneck.MEMORY, "memory busy"),) if is_open else ()
         return ev.Consulted(
-            number, action.index, action.about, action.state or "bound", Bottleneck.MEMORY, self.sure,
-            tuple(self.found), "mark", states=known,
+            number, action.index, action.about, action.state or "bound", Bottleneck.MEMORY,
+            1.0 if action.state else self.sure,
+            tuple(self.found), "mark", states=known, others=self.others,
         )  # fmt: skip
 
 
@@ -519,6 +522,14 @@ def test_a_model_that_is_not_sure_makes_a_discovered_state_that_is_taught_before
     assert names == ["discovered_memory_1", "discovered_memory_2"]
 
 
+def test_the_state_of_a_kernel_is_asked_for_once() -> None:
+    unsure = {"classify": {"state": "bound", "confidence": 0.3, "why": "two passes over memory"}}
+    run = Course(1.0, 1.5, 1.6, trajectories=2, steps=1, sure=0.4, replies=unsure)
+    done = run.course()
+    assert words(done).count("classify") == 1
+    assert [one.state for one in done if isinstance(one, Consult)] == ["", *["discovered_memory_1"] * 2]
+
+
 def test_an_unreadable_answer_is_gone_without() -> None:
     run = Course(1.0, 1.5, trajectories=1, steps=1, sure=0.4, replies={"classify": None, "plan": None})
     run.until("optimise")
@@ -536,6 +547,10 @@ def test_a_technique_of_the_plans_own_is_taught_when_it_is_drawn() -> None:
     revision = next(one for one in run.done if isinstance(one, Teach)).revision
     assert [(one.name, one.category) for one in revision.techniques] == [("fusion", Category.MEMORY)]
     assert [(one.state, one.technique, one.gain) for one in revision.priors] == [("bound", "fusion", 1.5)]
+    elsewhere = Course(1.0, 1.5, trajectories=1, steps=1, found=(), others=("Fusion",), replies={"plan": plan})
+    elsewhere.until("optimise")
+    revision = next(one for one in elsewhere.done if isinstance(one, Teach)).revision
+    assert (revision.techniques, [one.technique for one in revision.priors]) == ((), ["Fusion"]), "its words stay"
     unused = Course(1.0, 1.5, trajectories=1, steps=1, replies={"plan": PLAN | {"new": [NEW | {"relevance": 0.0}]}})
     assert "teach" not in words(unused.course())
 

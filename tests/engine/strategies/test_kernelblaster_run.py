@@ -180,6 +180,7 @@ def test_what_is_new_is_taught_and_the_round_ends_with_an_edit_that_a_first_refu
     drawn = {one.created.technique for one in record.candidates.values()} - {""}
     assert drawn <= set(base.techniques)
     assert drawn <= set(NAMES)
+    assert len({row.state for row in base.rows}) < len(base.rows), "a kernel keeps its state"
     discovered = [one.name for one in base.states.values() if one.is_discovered]
     nearest, bottleneck = first_state(prompt_of(model.asked, "classify"))
     assert discovered[0] == f"discovered_{bottleneck}_1"
