@@ -102,6 +102,12 @@ def over_second(record: Record) -> Relative | None:
     return relative.over(best.timed.speedup, best.timed.noise, second.speedup, second.noise)
 
 
+def _flags(record: Record, candidate: Candidate) -> list[str]:
+    """What a person should look at: in the edit itself, and by the last word of a judge."""
+    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == candidate.candidate_id}
+    return [*candidate.created.flags, *(flag for flags in said.values() for flag in flags)]
+
+
 def details(folder: RunFolder) -> dict[str, Any]:
     """One run with its attempts as plain values."""
     record = load(folder)
@@ -116,7 +122,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
             "speedup_interval": list(a.timed.speedup_interval) if a.timed else None,
             "latency_ms": a.timed.latency_ms if a.timed else None,
             "summary": a.created.summary,
-            "flags": list(a.created.flags),
+            "flags": _flags(record, a),
             "flagged": _checks(a, Standing.FLAGGED),
             "broken": _checks(a, Standing.BROKEN),
         }
@@ -197,7 +203,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
         console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
     console.print(attempts_table(list(record.candidates.values()), catalogue.words(record.settings.strategy)))
     for candidate in record.candidates.values():
-        for told in (*candidate.created.flags, *_checks(candidate, Standing.FLAGGED)):
+        for told in (*_flags(record, candidate), *_checks(candidate, Standing.FLAGGED)):
             console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
     if record.best and record.best.timed:
         low, high = record.best.timed.speedup_interval

@@ -95,8 +95,8 @@ def test_a_draw_is_repeated_by_run_trajectory_and_step_and_differs_between_them(
 
     places = [(seed, trajectory, step) for seed in "abc" for trajectory in range(1, 9) for step in range(1, 9)]
     assert [drawn(*place) for place in places] == [drawn(*place) for place in places]
-    for number, value in ((0, "a"), (1, 1), (2, 1)):
-        assert len({drawn(*place) for place in places if place[number] == value}) > 1
+    for along in ([(s, 1, 1) for s in "abcdefgh"], [("a", t, 1) for t in range(8)], [("a", 1, n) for n in range(8)]):
+        assert len({drawn(*place) for place in along}) > 1
 
 
 # --- the reward
