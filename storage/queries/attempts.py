@@ -88,7 +88,7 @@ class DepthRow:
     """One depth of the loop. Outcome None: still going on.
 
     Speed-up and latency are those of the accepted candidate; `best_speedup` is that of the fastest correct kernel so
-    far, and `is_best` says that the accepted one is it.
+    far, and `is_best` says that the accepted one is it. `reward` is what the method made of it, where it has a measure.
     """
 
     depth: int
@@ -107,6 +107,7 @@ class DepthRow:
     started_at: float | None
     finished_at: float | None
     reason: str
+    reward: float | None
 
 
 def attempts(db: Database, run_id: str) -> list[AttemptRow]:
@@ -148,7 +149,7 @@ def depths(db: Database, run_id: str) -> list[DepthRow]:
         t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
         r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
         coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
-        e.time AS finished_at, coalesce(e.reason, '') AS reason
+        e.time AS finished_at, coalesce(e.reason, '') AS reason, e.reward
     FROM begun FULL JOIN ended e USING (depth) LEFT JOIN tried USING (depth)
     LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
     LEFT JOIN records r ON r.run_id = $run AND r.candidate_id = t.candidate_id
