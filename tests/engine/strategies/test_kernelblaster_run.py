@@ -13,7 +13,6 @@ from engine import loop, tasks
 from engine.context import RunContext
 from engine.human.inbox import Inbox
 from engine.llm import Completion, Message, OnText, Purpose
-from engine.record import Record
 from engine.strategies.kernelblaster.strategy import KernelBlaster
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -213,6 +212,19 @@ def events_of(folder: Path) -> list[ev.Event]:
     return [entry.event for entry in journal.read(folder / "run/journal.jsonl")]
 
 
+def copy_knowledge(folder: Path, there: Path) -> None:
+    """What a run had taught and shown by the time that its journal there ends."""
+    done, base = events_of(there), files.load(folder / "knowledge", seeded=False)
+    taught = {event.revision_id for event in done if isinstance(event, ev.Taught)}
+    ended = {event.candidate_id for event in done if isinstance(event, ev.DepthFinished)}
+    for revision in base.revisions:
+        if revision.revision_id in taught:
+            files.append_revision(revision, there / "knowledge")
+    made = {event.candidate_id: event for event in done if isinstance(event, ev.CandidateCreated)}
+    first = {made[name].parent_id if made[name].repair else name for name in ended if name}
+    files.append_evidence([row for row in base.rows if row.candidate_id in first], there / "knowledge")
+
+
 @pytest.mark.parametrize("share", [0.2, 0.45, 0.7, 0.9])
 def test_a_run_that_was_killed_goes_on_with_the_same_draws(
     finished: tuple[Path, Answers], toolchain: Toolchain, tmp_path: Path, share: float
@@ -221,6 +233,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_draws(
     shutil.copytree(folder / "run", tmp_path / "run")
     lines = (tmp_path / "run/journal.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "run/journal.jsonl").write_bytes(b"".join(lines[: int(share * len(lines))]))
+    copy_knowledge(folder, tmp_path)
     model = Answers()
     model.asked = [(event.role, "") for event in events_of(tmp_path) if isinstance(event, ev.ModelCalled)]
     assert work(context_at(tmp_path, toolchain, model)).state is RunState.FINISHED
@@ -230,5 +243,3 @@ def test_a_run_that_was_killed_goes_on_with_the_same_draws(
         return [(one.source_blob, one.trajectory, one.technique) for one in made]
 
     assert drawn(events_of(tmp_path)) == drawn(events_of(folder))
-    record = Record.of(context_at(tmp_path, toolchain, model).folder.read_settings(), [])
-    assert record.settings.strategy == "kernelblaster"
