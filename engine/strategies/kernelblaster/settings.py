@@ -12,7 +12,7 @@ from storage.records import RunSettings
 
 @dataclass(frozen=True, slots=True)
 class KernelBlasterSettings:
-    """Settings of the method. The run's own limits hold beside them: depths count the steps of all trajectories."""
+    """Settings of the method. The run's own limits hold beside them; that of steps counts those of all trajectories."""
 
     trajectories: int = option(
         2, "trajectories of a round, each from the first kernel; more than 8 bring little (the paper has 10)",

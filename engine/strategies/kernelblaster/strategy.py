@@ -49,6 +49,7 @@ from engine.strategies.kernelblaster.verification import objection
 from storage import events as ev
 from storage.command_arguments import CONSULT, TEACH, Retry, Submission
 from storage.knowledge.records import Revision
+from storage.method_words import MethodWords
 from storage.records import (
     FAILED,
     Command,
@@ -69,6 +70,13 @@ class KernelBlaster:
     name = "kernelblaster"
     options = KernelBlasterSettings
     knowledge = "on"
+    words = MethodWords(
+        "step", "steps", "techniques tried, over all trajectories",
+        "A step is one technique, drawn from what is known of the kernel's state, written and repaired: it starts from "
+        "the last correct kernel of its trajectory and ends when the result is correct and timed, or has failed. Each "
+        "trajectory starts from the first kernel, which is step 0.",
+        collected="for every correct kernel", shown="in every plan and with every technique",
+    )  # fmt: skip
     refuses: Mapping[CommandKind, str] = {
         CommandKind.PIN: "every step goes on from the kernel before it, and every trajectory from the first one: use "
         "roll back or set base for the present trajectory",
