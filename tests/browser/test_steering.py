@@ -95,7 +95,7 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     dialog = press(page, "Go back or fork")
     choose_the_first_kernel(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
-    expect(dialog.get_by_text("the next depth starts from kernel 1").first).to_be_visible()
+    expect(dialog.get_by_text("the next one starts from kernel 1").first).to_be_visible()
     dialog.get_by_text("do not show", exact=True).click()
     expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
     hint = dialog.get_by_label("Hint for the next prompt")

@@ -17,8 +17,14 @@ from storage.records import HardwareLimit, StepKind
 from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
-# What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is.
-NEW = ((queries.TimedRow, "calls"), (HardwareLimit, "facts"))
+# What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
+# a method may have several lines of kernels and a reward of its own.
+NEW = (
+    (queries.TimedRow, "calls"),
+    (HardwareLimit, "facts"),
+    (queries.AttemptRow, "trajectory"),
+    (queries.DepthRow, "reward"),
+)
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 
 
@@ -149,7 +155,8 @@ def values(answer: Any) -> Any:
     """Rows as lists of values in the order of their fields; what is not JSON becomes its text."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
         names = [one.name for one in dataclasses.fields(answer)]
-        return [values(getattr(answer, name)) for name in names if (type(answer), name) not in NEW]
+        new = {name for kind, name in NEW if isinstance(answer, kind)}
+        return [values(getattr(answer, name)) for name in names if name not in new]
     if isinstance(answer, enum.Enum):
         return answer.value
     if isinstance(answer, Mapping):

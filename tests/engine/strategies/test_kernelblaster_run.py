@@ -30,9 +30,9 @@ NAMES = {"inlining": 0.9, "single precision": 0.8, "shorter loops": 0.85}
 
 
 def new(name: str) -> dict[str, object]:
-    """A technique that a plan proposes."""
+    """A technique that a plan proposes; it promises more than all that the base knows, so it is drawn from."""
     words = {"category": "compute", "about": "does it", "helps": "here", "hurts": "there"}
-    return {"technique": name, "predicted_gain": 1.3, "relevance": NAMES[name]} | words
+    return {"technique": name, "predicted_gain": 4.0, "relevance": NAMES[name]} | words
 
 
 class Answers:
@@ -200,10 +200,10 @@ def test_each_prompt_has_what_its_answer_rests_on(finished: tuple[Path, Answers]
     assert roles[-3:] == ["analyse", "revise", "revise"]
     written = [text for role, text in model.asked if role == "optimise"]
     assert "The technique:\n" in written[0]
-    assert "Expected 1.3x, confidence 0.5; not tried in this state yet." in written[0]
+    assert "Expected 4x, confidence 0.5; not tried in this state yet." in written[0]
     assert "State of this kernel: discovered_" in written[0]
     analysed = prompt_of(model.asked, "analyse")
-    assert "predicted 1.3x, measured" in analysed
+    assert "predicted 4x, measured" in analysed
     revised = prompt_of(model.asked, "revise")
     assert '"cause":"it is tiny"' in revised
 
