@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,6 @@ from engine.profiling import cpu_profile
 from engine.record import Record
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.cpu import CpuToolchain
 from storage import commands, journal
 from storage import events as ev
 from storage.records import (
@@ -35,9 +32,12 @@ from storage.records import (
     Verdict,
 )
 from tests.engine.contexts import open_context
+from tests.engine.real_toolchain import toolchain
 from tests.engine.story import asks, state_of
 from tests.engine.swish_story import FIRST, REPLIES, THIRD
 from tests.engine.test_steering import Meanwhile
+
+__all__ = ["toolchain"]
 
 SIZES = {"batch_size": 4, "dim": 1024}
 SETTINGS = {
@@ -47,18 +47,6 @@ SETTINGS = {
     "collect": Switch.OFF,
     "budget": Budget(depths=2),
 }
-
-
-@pytest.fixture(scope="module")
-def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Toolchain]:
-    patch = pytest.MonkeyPatch()
-    home = tmp_path_factory.mktemp("loop")
-    shared_cache.mkdir(exist_ok=True)
-    (home / "cache").symlink_to(shared_cache)
-    patch.setenv("TILEWRIGHT_HOME", str(home))
-    with CpuToolchain() as real:
-        yield CachedToolchain(real, home / "results")
-    patch.undo()
 
 
 def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunContext:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +15,18 @@ from engine.human.inbox import Inbox
 from engine.knowledge import evidence
 from engine.record import Record
 from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
 from storage.records import Budget, DepthOutcome, HardwareLimit, KernelClass, Metric, Origin, ProfileResult, Verdict
 from storage.records import RunState as State
 from tests.engine.contexts import open_context
+from tests.engine.real_toolchain import toolchain
 from tests.engine.story import Story
 from tests.engine.swish_story import REPLIES
 from tests.engine.test_steering import Meanwhile
+
+__all__ = ["toolchain"]
 
 LIMIT = HardwareLimit("a device, raised to what a kernel reached", 10.0, 100.0, 1000, 1000)
 
@@ -185,18 +186,6 @@ SETTINGS = {
     "budget": Budget(depths=2), "knowledge": "on",
 }  # fmt: skip
 CHANGED = "Technique: single precision arithmetic\nPredicted gain: 1.4x\n"
-
-
-@pytest.fixture(scope="module")
-def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Toolchain]:
-    patch = pytest.MonkeyPatch()
-    home = tmp_path_factory.mktemp("evidence")
-    shared_cache.mkdir(exist_ok=True)
-    (home / "cache").symlink_to(shared_cache)
-    patch.setenv("TILEWRIGHT_HOME", str(home))
-    with CpuToolchain() as real:
-        yield CachedToolchain(real, home / "results")
-    patch.undo()
 
 
 def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunContext:

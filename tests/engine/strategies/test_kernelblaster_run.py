@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,16 @@ from engine.human.inbox import Inbox
 from engine.llm import Completion, Message, OnText, Purpose
 from engine.strategies.kernelblaster.strategy import KernelBlaster
 from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage import journal
 from storage.blobs import text_hash
 from storage.knowledge import files
 from storage.records import Budget, DepthOutcome, KernelClass, RunState, Switch, Verdict
 from tests.engine.contexts import open_context
+from tests.engine.real_toolchain import toolchain
 from tests.engine.swish_story import FIRST, SECOND, THIRD, WRONG, edits
+
+__all__ = ["toolchain"]
 
 SIZES = {"batch_size": 4, "dim": 1024}
 NAMES = {"inlining": 0.9, "single precision": 0.8, "shorter loops": 0.85}
@@ -111,18 +111,6 @@ def first_state(prompt: str) -> tuple[str, str]:
 
 def told(value: object) -> str:
     return f"So:\n```json\n{json.dumps(value)}\n```\n"
-
-
-@pytest.fixture(scope="module")
-def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Toolchain]:
-    patch = pytest.MonkeyPatch()
-    home = tmp_path_factory.mktemp("kernelblaster")
-    shared_cache.mkdir(exist_ok=True)
-    (home / "cache").symlink_to(shared_cache)
-    patch.setenv("TILEWRIGHT_HOME", str(home))
-    with CpuToolchain() as real:
-        yield CachedToolchain(real, home / "results")
-    patch.undo()
 
 
 def context_at(folder: Path, toolchain: Toolchain, model: Answers, **options: object) -> RunContext:
