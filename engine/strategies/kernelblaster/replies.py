@@ -52,16 +52,17 @@ class Object:
         return self._found.get(name)
 
     def text(self, name: str, most: int = SENTENCE, *, may_lack: bool = False) -> str:
-        """A text in one line; empty where it may be missing and is."""
+        """A text in one line; empty where it may be missing and is. A sentence that is too long is cut: the reply is kept
+        whole, and asking for a shorter one costs a call. A name is not."""
         value = self.take(name)
         if may_lack and (value is None or value == ""):
             return ""
         text = " ".join(value.split()) if isinstance(value, str) else ""
         if not text:
             self.fault(name, "must be a text that is not empty")
-        elif len(text) > most:
+        elif len(text) > most == NAME:
             self.fault(name, f"has {len(text):,} characters: at most {most}")
-        return text
+        return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
     def choice(self, name: str, allowed: Sequence[str]) -> str:
         """One of a closed set, found whatever its case."""

@@ -3,8 +3,9 @@ import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
 # Example: d = c + u @ v^T on tensor cores with float32's precision: every operand is split into two TF32 parts, and
-# three products are added. Tiles come by cp.async into swizzled shared memory. Where TF32 itself is precise enough,
-# the first product alone will do.
+# three products are added, for each tile of K by itself: a tensor core cuts off what it adds, and over a long sum that
+# costs more than the parts do. Tiles come by cp.async into swizzled shared memory. Where TF32 itself is precise enough,
+# one product and one sum will do.
 cpp_source = "torch::Tensor update(torch::Tensor c, torch::Tensor u, torch::Tensor v);"
 
 cuda_source = r"""
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(THREADS) update_kernel(
   Tensor tDgD = thread.partition_C(local_tile(mD, tiler, at, Step<_1, _1, X>{}));
   Tensor tDcD = thread.partition_C(local_tile(make_identity_tensor(shape(mD)), tiler, at, Step<_1, _1, X>{}));
   Tensor sum = thread.make_fragment_C(tDgD);
+  Tensor of_tile = make_fragment_like(sum);
   clear(sum);
   Tensor u_high = make_fragment_like<tfloat32_t>(tDsU(_, _, _0{}, _0{}));  // one step along K
   Tensor v_high = make_fragment_like<tfloat32_t>(tDsV(_, _, _0{}, _0{}));
@@ -93,14 +95,17 @@ __global__ void __launch_bounds__(THREADS) update_kernel(
     cp_async_wait<STAGES - 2>();
     __syncthreads();       // tile t has arrived, and nobody reads tile t - 1 any more
     load(t + STAGES - 1);  // into the stage of tile t - 1
+    clear(of_tile);
     CUTE_UNROLL
     for (int k = 0; k < size<2>(tDsU); ++k) {
       split(tDsU(_, _, k, t % STAGES), u_high, u_low);
       split(tDsV(_, _, k, t % STAGES), v_high, v_low);
-      gemm(mma, u_low, v_high, sum);
-      gemm(mma, u_high, v_low, sum);
-      gemm(mma, u_high, v_high, sum);
+      gemm(mma, u_low, v_high, of_tile);
+      gemm(mma, u_high, v_low, of_tile);
+      gemm(mma, u_high, v_high, of_tile);
     }
+    CUTE_UNROLL
+    for (int i = 0; i < size(sum); ++i) sum(i) += of_tile(i);  // rounded, as the cores do not
   }
   CUTE_UNROLL
   for (int i = 0; i < size(sum); ++i)

@@ -172,6 +172,8 @@ def test_a_plan_is_read_with_its_new_techniques() -> None:
     assert read.payload["new"][0]["predicted_gain"] == 1.5
     assert read.fields["relevance"] == "tiling 0.7"
     assert "fusion (1.5x): one pass" in read.fields["new"]
+    long = read_plan(json.dumps(PLAN | {"reading": "x " * 500}))
+    assert 390 < len(long.fields["reading"]) <= 400  # cut, not asked for again
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_a_plan_is_read_with_its_new_techniques() -> None:
         (read_plan, PLAN | {"relevance": {"tiling": True}}, '"tiling" must be a number from 0 to 1'),
         (read_plan, PLAN | {"relevance": {"magic": 0.5}}, "names 'magic', which is not on the list"),
         (read_plan, PLAN | {"reading": " "}, '"reading" must be a text'),
-        (read_plan, PLAN | {"reading": "x" * 500}, "500 characters: at most 400"),
+        (read_plan, PLAN | {"new": [NEW | {"technique": "x" * 61}]}, "61 characters: at most 60"),
         (read_plan, PLAN | {"best": "tiling"}, '"best" was not asked for'),
         (read_plan, PLAN | {"new": [NEW] * 4}, "4 entries: at most 3"),
         (read_plan, PLAN | {"new": [NEW | {"technique": "TILING"}]}, "is on the list already"),
