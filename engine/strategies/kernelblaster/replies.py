@@ -52,8 +52,10 @@ class Object:
         return self._found.get(name)
 
     def text(self, name: str, most: int = SENTENCE, *, may_lack: bool = False) -> str:
-        """A text in one line; empty where it may be missing and is. A sentence that is too long is cut: the reply is kept
-        whole, and asking for a shorter one costs a call. A name is not."""
+        """A text in one line; empty where it may be missing and is.
+
+        A sentence that is too long is cut: the reply is kept whole, and asking for a shorter one costs a call.
+        """
         value = self.take(name)
         if may_lack and (value is None or value == ""):
             return ""
