@@ -483,7 +483,7 @@ class DeviceFacts:
         l1_bytes: data cache of one core. `l2_bytes`: of one core, or of the whole GPU. `l3_bytes`: shared by cores.
         shared_bytes: shared memory of one multiprocessor, as are `registers`, `warps` and `blocks`.
         block_shared_bytes: the most that one block may ask for.
-        has_clusters: whether blocks can be launched in clusters.
+        has_clusters: whether blocks can be launched in clusters; of `cluster_blocks` at most, 0 where it is not known.
     """
 
     architecture: str
@@ -501,6 +501,7 @@ class DeviceFacts:
     warps: int = 0
     blocks: int = 0
     has_clusters: bool = False
+    cluster_blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,10 +71,17 @@ def _gpu(name: str, facts: DeviceFacts) -> str:
         blocks=str(facts.blocks),
         l2=_size(facts.l2_bytes),
         memory=f"{facts.memory_gb_s:.4g} GB/s",
-        clusters="yes" if facts.has_clusters else "no",
+        clusters=_clusters(facts),
         rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
         notes=_filled(notes, **{slot: told[slot] for slot in slots}),
     )
+
+
+def _clusters(facts: DeviceFacts) -> str:
+    if not facts.cluster_blocks:
+        return "yes" if facts.has_clusters else "no"
+    permission = " (above 8 with `cudaFuncAttributeNonPortableClusterSizeAllowed`)" if facts.cluster_blocks > 8 else ""
+    return f"yes, of up to {facts.cluster_blocks}{permission}"
 
 
 def _host(name: str, facts: DeviceFacts) -> str:

@@ -50,7 +50,7 @@ FACTS = {
     "processors": 132, "memory_gb_s": 4022.5, "rates_gflop_s": {"fp32": 60_200.0, "tf32": 420_000.0, "bf16": 810_000.0},
     "cores": 66, "vector_bits": 512, "l1_bytes": 49_152, "l2_bytes": 52_428_800, "l3_bytes": 110_100_480,
     "shared_bytes": 233_472, "block_shared_bytes": 232_448, "registers": 65_536, "warps": 64, "blocks": 32,
-    "has_clusters": True,
+    "has_clusters": True, "cluster_blocks": 16,
 }  # fmt: skip
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {

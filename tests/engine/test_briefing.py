@@ -95,7 +95,9 @@ def test_a_prompt_has_the_numbers_of_its_own_gpu_and_of_no_other(name: str) -> N
     others = {words for other in GPUS if other != name for words in numbers(other)} - numbers(name)
     assert {words for words in others if words in told} == set()
     assert (f"({GENERATIONS[name]}, sm_" in told) is bool(GENERATIONS[name])
-    assert ("in clusters of blocks: yes" in told) is GPUS[name].has_clusters
+    assert ("in clusters of blocks: yes." in told) is GPUS[name].has_clusters
+    sixteen = briefing.device(limit_of(name, replace(GPUS[name], cluster_blocks=16)))
+    assert "blocks: yes, of up to 16 (above 8 with `cudaFuncAttribute" in sixteen
 
 
 @pytest.mark.parametrize(

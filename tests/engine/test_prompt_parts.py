@@ -47,7 +47,7 @@ def test_a_prompt_that_fits_is_not_touched_and_its_sections_are_cut_where_they_s
     found = cut(whole)
     assert "".join(text for _, text in found) == whole.text
     texts = dict(found)
-    assert texts["Kernel"] == f"The kernel, with line numbers:\n```\n{SLOTS['listing']}\n```\n\n\n\n"
+    assert texts["Kernel"] == f"The kernel, with line numbers:\n```\n{SLOTS['listing']}\n```\n\n"
     assert texts["What failed"] == f"What failed:\n{SLOTS['failure']}\n\n"
     assert texts["Diagnosis"].startswith("The diagnosis:\nThe cause.")
     assert "Person's hint" not in texts

@@ -113,6 +113,20 @@ double fma_gflop_s() {
   return 2.0 * kSteps * kChains * double(grid) * kThreads / seconds * 1e-9;
 }
 
+// The most blocks that launch together as a cluster, with the permission that more than 8 need; 0 where none do.
+int largest_cluster() {
+  int device = 0, is_there = 0, blocks = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&is_there, cudaDevAttrClusterLaunch, device);
+  if (!is_there || cudaFuncSetAttribute(fma_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
+    return 0;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(64);
+  config.blockDim = dim3(kThreads);
+  if (cudaOccupancyMaxPotentialClusterSize(&blocks, fma_kernel, &config) != cudaSuccess) return 0;
+  return blocks;
+}
+
 // Device attribute by its number in cudaDeviceAttr; -1 on failure.
 int attribute(int number) {
   int device = 0, value = -1;

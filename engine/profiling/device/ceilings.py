@@ -40,7 +40,8 @@ ATTRIBUTES = {
 class DeviceCeilings:
     """What one device can do. Rates are in 1e9 per second; `copy_gb_s` maps a working set in bytes to read plus written
     gigabytes per second, `bandwidth_gb_s` is that of sets far beyond the caches. The rest is per multiprocessor;
-    `block_shared_bytes` is the most that one block may ask for, `has_clusters` 1 where blocks launch in clusters.
+    `block_shared_bytes` is the most that one block may ask for, `has_clusters` 1 where blocks launch in clusters, of at
+    most `cluster_blocks`.
 
     `note` says which rate was measured in another way than usual.
     """
@@ -62,6 +63,7 @@ class DeviceCeilings:
     blocks: int = 32
     block_shared_bytes: int = 0
     has_clusters: int = 0
+    cluster_blocks: int = 0
     copy_gb_s: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
@@ -88,6 +90,7 @@ class DeviceCeilings:
             architecture, self.sm_count, self.bandwidth_gb_s, {name: rate for name, rate in rates.items() if rate > 0},
             l2_bytes=self.l2_bytes, shared_bytes=self.shared_bytes, block_shared_bytes=self.block_shared_bytes,
             registers=self.registers, warps=self.warps, blocks=self.blocks, has_clusters=self.has_clusters > 0,
+            cluster_blocks=max(self.cluster_blocks, 0),
         )  # fmt: skip
 
 
@@ -191,6 +194,7 @@ def _own_kernels(path: str) -> dict[str, Any]:
     values["warps"] = values.pop("threads") // 32
     large = [rate for size, rate in copies.items() if int(size) >= 8 * values["l2_bytes"]]
     fma = max(float(library.fma_gflop_s()) for _ in range(3))
+    values["cluster_blocks"] = int(library.largest_cluster())
     return {**values, "copy_gb_s": copies, "bandwidth_gb_s": max(large, default=0.0), "fp32_gflop_s": fma}
 
 

@@ -96,7 +96,9 @@ class Plan:
             earlier=history(record, name, "step"),
             state=state_of(self.consulted),
             techniques=listed(self.consulted.found),
-            others=f"Known from other states, by name: {', '.join(others)}." if others else "",
+            others=f"Known from other states, by name (one of these belongs into new): {', '.join(others)}."
+            if others
+            else "",
             **_kernel(context, ask),
         )
 

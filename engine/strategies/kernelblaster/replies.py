@@ -191,14 +191,15 @@ class ReadPlan:
         if not isinstance(rated, dict):
             found.fault("relevance", "must be an object with a number from 0 to 1 by technique")
             return {}
-        known = {name.lower(): name for name in self.offered}
+        known, elsewhere = {name.lower(): name for name in self.offered}, {name.lower() for name in self.others}
         ratings = Object(rated, "relevance: ", found.faults)
         relevance = {}
         for name in rated:
-            if " ".join(name.split()).lower() not in known:
+            plain = " ".join(name.split()).lower()
+            if plain in known:
+                relevance[known[plain]] = ratings.share(name)
+            elif plain not in elsewhere:  # those are shown by name alone: a rating of one says no more, and is left out
                 found.fault("relevance", f"names {name[:NAME]!r}, which is not on the list; a new one belongs into new")
-            else:
-                relevance[known[" ".join(name.split()).lower()]] = ratings.share(name)
         if self.offered and not relevance:
             found.fault("relevance", "rates none of the techniques on the list")
         return relevance

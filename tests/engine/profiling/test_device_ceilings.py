@@ -16,7 +16,7 @@ from tests.engine.profiling.sessions import H200
 DEVICE = Device(0, "NVIDIA H200", "GPU-c25c6378", "580.159.04", "9.0", 143771)
 TOLD = {
     "sm_count": 132, "l2_bytes": 62914560, "shared_bytes": 233472, "registers": 65536, "blocks": 32, "warps": 64,
-    "reserved_shared_bytes": 1024, "block_shared_bytes": 232448, "has_clusters": 1,
+    "reserved_shared_bytes": 1024, "block_shared_bytes": 232448, "has_clusters": 1, "cluster_blocks": 16,
     "copy_gb_s": {"67108864": 7921.1, "8589934592": 4278.3}, "bandwidth_gb_s": 4278.3,
     "fp32_gflop_s": 66011.2, "tf32_gflop_s": 436345.7, "bf16_gflop_s": 863933.8,
 }  # fmt: skip
@@ -30,12 +30,8 @@ def test_what_the_child_tells_becomes_the_ceilings_of_that_device() -> None:
 
 def test_a_run_is_told_of_the_device_what_the_child_told() -> None:
     facts = ceilings.from_told(DEVICE, TOLD).facts("sm_90a")
-    assert (facts.architecture, facts.processors, facts.block_shared_bytes, facts.has_clusters) == (
-        "sm_90a",
-        132,
-        232448,
-        True,
-    )
+    assert (facts.architecture, facts.processors, facts.block_shared_bytes) == ("sm_90a", 132, 232448)
+    assert (facts.has_clusters, facts.cluster_blocks) == (True, 16)
     assert facts.rates_gflop_s == {"fp32": 66011.2, "tf32": 436345.7, "bf16": 863933.8}
     assert not ceilings.from_told(DEVICE, TOLD | {"has_clusters": -1}).facts("sm_89").has_clusters
 

@@ -172,6 +172,8 @@ def test_a_plan_is_read_with_its_new_techniques() -> None:
     assert read.payload["new"][0]["predicted_gain"] == 1.5
     assert read.fields["relevance"] == "tiling 0.7"
     assert "fusion (1.5x): one pass" in read.fields["new"]
+    elsewhere = ReadPlan(("tiling",), ("Fusion",))(json.dumps(PLAN | {"relevance": {"tiling": 0.7, "fusion": 0.9}}))
+    assert elsewhere.payload["relevance"] == {"tiling": 0.7}  # what is known from other states only is left out
     long = read_plan(json.dumps(PLAN | {"reading": "x " * 500}))
     assert 390 < len(long.fields["reading"]) <= 400  # cut, not asked for again
 
