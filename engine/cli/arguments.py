@@ -264,7 +264,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     )  # fmt: skip
     _strategy_options(run)
     _prompts(run)
-    _asked_base(run, "that of the strategy: off for cutegen and coder_judge")
+    _asked_base(run, "that of the strategy: on for kernelblaster, off for the others")
     run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")

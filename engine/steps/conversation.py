@@ -29,6 +29,15 @@ def open_conversation(
 
 def synthesise(context: RunContext, ask: Ask) -> list[Message]:
     """Write a first kernel."""
+    return _first_kernel(context, ask, history(context.record, None, "step"))
+
+
+def sample(context: RunContext, ask: Ask) -> list[Message]:
+    """Write a first kernel that is told of no other."""
+    return _first_kernel(context, ask, "")
+
+
+def _first_kernel(context: RunContext, ask: Ask, earlier: str | Ranked) -> list[Message]:
     record = context.record
     return open_conversation(
         context,
@@ -36,7 +45,7 @@ def synthesise(context: RunContext, ask: Ask) -> list[Message]:
         "synthesise.md",
         task=as_code(context.task.source),
         example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class)),
-        earlier=history(record, None, "step"),
+        earlier=earlier,
         classes=", ".join(KernelClass),
         rules=rule_section(record.steering.rules),
         hint=hint_section(record.pending_hints),

@@ -17,6 +17,7 @@ TABLE: Mapping[str, str] = {
     "cutegen": "engine.strategies.cutegen.strategy:CuteGen",
     "coder_judge": "engine.strategies.coder_judge.strategy:CoderJudge",
     "kernelblaster": "engine.strategies.kernelblaster.strategy:KernelBlaster",
+    "best_of": "engine.strategies.best_of.strategy:BestOf",
 }
 METHODS = ("next", "again", "abandon", "refusal", "note")
 

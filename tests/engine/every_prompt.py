@@ -22,6 +22,7 @@ from engine.record import Record
 from engine.steps.ask import ask_model
 from engine.strategies import catalogue
 from engine.strategies.loading import open_strategy
+from engine.strategies.options import Value
 from engine.toolchain_table import GPU, TABLE, device_of
 from engine.toolchains import Toolchain
 from storage import codec
@@ -37,6 +38,7 @@ from tests.guard.engine_side import MemoryJournal, NoToolchain
 SEEDS = (0, 1)
 MOST_ACTIONS = 600
 DEPTHS = 10
+OPTIONS: Mapping[str, dict[str, Value]] = {"best_of": {"max_repairs": 2}}  # what lets a method ask all it can
 TELLING = 30  # characters that a line has at least to tell which prompt file it is from
 REPORT = "\n".join(f"candidate.py:{n}: error: ".ljust(MAX_WIDTH, "x") for n in range(MAX_LINES))
 FINDING = "The view of B has the strides of A, so each tile is read from the wrong rows of memory. " * 45
@@ -144,7 +146,10 @@ class LongPlay(Play):
         self._blobs, self._texts = context.blobs, 0
         self._blobs.folder.mkdir(parents=True, exist_ok=True)
         self.settings: RunSettings = replace(
-            self.settings, budget=Budget(depths=DEPTHS), strategy_options={}, kernel_class=kernel_class
+            self.settings,
+            budget=Budget(depths=DEPTHS),
+            strategy_options=OPTIONS.get(name, {}),
+            kernel_class=kernel_class,
         )
         self.record = self.record_at(0)
 

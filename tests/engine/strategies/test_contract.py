@@ -59,6 +59,7 @@ from tests.guard.engine_side import NoToolchain
 NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRestarts")
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
+    "best_of": lambda chance: {"samples": chance.randint(1, 6), "max_repairs": chance.randint(0, 2)},
     "coder_judge": lambda chance: {"max_mends": chance.randint(0, 3)},
     "kernelblaster": lambda chance: {
         "trajectories": chance.randint(1, 3),
