@@ -67,6 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         "record": person.record_run,
         "import": import_result,
         "export": subcommands.export_kernel,
+        "experience": subcommands.export_experience,
         "replay": replay_run,
         "remeasure": remeasure_kernels,
         "evaluate": evaluate_file,

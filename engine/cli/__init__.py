@@ -7,6 +7,8 @@ advance.py              many runs that a person answers
 sharing.py              replay, remeasure
 knowledge.py            what is known across runs: list, show, change, export, import
 report.py               runs from their folders
+export.py               a kernel as one file that plain PyTorch loads
+experience.py           a run as training data: prompt, reply, reward
 live.py                 a run at work on a terminal
 judgement.py            one evaluation, one compilation, on a terminal
 """

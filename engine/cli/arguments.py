@@ -377,6 +377,10 @@ def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
     export.add_argument("run_id", metavar="RUN")
     export.add_argument("--candidate", help="number of another kernel than the best")
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+    told = "write prompts, replies and rewards of a run as JSON Lines, to train on"
+    experience = verbs.add_parser("experience", help=told)
+    experience.add_argument("run_id", metavar="RUN")
+    experience.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
 
 
 def _replay(verbs: argparse._SubParsersAction[_Parser]) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from engine import supervisor, tasks
 from engine.actions import Finish
-from engine.cli import export, report
+from engine.cli import experience, export, report
 from engine.errors import EngineError
 from engine.llm.recording import recorded_strategy
 from engine.patching.edits import EditError
@@ -85,6 +85,14 @@ def export_kernel(options: Namespace) -> int:
     folder = find_run(options.run_id)
     warn_of_damage(folder)
     report.write(export.exported(folder, options.candidate), options.output)
+    return OK
+
+
+def export_experience(options: Namespace) -> int:
+    """Write what the model was asked, what it replied and what that was worth."""
+    folder = find_run(options.run_id)
+    warn_of_damage(folder)
+    report.write("".join(f"{line}\n" for line in experience.lines(folder)), options.output)
     return OK
 
 

@@ -18,6 +18,7 @@ TABLE: Mapping[str, str] = {
     "coder_judge": "engine.strategies.coder_judge.strategy:CoderJudge",
     "kernelblaster": "engine.strategies.kernelblaster.strategy:KernelBlaster",
     "best_of": "engine.strategies.best_of.strategy:BestOf",
+    "reward_loop": "engine.strategies.reward_loop.strategy:RewardLoop",
 }
 METHODS = ("next", "again", "abandon", "refusal", "note")
 

@@ -17,7 +17,7 @@ from engine.record import Candidate, Record
 from engine.steps.conversation import as_code, hint_section, open_conversation, rule_section, sample
 from engine.steps.evaluate import describe_failure
 from engine.strategies import Fold, evaluation_again
-from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, next_evaluation
+from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, all_done, next_evaluation
 from engine.strategies.options import option, read
 from storage.method_words import MethodWords
 from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState
@@ -68,7 +68,7 @@ class BestOf:
         if current is None and state.spent:
             return Conclude(index, DepthOutcome.GIVEN_UP, None, None, state.spent)
         if current is None:
-            reason = _reason_to_stop(record)
+            reason = all_done(record, _settings(record).samples, "sample") or limits.reason_to_stop(record, 0, "sample")
             return _finish(record, reason) if reason else self.again(record, SYNTHESISE, None)
         if current.has_failed:
             is_mended = not state.spent and state.repairs < _settings(record).max_repairs
@@ -125,13 +125,6 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
 
 def _settings(record: Record) -> BestOfSettings:
     return read(BestOfSettings, record.settings.strategy_options)
-
-
-def _reason_to_stop(record: Record) -> str | None:
-    count = record.step_index
-    if count >= min(_settings(record).samples, record.budget.depths + 1):
-        return f"all {count} samples are done" if count > 1 else "the sample is done"
-    return limits.reason_to_stop(record, 0, "sample")
 
 
 def _finish(record: Record, reason: str) -> Finish:

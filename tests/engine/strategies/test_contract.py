@@ -60,6 +60,11 @@ NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRest
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
     "best_of": lambda chance: {"samples": chance.randint(1, 6), "max_repairs": chance.randint(0, 2)},
+    "reward_loop": lambda chance: {
+        "attempts": chance.randint(1, 6),
+        "shown": chance.randint(0, 3),
+        "refines": chance.random() < 0.8,
+    },
     "coder_judge": lambda chance: {"max_mends": chance.randint(0, 3)},
     "kernelblaster": lambda chance: {
         "trajectories": chance.randint(1, 3),
@@ -99,7 +104,7 @@ class Play:
         if isinstance(action, Conclude):
             yield ev.DepthFinished(
                 self.record.steps_finished, action.index, action.outcome, action.candidate_id, action.base_id, False,
-                False, action.reason,
+                False, action.reason, action.reward,
             )  # fmt: skip
             return
         assert not isinstance(action, Finish), action

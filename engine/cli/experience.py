@@ -1,0 +1,67 @@
+"""A run as training data: what the model was asked, what it replied, and the graded reward of what came of it. Knows
+journals and texts, not who learns from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from engine.cli.report import load
+from engine.record import Candidate, Record
+from engine.strategies.reward_loop.rewards import reward
+from storage import events as ev
+from storage.blobs import Blobs
+from storage.command_arguments import is_call
+from storage.folder import RunFolder
+
+
+def lines(folder: RunFolder) -> Iterator[str]:
+    """One JSON object a call that was to bring a kernel, oldest first, whatever the method of the run.
+
+    `state` is the prompt as messages, `action` the reply. `reward` is that of the kernel which the call brought, null
+    where nothing has decided it; a reply that could not be used has that of a kernel which does not compile. Money is
+    in US dollars, times are in milliseconds; null stands for what is not known.
+    """
+    record, blobs = load(folder), Blobs(folder.blobs)
+    made = {one.created.step: one for one in record.candidates.values()}
+    for step in _steps(record):
+        calls = [called for (number, _), called in sorted(record.calls.items()) if number == step]
+        for called in calls:
+            brought = made.get(step) if called is calls[-1] else None
+            yield json.dumps(_told(folder, record, called, brought, blobs), ensure_ascii=False)
+
+
+def _steps(record: Record) -> Iterator[int]:
+    """The steps whose reply was to be a kernel."""
+    for event in record.events:
+        if isinstance(event, ev.StepFinished) and is_call(event.kind) and event.outcome in ("created", "patch_failed"):
+            yield event.step
+
+
+def _told(
+    folder: RunFolder, record: Record, called: ev.ModelCalled, made: Candidate | None, blobs: Blobs
+) -> dict[str, Any]:
+    timed = made.timed if made is not None else None
+    prompt = [{"role": one["role"], "text": one["text"]} for one in json.loads(blobs.get(called.prompt_blob))]
+    return {
+        "run": folder.run_id,
+        "task": record.settings.task_name,
+        "strategy": record.settings.strategy,
+        "index": called.depth,
+        "step": called.step,
+        "role": called.role,
+        "model": called.model,
+        "state": prompt,
+        "action": blobs.get(called.reply_blob),
+        "reward": reward(made),
+        "kernel": made.candidate_id if made is not None else None,
+        "parent": made.created.parent_id if made is not None else None,
+        "verdict": str(made.verdict) if made is not None and made.verdict is not None else None,
+        "speedup": timed.speedup if timed is not None else None,
+        "latency_ms": timed.latency_ms if timed is not None else None,
+        "baseline_latency_ms": timed.baseline_latency_ms if timed is not None else None,
+        "input_tokens": called.input_tokens,
+        "output_tokens": called.output_tokens,
+        "cost_usd": called.cost_usd,
+    }
