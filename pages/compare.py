@@ -30,6 +30,7 @@ def live(run_ids: list[str]) -> None:
         st.warning(sentence, icon=":material/warning:")
     clicked = compare_chart.draw(runs)
     opened = compare_table.draw(runs)
+    compare_table.draw_tries(runs)
     compare_table.draw_settings(runs)
     offer_report(runs)
     compare_chart.draw_exposure(runs)

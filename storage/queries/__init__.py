@@ -8,6 +8,7 @@ steps.py, feed.py           what happens, as sentences
 troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
+tries.py                    how often a model's kernels pass
 knowledge.py                what is known across runs, its evidence and its changes; imported by itself
 learning.py                 what runs asked of it, were told, tried then and added; imported by itself
 fetch.py                    results as records
@@ -160,6 +161,8 @@ from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
 from storage.queries.steps import typical_seconds as typical_seconds
+from storage.queries.tries import TryRow as TryRow
+from storage.queries.tries import tries as tries
 from storage.queries.troubles import ErrorGroupRow as ErrorGroupRow
 from storage.queries.troubles import TroubleRow as TroubleRow
 from storage.queries.troubles import count_error_groups as count_error_groups

@@ -71,3 +71,16 @@ def test_nothing_chosen_gives_nothing(filled: Database) -> None:
         [],
     )
     assert [choice.run_id for choice in queries.comparable_runs(filled)]
+
+
+def test_every_kernel_of_the_model_that_was_judged_and_every_useless_reply_is_a_try(
+    filled: Database, home: Path
+) -> None:
+    events = [entry.event for entry in read(home / "runs" / "one" / "journal.jsonl")]
+    useless = [e for e in events if isinstance(e, ev.StepFinished) and e.outcome == "patch_failed"]
+    made = [row for row in queries.attempts(filled, "one") if row.verdict is not None and row.origin != "manual"]
+    rows = queries.tries(filled, ["one", "new"])
+    assert {row.run_id for row in rows} == {"one"}
+    assert sorted(row.step for row in rows) == sorted([e.step for e in useless] + [row.step for row in made])
+    assert sum(row.is_passed for row in rows) == sum(row.verdict == "passed" for row in made)
+    assert all(row.prompt_blob for row in rows)

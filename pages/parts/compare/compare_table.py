@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import wording
-from pages.parts.compare.compared_runs import Compared
+from pages.parts.compare.compared_runs import Compared, pass_rates
+from pages.parts.pass_rates import ABOUT
 from pages.parts.status import settings_list
 from pages.parts.widgets import table
 from storage import relative
@@ -46,6 +47,34 @@ def draw_settings(runs: Sequence[Compared]) -> None:
     rows = [table.Row(row[0], dict(zip(keys, map(table.text, row), strict=True))) for row in found]
     with st.expander("Settings that differ", icon=":material/tune:"):
         table.draw("Settings that differ", columns, rows, key="settings_that_differ", is_compact=True)
+
+
+def draw_tries(runs: Sequence[Compared]) -> None:
+    """How often the model's kernels pass and what a pass costs, a row a run; nothing before the first try."""
+    found = [(run, pass_rates(run)) for run in runs if run.tries]
+    if not found:
+        return
+    names = list(dict.fromkeys(name for _, rates in found for name, _ in rates.figures() if name.startswith("Pass")))
+    columns = [
+        table.Column("run", "Run"),
+        table.Column("tries", "Tries", "right", "correct kernels of those tried"),
+        *(table.Column(name, name, "right") for name in [*names, "Perf@1", "Cost a pass"]),
+    ]
+    rows = [
+        table.Row(
+            run.run.run_id,
+            {
+                "run": table.text(f"{run.letter} · {run.run.title}"),
+                "tries": table.text(wording.share(rates.passed, len(rates.tries))),
+                **dict.fromkeys(names, table.text(wording.NONE, "muted")),
+                **{name: table.text(value) for name, value in rates.figures()},
+            },
+        )
+        for run, rates in found
+    ]
+    with st.expander("How often kernels pass", icon=":material/rule:"):
+        table.draw("How often kernels pass", columns, rows, key="tries", is_compact=True)
+        st.caption(ABOUT)
 
 
 def cells(run: Compared) -> dict[str, table.Cell]:

@@ -11,11 +11,12 @@ from enum import StrEnum
 
 from engine.strategies import catalogue
 from pages.parts import method, run_state, wording
+from pages.parts.pass_rates import PassRates
 from pages.parts.status import damaged
 from storage import damage, queries
 from storage.database import Database
 from storage.method_words import PLAIN, MethodWords
-from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow
+from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow, TryRow
 from storage.records import RunState
 
 AT_MOST = 12
@@ -60,6 +61,7 @@ class Compared:
     damage: str = ""
     strategy: str = ""
     words: MethodWords = PLAIN
+    tries: Sequence[TryRow] = ()
 
     @property
     def letter(self) -> str:
@@ -88,6 +90,11 @@ class Compared:
         return f"{self.letter} · {self.run.title} · {made_by} · {wording.moment(self.run.created_at)[:16]}"
 
 
+def pass_rates(run: Compared) -> PassRates:
+    """How often the kernels of a run pass, and what a pass costs."""
+    return PassRates(run.tries, run.conditions.cost_usd)
+
+
 def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
     """Where a kernel stands on an axis, in the axis's unit; None where that is unknown."""
     match axis:
@@ -107,7 +114,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     """The runs in the order chosen; those that are not in the index are left out."""
     conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
     reached = queries.reached(db, run_ids)
-    timed = queries.timed_kernels(db, run_ids)
+    timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
     known = [run for name in run_ids if name in conditions and (run := queries.run(db, name))]
     return [
         Compared(
@@ -120,6 +127,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             damage.title(damaged.of(run.run_id, db)),
             catalogue.short(queries.strategy(db, run.run_id)),
             method.words(run.run_id, db),
+            [row for row in tries if row.run_id == run.run_id],
         )
         for place, run in enumerate(known)
     ]

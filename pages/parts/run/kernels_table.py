@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.parts import index, method, wording
+from pages.parts.pass_rates import ABOUT, PassRates
 from pages.parts.run import selection
 from pages.parts.widgets import table
 from storage import queries
@@ -39,6 +40,7 @@ def draw(run: RunRow) -> str | None:
     if not run.attempts:
         st.caption("No kernels yet. The first one is listed as soon as the model has written it.")
         return None
+    _tell_passes(run)
     chosen = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
     db = index.current()
     total = queries.count_kernels(db, run.run_id, chosen)
@@ -56,6 +58,13 @@ def draw(run: RunRow) -> str | None:
     )
     _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
+
+
+def _tell_passes(run: RunRow) -> None:
+    """How often the model's kernels pass, in one line."""
+    if rows := queries.tries(index.current(), [run.run_id]):
+        told = " · ".join(f"{name} {value}" for name, value in PassRates(rows, run.cost_usd).figures())
+        st.caption(wording.plain(told), help=ABOUT)
 
 
 def _filter() -> KernelFilter:

@@ -1,0 +1,81 @@
+"""How often kernels pass at the first try and within k, how fast the first try is, and what a pass costs. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pages.parts import wording
+from storage.queries import TryRow
+
+ABOUT = (
+    "A try is a kernel that the model has written, repairs included, or a reply without one. Pass@k: a correct kernel "
+    "within k tries. Where all tries had the same prompt, so that none was told of another, it is estimated from all "
+    "of them, else it is what happened. Perf@1: speed-up of one try, 0 for one that does not pass."
+)
+SHOWN = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class PassRates:
+    """The tries of one run in order. `cost_usd` is what all its calls have cost, None where that is not known."""
+
+    tries: Sequence[TryRow]
+    cost_usd: float | None
+
+    @property
+    def passed(self) -> int:
+        """Tries with a correct kernel."""
+        return sum(one.is_passed for one in self.tries)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether no try was told of another: they had one prompt."""
+        return len({one.prompt_blob for one in self.tries}) == 1 and self.tries[0].prompt_blob is not None
+
+    def pass_at(self, k: int) -> float | None:
+        """The probability of a correct kernel within k tries, or whether there was one; None of fewer than k tries.
+
+        Source: the unbiased estimator 1 - C(n - c, k) / C(n, k) of Chen et al., arXiv 2107.03374.
+        """
+        count = len(self.tries)
+        if k > count:
+            return None
+        if self.is_independent:
+            return 1 - math.comb(count - self.passed, k) / math.comb(count, k)
+        return float(any(one.is_passed for one in self.tries[:k]))
+
+    @property
+    def perf_at_1(self) -> float | None:
+        """The mean speed-up of one try, 0 for one that did not pass; None where a try that counts was not timed.
+
+        Source: TritonGym's Perf@1, here over PyTorch's baseline and not over a hand-written kernel.
+        """
+        tries = self.tries if self.is_independent else self.tries[:1]
+        if not tries or any(one.is_passed and one.speedup is None for one in tries):
+            return None
+        return sum(one.speedup or 0.0 for one in tries) / len(tries)
+
+    @property
+    def cost_per_pass(self) -> float | None:
+        """US dollars of all calls for each correct kernel; None where there is none or a price is not known."""
+        return self.cost_usd / self.passed if self.passed and self.cost_usd is not None else None
+
+    def figures(self) -> Iterator[tuple[str, str]]:
+        """(name, value) as people read them, with every k up to the number of tries."""
+        for k in SHOWN:
+            if (found := self.pass_at(k)) is not None:
+                yield f"Pass@{k}", told(found, is_estimate=self.is_independent)
+        yield "Perf@1", wording.speedup(self.perf_at_1)
+        yield "Cost a pass", cost(self)
+
+
+def told(share: float, *, is_estimate: bool) -> str:
+    """A share; of one sequence of tries only yes or no."""
+    return wording.percent(share) if is_estimate else "yes" if share else "no"
+
+
+def cost(rates: PassRates) -> str:
+    """Dollars a pass."""
+    return wording.cost(rates.cost_per_pass) if rates.passed else wording.NONE

@@ -1,0 +1,40 @@
+"""How often a model's kernels pass: each kernel or useless reply is a try, and what all tries of a run have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.database import Database
+from storage.queries import fetch
+
+
+@dataclass(frozen=True, slots=True)
+class TryRow:
+    """One try of a run: a kernel that the model has written and that was judged, or a reply that could not be used.
+
+    `speedup` is None unless it is correct and timed. `prompt_blob` is the hash of the prompt that led to it.
+    """
+
+    run_id: str
+    step: int
+    is_passed: bool
+    speedup: float | None
+    prompt_blob: str | None
+
+
+def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
+    """The tries of these runs in the order they were made. A kernel that a person brought is none."""
+    sql = """
+    WITH chosen AS (SELECT unnest($runs::VARCHAR[]) AS run_id),
+    asked AS (SELECT run_id, step, arg_min(prompt_blob, seq) AS prompt_blob FROM model_calls JOIN chosen USING (run_id)
+        GROUP BY run_id, step),
+    ended AS (SELECT run_id, step, max(seq) AS seq, arg_max(outcome, seq) AS outcome FROM steps
+        JOIN chosen USING (run_id) WHERE phase = 'finished' GROUP BY run_id, step),
+    written AS (SELECT run_id, step, verdict, speedup FROM attempts JOIN chosen USING (run_id)
+        WHERE origin IN ('synthesis', 'repair', 'optimisation'))
+    SELECT e.run_id, e.step, coalesce(w.verdict = 'passed', FALSE) AS is_passed, w.speedup, a.prompt_blob
+    FROM ended e LEFT JOIN written w USING (run_id, step) LEFT JOIN asked a USING (run_id, step)
+    WHERE (w.run_id IS NOT NULL AND w.verdict IS NOT NULL) OR (w.run_id IS NULL AND e.outcome = 'patch_failed')
+    ORDER BY e.run_id, e.seq"""
+    return fetch.rows(db, TryRow, sql, {"runs": list(run_ids)})

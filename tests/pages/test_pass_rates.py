@@ -1,0 +1,35 @@
+import pytest
+
+from pages.parts.pass_rates import PassRates
+from storage.queries import TryRow
+
+
+def tries(*outcomes: float | None, prompts: str = "p") -> list[TryRow]:
+    """Tries by speed-up, None for one that did not pass; their prompts in turn."""
+    return [
+        TryRow("run", step, speedup is not None, speedup, prompts[step % len(prompts)])
+        for step, speedup in enumerate(outcomes)
+    ]
+
+
+def test_samples_with_one_prompt_give_an_estimate_from_all_of_them() -> None:
+    rates = PassRates(tries(None, 2.0, None, 1.0), 0.6)
+    assert rates.pass_at(1) == 0.5
+    assert rates.pass_at(2) == pytest.approx(1 - 1 / 6)
+    assert (rates.pass_at(4), rates.pass_at(5)) == (1.0, None)
+    assert rates.perf_at_1 == 0.75
+    assert rates.cost_per_pass == pytest.approx(0.3)
+    assert dict(rates.figures())["Pass@2"] == "83 %"
+
+
+def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
+    rates = PassRates(tries(None, 2.0, 3.0, prompts="abc"), None)
+    assert [rates.pass_at(k) for k in (1, 2, 3)] == [0.0, 1.0, 1.0]
+    assert rates.perf_at_1 == 0.0
+    assert dict(rates.figures()) == {"Pass@1": "no", "Pass@2": "yes", "Perf@1": "0.00×", "Cost a pass": "unknown"}
+
+
+def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_are_not() -> None:
+    one = PassRates([TryRow("run", 1, True, None, "p")], 1.0)
+    assert (one.pass_at(1), one.perf_at_1) == (1.0, None)
+    assert PassRates(tries(None), 1.0).cost_per_pass is None
