@@ -32,7 +32,7 @@ class NewCandidate:
     `title`: the label before the reply's own summary; `untitled` stands where there is none. `generation` and `repair`
     count within a step index, from 0. `trajectory` is the line of kernels that it belongs to, 0 where a method has one.
     `technique` and `predicted_gain` (a factor over the base) are what the method chose and expects; without them those
-    of the reply stand.
+    of the reply stand. `second_parent_id` is the other kernel that it is made from, beside the one the call is about.
     """
 
     origin: Origin
@@ -44,6 +44,7 @@ class NewCandidate:
     trajectory: int = 0
     technique: str = ""
     predicted_gain: float | None = None
+    second_parent_id: str | None = None
 
 
 # (the run's context, the action) -> messages. The context is not named: it knows the strategy, which knows actions.

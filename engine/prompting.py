@@ -112,6 +112,8 @@ SECTIONS: Mapping[str, str] = {
     "rules": "Person's rules",
     "scale": "Instructions",
     "state": "State of the kernel",
+    "second_kernel": "Second parent",
+    "second_timing": "Measured so far",
     "states": "Known states",
     "task": "Reference module",
     "technique": "Technique drawn",

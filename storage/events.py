@@ -178,6 +178,7 @@ class CandidateCreated:
     `flags` are sentences about what a person should look at in the edit, whatever the evaluation says. `technique` is
     the name of the change that it makes, `predicted_gain` the factor over the base that is expected of it.
     `trajectory` is the line of kernels that it belongs to; 0 where a method has one, and before the first begins.
+    `second_parent_id` is the other source of a crossover, which the first parent's diff does not tell.
     """
 
     step: int
@@ -197,6 +198,7 @@ class CandidateCreated:
     technique: str = ""
     predicted_gain: float | None = None
     trajectory: int = 0
+    second_parent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ CREATE TABLE steps (
 CREATE TABLE candidates (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, parent_id VARCHAR, base_id VARCHAR,
     depth BIGINT, generation BIGINT, repair BIGINT, origin VARCHAR, source_blob VARCHAR, summary VARCHAR,
-    flags VARCHAR[], trajectory BIGINT
+    flags VARCHAR[], trajectory BIGINT, second_parent_id VARCHAR
 );
 
 CREATE TABLE diffs (
@@ -324,7 +324,7 @@ GROUP BY e.run_id, e.seq;
 
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
-    c.parent_id, c.base_id, c.depth, c.generation, c.repair, c.trajectory, c.origin, v.verdict,
+    c.parent_id, c.second_parent_id, c.base_id, c.depth, c.generation, c.repair, c.trajectory, c.origin, v.verdict,
     t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
     c.summary, d.lines_added, d.lines_removed,
     EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id

@@ -48,6 +48,7 @@ def create_candidate(
             technique=makes.technique or prediction.technique,
             predicted_gain=makes.predicted_gain if makes.technique else prediction.gain,
             trajectory=makes.trajectory,
+            second_parent_id=makes.second_parent_id,
         )
     )
 

@@ -19,6 +19,7 @@ TABLE: Mapping[str, str] = {
     "kernelblaster": "engine.strategies.kernelblaster.strategy:KernelBlaster",
     "best_of": "engine.strategies.best_of.strategy:BestOf",
     "reward_loop": "engine.strategies.reward_loop.strategy:RewardLoop",
+    "evolve": "engine.strategies.evolve.strategy:Evolve",
 }
 METHODS = ("next", "again", "abandon", "refusal", "note")
 

@@ -18,6 +18,7 @@ class AttemptRow:
     ended yet. `message` is one line, empty unless it failed. `is_profile_exposed` says
     that the prompt which led to it showed a profile. `is_best`: the fastest of its run, abandoned branches included;
     `is_tied`: not that one, but the best is not faster beyond the noise. `trajectory` is 0 where a method has one.
+    `second_parent_id` is the other parent of a crossover.
     """
 
     run_id: str
@@ -26,6 +27,7 @@ class AttemptRow:
     candidate_id: str
     number: int
     parent_id: str | None
+    second_parent_id: str | None
     base_id: str | None
     depth: int
     generation: int
@@ -58,6 +60,7 @@ class CandidateRow(AttemptRow):
     """One candidate with its place among the others."""
 
     parent_number: int | None
+    second_parent_number: int | None
     base_number: int | None
     children: list[str]
     is_profiled: bool
@@ -65,11 +68,12 @@ class CandidateRow(AttemptRow):
 
 @dataclass(frozen=True, slots=True)
 class LineageRow:
-    """One node of the family tree; `parent_id` None for a kernel written from nothing."""
+    """One node of the family tree; `parent_id` None for a kernel written from nothing. A crossover has two parents."""
 
     candidate_id: str
     number: int
     parent_id: str | None
+    second_parent_id: str | None
     base_id: str | None
     depth: int
     generation: int
@@ -120,8 +124,10 @@ def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | No
     sql = """
     WITH a AS (SELECT * FROM attempts WHERE run_id = $run)
     SELECT a.*, (SELECT min(p.number) FROM a p WHERE p.candidate_id = a.parent_id) AS parent_number,
+        (SELECT min(p.number) FROM a p WHERE p.candidate_id = a.second_parent_id) AS second_parent_number,
         (SELECT min(b.number) FROM a b WHERE b.candidate_id = a.base_id) AS base_number,
-        coalesce((SELECT list(c.candidate_id ORDER BY c.seq) FROM a c WHERE c.parent_id = a.candidate_id), [])
+        coalesce((SELECT list(c.candidate_id ORDER BY c.seq) FROM a c
+            WHERE a.candidate_id IN (c.parent_id, c.second_parent_id)), [])
             AS children,
         EXISTS (SELECT 1 FROM profiles f WHERE f.run_id = $run AND f.candidate_id = a.candidate_id
             AND f.failure IS NULL) AS is_profiled
@@ -131,8 +137,8 @@ def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | No
 
 def lineage(db: Database, run_id: str) -> list[LineageRow]:
     """The family tree, parents before children."""
-    sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
-        is_accepted, is_pending, is_best, is_tied FROM attempts WHERE run_id = ? ORDER BY seq"""
+    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
+        verdict, speedup, is_accepted, is_pending, is_best, is_tied FROM attempts WHERE run_id = ? ORDER BY seq"""
     return fetch.rows(db, LineageRow, sql, [run_id])
 
 
@@ -177,8 +183,8 @@ class RollBackRow:
 
 def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     """The newest kernels and, where it is older, the best one before them; parents before children."""
-    sql = """SELECT candidate_id, number, parent_id, base_id, depth, generation, repair, origin, verdict, speedup,
-        is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
+    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
+        verdict, speedup, is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
     return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
 

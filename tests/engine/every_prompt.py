@@ -38,7 +38,8 @@ from tests.guard.engine_side import MemoryJournal, NoToolchain
 SEEDS = (0, 1)
 MOST_ACTIONS = 600
 DEPTHS = 10
-OPTIONS: Mapping[str, dict[str, Value]] = {"best_of": {"max_repairs": 2}}  # what lets a method ask all it can
+# What lets a method ask all that it can.
+OPTIONS: Mapping[str, dict[str, Value]] = {"best_of": {"max_repairs": 2}, "evolve": {"founders": 2, "crossover": 0.5}}
 TELLING = 30  # characters that a line has at least to tell which prompt file it is from
 REPORT = "\n".join(f"candidate.py:{n}: error: ".ljust(MAX_WIDTH, "x") for n in range(MAX_LINES))
 FINDING = "The view of B has the strides of A, so each tile is read from the wrong rows of memory. " * 45
@@ -59,7 +60,7 @@ OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
     "Profile", "Judge's point", "Why the last reply was not used", "assistant",
     "State of the kernel", "Known states", "Known techniques", "Technique drawn", "Predicted and measured",
-    "Analysis of the differences",
+    "Analysis of the differences", "Second parent",
 }  # fmt: skip
 POLICIES = (
     Policy(),

@@ -18,11 +18,14 @@ from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
-# a method may have several lines of kernels and a reward of its own.
+# a method may have several lines of kernels, two parents and a reward of its own.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
     (queries.AttemptRow, "trajectory"),
+    (queries.AttemptRow, "second_parent_id"),
+    (queries.LineageRow, "second_parent_id"),
+    (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
 )
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these

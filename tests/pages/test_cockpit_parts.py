@@ -115,9 +115,9 @@ def test_an_adaptive_schedule_is_planned_by_what_it_waits_for() -> None:
     assert [band["label"]["texts"][:1] for band in bands] == [["structural phase"], [later.name]]
 
 
-def node(name: str, parent: str | None, is_best: bool = False) -> FamilyRow:
+def node(name: str, parent: str | None, is_best: bool = False, second: str | None = None) -> FamilyRow:
     return FamilyRow(
-        name, int(name), parent, parent, 0, 0, 0, Origin.REPAIR, None, None, False, False, is_best, False, ""
+        name, int(name), parent, second, parent, 0, 0, 0, Origin.REPAIR, None, None, False, False, is_best, False, ""
     )
 
 
@@ -135,6 +135,12 @@ def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() 
     assert [name for name, n in placed.items() if n.lane == 0] == ["1", "4", "5"]
     assert placed["2"].lane == placed["3"].lane == 1
     assert placed["6"].lane > 0
+
+
+def test_a_crossover_is_tied_to_both_its_parents() -> None:
+    placed = lineage_strip.place([node("1", None), node("2", "1"), node("3", "2", second="1"), node("4", "3")])
+    assert [(n.parent, n.second_parent) for n in placed] == [(None, None), (0, None), (1, 0), (2, None)]
+    assert lineage_strip.shown(placed[2], "birth")["second_parent"] == 0
 
 
 def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:

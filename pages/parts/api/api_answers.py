@@ -123,8 +123,9 @@ def kernel(run_id: str, row: AttemptRow) -> dict[str, Any]:
     """One kernel in short."""
     href = f"/api/runs/{run_id}/kernels/{row.candidate_id}"
     return {
-        "kernel": row.candidate_id, "number": row.number, "parent": row.parent_id, "base": row.base_id,
-        "depth": row.depth, "origin": row.origin, "verdict": row.verdict, "speedup": row.speedup,
+        "kernel": row.candidate_id, "number": row.number, "parent": row.parent_id,
+        "second_parent": row.second_parent_id, "base": row.base_id, "depth": row.depth, "origin": row.origin,
+        "verdict": row.verdict, "speedup": row.speedup,
         "interval_95": _pair(row.low, row.high), "latency_ms": row.latency_ms, "summary": row.summary,
         "message": row.message or None, "is_accepted": row.is_accepted, "is_best": row.is_best,
         "created_at": moment(row.created_at), "href": href, "source": f"{href}/source",

@@ -132,7 +132,8 @@ def _family(run: RunRow, candidate: CandidateRow) -> None:
         return
     numbers = {a.candidate_id: a.number for a in index.attempts(run.run_id)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        family = [("made from", candidate.parent_id), *(("parent of", child) for child in candidate.children[:6])]
+        parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
+        family = [*parents, *(("parent of", child) for child in candidate.children[:6])]
         for relation, other in family:
             if other in numbers:
                 target = {"run": run.run_id, "candidate": other}

@@ -163,6 +163,7 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
 
 def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
     made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from scratch"
+    made += f" and {kernel.second_parent_number}" if kernel.second_parent_number else ""
     lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
     edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
     edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""

@@ -55,6 +55,7 @@ def shown(node: Node, step: str) -> dict[str, Any]:
     rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,
+        "second_parent": node.second_parent,
         "is_on_path": node.is_on_path, "look": look(node),
         "name": f"kernel {row.number}, {step} {row.depth}, {outcome}{rank}: {wording.cut(row.summary, 90)}",
     }  # fmt: skip
@@ -76,13 +77,15 @@ def look(node: Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A kernel in the strip. `parent` is the column of the kernel it was made from, None when that is not shown."""
+    """A kernel in the strip. `parent` is the column of the kernel it was made from, None when that is not shown;
+    `second_parent` that of a crossover's other parent."""
 
     row: FamilyRow
     column: int
     lane: int
     parent: int | None
     is_on_path: bool
+    second_parent: int | None = None
 
 
 def place(rows: Sequence[FamilyRow]) -> list[Node]:
@@ -97,7 +100,8 @@ def place(rows: Sequence[FamilyRow]) -> list[Node]:
         lane = 0 if i in path else _branch(parent, path, lanes, busy, parents, i)
         lanes.append(lane)
         busy[lane] = max(busy[lane], i, last_child.get(i, i) if lane else i)
-    return [Node(row, i, lanes[i], parents[i], i in path) for i, row in enumerate(rows)]
+    seconds = [columns.get(row.second_parent_id or "") for row in rows]
+    return [Node(row, i, lanes[i], parents[i], i in path, seconds[i]) for i, row in enumerate(rows)]
 
 
 def _branch(

@@ -60,6 +60,12 @@ NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRest
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
     "best_of": lambda chance: {"samples": chance.randint(1, 6), "max_repairs": chance.randint(0, 2)},
+    "evolve": lambda chance: {
+        "founders": chance.randint(1, 2),
+        "population": chance.randint(2, 4),
+        "survivors": chance.randint(1, 3),
+        "crossover": chance.choice((0.0, 0.5, 1.0)),
+    },
     "reward_loop": lambda chance: {
         "attempts": chance.randint(1, 6),
         "shown": chance.randint(0, 3),
@@ -145,7 +151,7 @@ class Play:
             yield ev.CandidateCreated(
                 number, name, action.about, makes.base_id, action.index, makes.generation, makes.repair, makes.origin,
                 self.keep(f"class ModelNew: ...  # {name}\n"), None, 1, 0, name, (), makes.technique,
-                makes.predicted_gain, makes.trajectory,
+                makes.predicted_gain, makes.trajectory, makes.second_parent_id,
             )  # fmt: skip
         return "created"
 

@@ -21,15 +21,21 @@ function make(tag, attributes, className) {
 const x = i => 14 + STEP * i
 const y = lane => TOP + ROW * lane
 
-function edge(nodes, i) {
-  const { parent, lane } = nodes[i]
+function edge(nodes, i, parent, look) {
+  const { lane } = nodes[i]
   if (parent === null) return null
   const from = [x(parent), y(nodes[parent].lane)], to = [x(i), y(lane)]
   const bend = Math.min(to[0] - from[0], STEP)
   const d = from[1] === to[1] ? `M${from}H${to[0]}`
     : to[1] > from[1] ? `M${from}C${from[0] + bend / 2} ${from[1]} ${from[0] + bend / 2} ${to[1]} ${from[0] + bend} ${to[1]}H${to[0]}`
       : `M${from}H${to[0] - bend}C${to[0] - bend / 2} ${from[1]} ${to[0] - bend / 2} ${to[1]} ${to}`
-  return make("path", { d }, nodes[i].is_on_path && nodes[parent].is_on_path ? "edge path" : "edge")
+  return make("path", { d }, look)
+}
+
+function edges(nodes, i) {
+  const { parent, second_parent, is_on_path } = nodes[i]
+  return [edge(nodes, i, parent, is_on_path && nodes[parent]?.is_on_path ? "edge path" : "edge"),
+    edge(nodes, i, second_parent, "edge second")]
 }
 
 function point(node, i, data, open) {
@@ -73,7 +79,7 @@ function paint(data, parentElement, open) {
     sign.textContent = "⟲"
     picture.append(make("path", { d: `M${left} 2V${height - 12}` }, "cut"), sign)
   }
-  picture.append(...nodes.map((_, i) => edge(nodes, i)).filter(Boolean).sort((a, b) => a.classList.length - b.classList.length), ...points)
+  picture.append(...nodes.flatMap((_, i) => edges(nodes, i)).filter(Boolean).sort((a, b) => a.classList.length - b.classList.length), ...points)
   scroll.replaceChildren(picture)
   scroll.setAttribute("aria-label", `Lineage: which kernel was made from which${data.note ? `, ${data.note}` : ""}`)
   parentElement.querySelector(".what").textContent = data.note ? `Lineage · ${data.note}` : "Lineage"
