@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.llm import Message
 from storage.command_arguments import CONSULT, REFUSE, TEACH
-from storage.knowledge.records import Revision
+from storage.knowledge.records import Revision, WeighedEdge
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
 
@@ -120,12 +120,14 @@ class Consult:
     """Ask the knowledge base about a kernel: what state it is in, and which techniques are known for that state.
 
     `state` is a name that something else than the rules found, a model say; empty for what the rules find in the
-    kernel's profile. The answer is journaled: a strategy reads it from the record, never from the base.
+    kernel's profile. `node` is the technique that made the kernel, where the edges that lead on from it are asked for
+    too. The answer is journaled: a strategy reads it from the record, never from the base.
     """
 
     index: int
     about: str
     state: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,8 @@ class Teach:
 class Conclude:
     """End the current step index: its kernel is accepted, or nothing of it is and the base stays.
 
-    `reward` is what it is worth by the method's own measure, None where it has none.
+    `reward` is what it is worth by the method's own measure, None where it has none. `weighed` are the edges of the
+    graph of techniques that led to it, with their rivals.
     """
 
     index: int
@@ -154,6 +157,7 @@ class Conclude:
     base_id: str | None
     reason: str
     reward: float | None = None
+    weighed: tuple[WeighedEdge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@ all. What is shown stands in the address."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from pages.parts import access, change_token, index, wording
@@ -21,10 +23,12 @@ from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.knowledge import files
 from storage.knowledge.projection import SOURCE
+from storage.knowledge.records import Technique
 from storage.queries import knowledge
 from storage.queries.knowledge import KnowledgeSums
 
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
+FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
 PICTURE, RUNS, CHANGES = "picture", "runs", "changes"
 VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, PICTURE, RUNS, CHANGES]
 
@@ -95,8 +99,19 @@ def draw_picture() -> str | None:
     """States and techniques as a graph; the technique clicked just now, if any."""
     reckoned = knowledge.reckoning(index.current())
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="picture_filter"):
-        state = known_tables.choice("State", STATE, list(reckoned.known.states), 260)
+        between = st.segmented_control(
+            "Edges",
+            [FROM_STATES, FROM_TECHNIQUES],
+            default=FROM_STATES,
+            required=True,
+            key="edges",
+            bind="query-params",
+        )
+        if between == FROM_STATES:
+            state = known_tables.choice("State", STATE, list(reckoned.known.states), 260)
         is_tried_only = st.toggle("Only what was tried", key="tried", bind="query-params")
+    if between == FROM_TECHNIQUES:
+        return _draw_sequences(reckoned.known.techniques, is_tried_only)
     edges = technique_graph.edges_of(reckoned, state, is_tried_only)
     if not edges:
         st.info("Nothing to draw: no technique was tried in these states.", icon=":material/hub:")
@@ -106,6 +121,22 @@ def draw_picture() -> str | None:
         "Left: states. Right: techniques, blue for memory, orange for compute, violet for latency, gray for general. "
         "An edge: the technique is known for the state; the wider it is, the more attempts. Point at an edge for its "
         "figures; a click opens the technique."
+    )
+    return clicked
+
+
+def _draw_sequences(known: Mapping[str, Technique], is_tried_only: bool) -> str | None:
+    """Which technique followed which; the technique clicked just now, if any."""
+    edges = technique_graph.edges_between(knowledge.edges(index.current()), known, is_tried_only)
+    if not edges:
+        st.info("No technique has been tried after another yet.", icon=":material/account_tree:")
+        return None
+    clicked = technique_graph.draw(edges, "sequences", "technique before")
+    st.caption(
+        "Left: the technique that made a kernel, or *start* for a first one. Right: what was tried on it next. N is "
+        "the attempts of all runs, Q adds up the logarithms of their gains, with -1 for each that failed. Dotted: no "
+        "attempt was timed, or a model has laid it out and no run has tried it. Point at an edge for its figures; a "
+        "click opens the technique."
     )
     return clicked
 

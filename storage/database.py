@@ -19,7 +19,7 @@ SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
 
 # Tables of the knowledge base: their rows belong to no run.
-ACROSS_RUNS = ("revisions", "kernel_states", "techniques", "priors", "evidence", "knowledge_problems")
+ACROSS_RUNS = ("revisions", "kernel_states", "techniques", "priors", "transitions", "evidence", "knowledge_problems")
 
 Row = Mapping[str, object]
 Table = tuple[str, Row]

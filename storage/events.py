@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from storage.command_arguments import Fallback
 from storage.knowledge.records import Advised as Advised
-from storage.knowledge.records import Bottleneck, State
+from storage.knowledge.records import Bottleneck, KnownEdge, State, WeighedEdge
 from storage.models import CallFailure
 from storage.records import (
     Budget,
@@ -376,7 +376,8 @@ class Consulted:
     `state` is empty, and `bottleneck` None, where nothing is known of the kernel's state; `why` says so. `metrics`
     decided it. `found` begins with what promises most. `mark` names exactly what the base had read. `states` are those
     that the base knows, told where the rules leave the kernel's state open; `others` are techniques of other states, by
-    name.
+    name. `edges` lead on from the technique that made the kernel, told where the method walks the graph of techniques;
+    the blob holds examples of them, by target, as JSON.
     """
 
     step: int
@@ -392,6 +393,8 @@ class Consulted:
     metrics: Mapping[str, float] = field(default_factory=dict)
     states: tuple[State, ...] = ()
     others: tuple[str, ...] = ()
+    edges: tuple[KnownEdge, ...] = ()
+    examples_blob: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +414,7 @@ class DepthFinished:
 
     `is_best`: the accepted kernel is the fastest of the run so far. Readers work out the best from the timings instead,
     since older engines wrote it only for a gain beyond the noise. `reward` is what it is worth by the method's own
-    measure.
+    measure. `weighed` are the edges that led to it, and their rivals, in a method that walks the graph of techniques.
     """
 
     step: int
@@ -423,6 +426,7 @@ class DepthFinished:
     is_best: bool
     reason: str
     reward: float | None = None
+    weighed: tuple[WeighedEdge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,8 @@ def _(event: events.Taught) -> Rows:
 @project.register(events.DepthFinished)
 def _(event: events.DepthFinished) -> Rows:
     yield "depths", _fields(event)
+    for place, one in enumerate(event.weighed):
+        yield "weighed", {"depth": event.depth, "place": place} | _fields(one)
 
 
 @project.register(events.CommandAcknowledged)

@@ -170,6 +170,12 @@ CREATE TABLE depths (
     base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR, reward DOUBLE
 );
 
+-- Edges that a walk through the graph of techniques weighed, those of one kernel from the best on.
+CREATE TABLE weighed (
+    run_id VARCHAR, seq BIGINT, depth BIGINT, place BIGINT, candidate_id VARCHAR, source VARCHAR, target VARCHAR,
+    visits BIGINT, value DOUBLE, prior DOUBLE, score DOUBLE, is_taken BOOLEAN
+);
+
 -- phase: asked (a line of commands.jsonl, where seq counts its lines), acknowledged, effective or refused (the journal).
 CREATE TABLE commands (
     run_id VARCHAR, seq BIGINT, time DOUBLE, command_id VARCHAR, phase VARCHAR, kind VARCHAR, argument VARCHAR,
@@ -210,7 +216,7 @@ CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGIN
 -- asks (queries/knowledge.py).
 CREATE TABLE revisions (
     line BIGINT, revision_id VARCHAR, time DOUBLE, made_by VARCHAR, why VARCHAR, reverts VARCHAR, origin VARCHAR,
-    state_count BIGINT, technique_count BIGINT, prior_count BIGINT
+    state_count BIGINT, technique_count BIGINT, prior_count BIGINT, transition_count BIGINT
 );
 
 CREATE TABLE kernel_states (
@@ -224,6 +230,10 @@ CREATE TABLE techniques (
 );
 
 CREATE TABLE priors (line BIGINT, number BIGINT, state VARCHAR, technique VARCHAR, gain DOUBLE, confidence DOUBLE);
+
+CREATE TABLE transitions (
+    line BIGINT, number BIGINT, source VARCHAR, target VARCHAR, think VARCHAR, method VARCHAR, before VARCHAR, after VARCHAR
+);
 
 -- The first row of an id; gain_units and predicted_units are the logarithms that are summed, NULL where none counts.
 CREATE TABLE evidence (

@@ -26,7 +26,7 @@ SHARED_STORAGE = {
     "storage.method_words",
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
-    "storage.knowledge.changes", "storage.knowledge.choice",
+    "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
 }  # fmt: skip
 
 

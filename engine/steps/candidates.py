@@ -78,5 +78,6 @@ def conclude(context: RunContext, action: Conclude) -> None:
             is_best=accepted and action.candidate_id == record.best_id,
             reason=action.reason,
             reward=action.reward,
+            weighed=action.weighed,
         )
     )

@@ -10,7 +10,7 @@ from functools import partial
 from engine.actions import Consult, Teach
 from engine.context import RunContext
 from engine.errors import EngineError
-from engine.knowledge import consulting, evidence, states
+from engine.knowledge import consulting, evidence, states, transitions
 from engine.knowledge.consulting import Need
 from engine.knowledge.states import Found
 from engine.record import Record
@@ -37,6 +37,8 @@ def consult(context: RunContext, action: Consult) -> str:
     found = _state(record, action, base)
     advised = consulting.advise(base, found.state, need_of(record)) if base else ()
     is_open = found.confidence < states.SURE
+    edges = transitions.edges_from(base, action.node, advised, need_of(record)) if base and action.node else ()
+    shown = transitions.examples(base, edges, context.folder.path.parent) if base and edges else {}
     context.emit(
         Consulted(
             step=context.step,
@@ -52,6 +54,8 @@ def consult(context: RunContext, action: Consult) -> str:
             metrics=found.metrics,
             states=tuple(one for one in base.states.values() if not one.is_disabled) if base and is_open else (),
             others=consulting.others(base, advised, need_of(record)) if base else (),
+            edges=edges,
+            examples_blob=context.blobs.put(codec.dumps(shown)) if shown else "",
         )
     )
     return "answered"

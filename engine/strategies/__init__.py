@@ -6,6 +6,8 @@ kernelblaster/  trajectories of steps, each a technique drawn from the knowledge
 best_of/        independent first kernels, of which the best counts: one-shot and repeated sampling
 reward_loop/    attempts with a graded reward, each told of those before it
 evolve/         a population: parents drawn by speed-up, mutation and crossover, the fastest kept
+graph_search/   Monte-Carlo search on the graph of techniques: ReGraph's idea
+answers.py              one JSON object of a reply, read strictly
 accepted_line.py        the kernels a step index may start from, and what a person chooses among them
 kernel_in_work.py       the kernel that a step index is working on, for methods whose step index is one kernel
 options.py              settings of a strategy, as a record and described for forms and help texts

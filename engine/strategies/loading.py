@@ -20,6 +20,7 @@ TABLE: Mapping[str, str] = {
     "best_of": "engine.strategies.best_of.strategy:BestOf",
     "reward_loop": "engine.strategies.reward_loop.strategy:RewardLoop",
     "evolve": "engine.strategies.evolve.strategy:Evolve",
+    "graph_search": "engine.strategies.graph_search.strategy:GraphSearch",
 }
 METHODS = ("next", "again", "abandon", "refusal", "note")
 

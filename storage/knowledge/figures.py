@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique
+from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique, Transition
 
 UNIT = 2**48
 PRIOR_ATTEMPTS = 2  # as many attempts a prior weighs
@@ -87,11 +87,12 @@ def tally(rows: Iterable[Evidence]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known by name at one moment; priors by state and technique."""
+    """What is known by name at one moment; priors by state and technique. `transitions` in the order they were made."""
 
     states: Mapping[str, State]
     techniques: Mapping[str, Technique]
     priors: Mapping[tuple[str, str], Prior]
+    transitions: Sequence[Transition] = ()
 
 
 def standing(revisions: Sequence[Revision]) -> list[Revision]:
@@ -114,6 +115,7 @@ def known_by(revisions: Sequence[Revision]) -> Known:
         {one.name: one for revision in counting for one in revision.states},
         {one.name: one for revision in counting for one in revision.techniques},
         {(one.state, one.technique): one for revision in counting for one in revision.priors},
+        [one for revision in counting for one in revision.transitions],
     )
 
 

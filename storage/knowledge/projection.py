@@ -11,7 +11,7 @@ from storage.chunks import Chunk, Position
 from storage.knowledge import seed
 from storage.knowledge.figures import log_units
 from storage.knowledge.files import EVIDENCE, REVISIONS
-from storage.knowledge.records import Evidence, Prior, Revision, State, Technique
+from storage.knowledge.records import Evidence, Prior, Revision, State, Technique, Transition
 from storage.projection import Rows, storable
 
 SOURCE = "knowledge/"  # no run can have this name
@@ -56,12 +56,14 @@ def _rows_of_revision(number: int, revision: Revision) -> Rows:
         "state_count": len(revision.states),
         "technique_count": len(revision.techniques),
         "prior_count": len(revision.priors),
+        "transition_count": len(revision.transitions),
     }
     yield "revisions", storable(head | _fields(revision) | derived)
-    tables: dict[str, Sequence[State | Technique | Prior]] = {
+    tables: dict[str, Sequence[State | Technique | Prior | Transition]] = {
         "kernel_states": revision.states,
         "techniques": revision.techniques,
         "priors": revision.priors,
+        "transitions": revision.transitions,
     }
     for table, rows in tables.items():
         for place, row in enumerate(rows):
@@ -79,5 +81,5 @@ def _evidence(number: int, line: bytes) -> Rows:
     yield "evidence", storable({"line": number} | _fields(row) | derived)
 
 
-def _fields(row: State | Technique | Prior | Evidence | Revision) -> dict[str, object]:
+def _fields(row: State | Technique | Prior | Transition | Evidence | Revision) -> dict[str, object]:
     return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}

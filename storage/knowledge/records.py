@@ -111,6 +111,21 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
+class Transition:
+    """One technique after another, with an example of it. `source` is `start` where `target` was the first one.
+
+    `think` says why it came next, `method` what was done; `before` and `after` are the lines that it changed.
+    """
+
+    source: str
+    target: str
+    think: str = ""
+    method: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts.
 
@@ -167,8 +182,8 @@ class Evidence:
 class Revision:
     """A change of what is known by name: states and techniques put in place of those of their name, priors likewise.
 
-    `by` is a person, a run or `seed`. `reverts` names a revision that no longer counts from here on; reverting a
-    revert brings it back.
+    `transitions` are edges of the graph of techniques; they add to one another. `by` is a person, a run or `seed`.
+    `reverts` names a revision that no longer counts from here on; reverting a revert brings it back.
     """
 
     revision_id: str
@@ -180,6 +195,7 @@ class Revision:
     priors: tuple[Prior, ...] = ()
     reverts: str = ""
     origin: str = ""
+    transitions: tuple[Transition, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.revision_id:
@@ -253,3 +269,36 @@ class Advised:
     failed: int = 0
     is_negative: bool = False
     inherited_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEdge:
+    """What the knowledge base says of the edge from one technique to the next, over all runs.
+
+    `expected_gain` is a factor over the kernel before: of the edge's attempts and, as two more, of what is expected of
+    `target`. `value` is the sum of the attempts' log gains, a failed one as -1.
+    """
+
+    source: str
+    target: str
+    expected_gain: float
+    attempts: int = 0
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedEdge:
+    """An edge as a walk through the graph of techniques weighed it at a kernel, before what came of the walk counted.
+
+    `visits` (N) and `value` (Q) are of this run; `prior` is a log gain. Of the edges at one kernel one `is_taken`;
+    where that is the one of a new method, so is the edge that the method has become.
+    """
+
+    candidate_id: str
+    source: str
+    target: str
+    visits: int
+    value: float
+    prior: float
+    score: float
+    is_taken: bool = False

@@ -168,3 +168,7 @@ from storage.queries.troubles import TroubleRow as TroubleRow
 from storage.queries.troubles import count_error_groups as count_error_groups
 from storage.queries.troubles import error_groups as error_groups
 from storage.queries.troubles import troubles as troubles
+from storage.queries.walks import TakenRow as TakenRow
+from storage.queries.walks import WeighedRow as WeighedRow
+from storage.queries.walks import taken as taken
+from storage.queries.walks import walk as walk

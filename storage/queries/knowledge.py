@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from storage.database import Database
-from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, standing
-from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique
+from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, log_units, standing
+from storage.knowledge.graph import START, value
+from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique, Transition
 from storage.queries import fetch
 
 NEWEST = 1000
@@ -73,6 +74,18 @@ class TechniqueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """One technique after another; `source` is `start` where nothing came before. `value` (Q) is the sum of the
+    attempts' log gains, a failed one as -1; the number of attempts is N. What was expected before any attempt on the
+    edge is what is expected of the technique in all states."""
+
+    source: str
+    target: str
+    figures: Figures
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class UndefinedRow:
     """A technique that attempts name and that nobody has defined."""
 
@@ -120,6 +133,7 @@ class RevisionRow:
     states: int
     techniques: int
     priors: int
+    transitions: int
     counts: bool
 
 
@@ -153,7 +167,8 @@ class EvidenceChoices:
 def revisions(db: Database) -> list[RevisionRow]:
     """Every change, the newest first, the shipped seed last."""
     sql = """SELECT revision_id, time AS at, made_by AS by, why, reverts, origin, state_count AS states,
-        technique_count AS techniques, prior_count AS priors, true AS counts FROM revisions ORDER BY line"""
+        technique_count AS techniques, prior_count AS priors, transition_count AS transitions,
+        true AS counts FROM revisions ORDER BY line"""
     found = {row.revision_id: row for row in reversed(fetch.rows(db, RevisionRow, sql))}
     counting = {one.revision_id for one in standing(_revision_ids(db)[1])}
     return [replace(row, counts=row.revision_id in counting) for row in found.values()]
@@ -165,7 +180,13 @@ def revision(db: Database, revision_id: str) -> Revision | None:
     for line, one in zip(lines, found, strict=True):
         if one.revision_id == revision_id:
             known = _named(db, [line])
-            return replace(one, states=tuple(known[0]), techniques=tuple(known[1]), priors=tuple(known[2]))
+            return replace(
+                one,
+                states=tuple(known[0]),
+                techniques=tuple(known[1]),
+                priors=tuple(known[2]),
+                transitions=tuple(known[3]),
+            )
     return None
 
 
@@ -173,13 +194,14 @@ def known(db: Database) -> Known:
     """States, techniques and priors as the changes that count leave them."""
     lines, found = _revision_ids(db)
     counting = {one.revision_id for one in standing(found)}
-    states, techniques, priors = _named(
+    states, techniques, priors, transitions = _named(
         db, [line for line, one in zip(lines, found, strict=True) if one.revision_id in counting]
     )
     return Known(
         {one.name: one for one in states},
         {one.name: one for one in techniques},
         {(one.state, one.technique): one for one in priors},
+        transitions,
     )
 
 
@@ -191,11 +213,12 @@ def _revision_ids(db: Database) -> tuple[list[int], list[Revision]]:
     return [line for (line,) in fetch.tuples(db, lines)], fetch.rows(db, Revision, sql)
 
 
-def _named(db: Database, lines: Sequence[int]) -> tuple[list[State], list[Technique], list[Prior]]:
+def _named(db: Database, lines: Sequence[int]) -> tuple[list[State], list[Technique], list[Prior], list[Transition]]:
     return (
         fetch.rows(db, State, _of_lines(State, "kernel_states"), {"lines": lines}),
         fetch.rows(db, Technique, _of_lines(Technique, "techniques"), {"lines": lines}),
         fetch.rows(db, Prior, _of_lines(Prior, "priors"), {"lines": lines}),
+        fetch.rows(db, Transition, _of_lines(Transition, "transitions"), {"lines": lines}),
     )
 
 
@@ -234,6 +257,32 @@ def reckoning(db: Database, *, device: str | None = None) -> Reckoning:
     }
     nothing = Tally()
     return Reckoning(known(db), lambda technique, state: tallies.get((technique, state), nothing))
+
+
+_EDGES = f"""
+WITH made AS (SELECT run_id, child_hash, arg_min(technique, line) AS technique FROM evidence
+    WHERE child_hash <> '' AND gain_units IS NOT NULL GROUP BY ALL)
+SELECT coalesce(m.technique, '{START}') AS source, e.technique AS target, count(*) AS attempts,
+    count(*) FILTER (WHERE outcome = 'faster') AS faster, count(*) FILTER (WHERE outcome = 'same') AS same,
+    count(*) FILTER (WHERE outcome = 'slower') AS slower, count(*) FILTER (WHERE outcome = 'incorrect') AS incorrect,
+    count(*) FILTER (WHERE outcome = 'does not compile') AS not_compiled,
+    count(*) FILTER (WHERE outcome = 'patch failed') AS patch_failed, count(gain_units) AS timed,
+    coalesce(sum(gain_units), 0) AS gain_units
+FROM evidence e LEFT JOIN made m ON m.run_id = e.run_id AND m.child_hash = e.parent_hash
+WHERE ($device::VARCHAR IS NULL OR e.device = $device) GROUP BY ALL ORDER BY ALL
+"""
+
+
+def edges(db: Database, *, device: str | None = None) -> list[EdgeRow]:
+    """Every edge of the graph of techniques, tried ones and those that models have laid out; by name."""
+    tallies = {(source, target): Tally(*sums) for source, target, *sums in fetch.tuples(db, _EDGES, {"device": device})}
+    laid = {(one.source, one.target) for one in known(db).transitions}
+    reckoned = reckoning(db, device=device)
+    return [
+        EdgeRow(*ends, figures_of(seen, log_units(reckoned.figures(ends[1]).expected_gain), 0.5), value(seen))
+        for ends in sorted({*tallies, *laid})
+        for seen in [tallies.get(ends, Tally())]
+    ]
 
 
 def figures(db: Database, technique: str, state: str | None = None, *, device: str | None = None) -> Figures:

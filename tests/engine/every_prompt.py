@@ -14,6 +14,7 @@ from engine import tasks
 from engine.actions import Action, Ask, Finish
 from engine.build.device.build import MAX_LINES, MAX_WIDTH
 from engine.context import RunContext
+from engine.knowledge.transitions import shortened
 from engine.llm import Completion, Message, OnText, Purpose
 from engine.llm.recording import read_recording
 from engine.patching.reply import find_python
@@ -139,6 +140,12 @@ def limit_of(architecture: str) -> HardwareLimit:
     return found
 
 
+def _example(one: dict[str, str]) -> dict[str, str]:
+    """An example of an edge of the longest kind."""
+    code = shortened(["  auto value = copy(source, target);"] * 60)
+    return one | {"think": POINT, "before": code, "after": code}
+
+
 class LongPlay(Play):
     """A run in memory whose kernels, reports and replies are about as long as they get."""
 
@@ -158,6 +165,10 @@ class LongPlay(Play):
         if text.startswith("class ModelNew"):
             return self._put(f"# {self._new()}\n{longest_kernel()}")
         point = f"{self._new()}: {POINT}"
+        if text.startswith('{"technique '):  # examples of edges, by technique
+            return self._put(
+                json.dumps({name: [_example(one) for one in own] for name, own in json.loads(text).items()})
+            )
         return self._put(
             json.dumps(dict.fromkeys(json.loads(text), point)) if text.startswith("{") else FINDING + point
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from pages.parts.knowledge import (
 from pages.parts.knowledge.technique_story import by_state
 from pages.parts.widgets import table
 from storage.knowledge import changes, exported, files, merging, seed
+from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
-from storage.knowledge.records import Evidence, Outcome, Revision
+from storage.knowledge.records import Evidence, Outcome, Revision, Transition
 from storage.queries import knowledge, learning
 from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
 from tests import sample_knowledge, samples
@@ -307,3 +309,43 @@ def test_the_picture_has_a_row_per_technique_and_an_edge_per_pair(home: Path, op
     assert "1 attempt, 1 faster, mean gain 1.30×" in traces["faster"]["text"][0]
     assert traces["faster"]["customdata"][0] == "coalesced access"
     assert traces["technique"]["customdata"] == list(rights)
+
+
+def test_the_picture_of_sequences_has_n_and_q_on_its_edges(home: Path, open_page: Open) -> None:
+    first = replace(ATTEMPT, technique="coalesced access", parent_hash="a", child_hash="b", gain=1.5)
+    then = replace(ATTEMPT, candidate_id="c002", technique="operator fusion", parent_hash="b", child_hash="c", gain=2.0)
+    failed = replace(then, candidate_id="c003", outcome=Outcome.INCORRECT, gain=None)
+    files.append_evidence([first, then, failed], home / "knowledge")
+    laid = Revision("r", 1.0, "run", "why", transitions=(Transition("operator fusion", "coalesced access"),))
+    files.append_revision(laid, home / "knowledge")
+    app = open_page("knowledge", show="picture", edges="technique to technique")
+    assert not app.exception
+    assert "Q adds up the logarithms" in words(app)
+    known = knowledge.known(index.current()).techniques
+    edges = technique_graph.edges_between(knowledge.edges(index.current()), known)
+    ends = {(one.state, one.technique): (one.figures.attempts, round(one.value or 0.0, 3)) for one in edges}
+    assert ends == {
+        ("start", "coalesced access"): (1, 0.405),
+        ("coalesced access", "operator fusion"): (2, -0.307),
+        ("operator fusion", "coalesced access"): (0, 0.0),
+    }
+    traces = technique_graph.figure(edges)["data"]
+    (labels,) = [trace["text"] for trace in traces if trace["name"] == "N and Q"]
+    assert labels == ["N 1 · Q +0.41", "N 2 · Q -0.31"]
+    assert any("N 2 · Q -0.31" in text for trace in traces if trace["name"] == "faster" for text in trace["text"])
+
+
+def test_a_picture_of_two_hundred_techniques_has_a_row_for_each_name() -> None:
+    figures = figures_of(Tally(3, 2, 1, timed=3), 0, 0.5)
+    edges = [
+        technique_graph.Edge(f"technique {n}", f"technique {(n * step) % 200}", "memory", figures, 0.5)
+        for n in range(200)
+        for step in (3, 7)
+    ]
+    lefts, rights = technique_graph.places(edges)
+    assert len(lefts) == len(rights) == 200
+    for places in (lefts, rights):
+        heights = sorted(places.values())
+        gaps = [b - a for a, b in pairwise(heights)]
+        assert min(gaps) * technique_graph.ROW_PX * 200 >= technique_graph.ROW_PX - 1e-6
+    assert not [one for one in technique_graph.figure(edges)["data"] if one["name"] == "N and Q"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pages.parts.kernel import retrieved
-from storage.queries import RetrievalRow, RetrievedRow
+from pages.parts.kernel import retrieved, walk
+from storage.queries import RetrievalRow, RetrievedRow, WeighedRow
 from tests import samples
 from tests.pages.conftest import Open, words
 
@@ -55,3 +55,15 @@ def test_the_prompts_tab_shows_what_was_found_where_the_base_was_asked(home: Pat
     assert "From the knowledge base" not in words(
         open_page("candidate", run="alone", candidate="c002", tab="Prompts and replies")
     )
+
+
+def test_a_walk_is_told_by_its_edges_with_n_q_and_prior() -> None:
+    taken = WeighedRow(0, 1, "start", "tile", 2, 0.75, 0.2, 0.9, True)
+    left = WeighedRow(1, 1, "start", "fuse", 0, 0.0, 0.1, 0.1, False)
+    end = WeighedRow(2, 2, "tile", "unroll", 0, 0.0, -0.1, -0.1, True)
+    assert walk.sentence([taken, left, end]) == "start → tile → unroll"
+    shown = walk.cells(taken)
+    assert [shown[name] for name in ("kernel", "visits", "value", "prior", "score")] == [
+        "Kernel 1", "2", "+0.75", "+0.20", "+0.90",
+    ]  # fmt: skip
+    assert walk.cells(left)["value"] == "–", "nothing has come back yet"

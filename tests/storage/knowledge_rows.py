@@ -6,7 +6,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from storage.knowledge.records import Bottleneck, Category, Evidence, Outcome, Prior, Revision, State, Technique
+from storage.knowledge.records import (
+    Bottleneck,
+    Category,
+    Evidence,
+    Outcome,
+    Prior,
+    Revision,
+    State,
+    Technique,
+    Transition,
+)
 
 STATES = ("bandwidth bound", "latency bound", "found in a run", "found later")
 TECHNIQUES = ("vectorise", "tile", "fuse")
@@ -57,6 +67,8 @@ attempts = st.lists(
         predicted_gain=st.none() | _factors,
         gain=st.none() | _factors,
         gain_low=st.none() | _factors,
+        parent_hash=st.sampled_from("xyz"),
+        child_hash=st.sampled_from([*"xyz", ""]),
         before=_metrics,
         after=_metrics,
         tokens=st.integers(0, 10**6),
@@ -91,6 +103,8 @@ _priors = st.builds(
     gain=_factors,
     confidence=st.floats(0, 1),
 )
+_nodes = st.sampled_from([*TECHNIQUES, "start"])
+_transitions = st.builds(Transition, source=_nodes, target=_nodes, think=_words, before=_words, after=_words)
 _ids = st.integers(1, 6).map(lambda n: f"change {n}")
 
 changes = st.lists(
@@ -103,6 +117,7 @@ changes = st.lists(
         states=st.lists(_states, max_size=2).map(tuple),
         techniques=st.lists(_techniques, max_size=2).map(tuple),
         priors=st.lists(_priors, max_size=3).map(tuple),
+        transitions=st.lists(_transitions, max_size=2).map(tuple),
         reverts=st.just("") | _ids | st.just("seed"),
     ),
     max_size=8,

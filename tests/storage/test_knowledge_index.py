@@ -17,7 +17,9 @@ from storage.database import ACROSS_RUNS, Database, index_file, open_database
 from storage.ingest import Ingest
 from storage.knowledge import files
 from storage.knowledge.base import Base
+from storage.knowledge.figures import figures_of, tally
 from storage.knowledge.files import EVIDENCE, REVISIONS
+from storage.knowledge.graph import attempts_by_edge, examples_by_edge, value
 from storage.knowledge.records import Evidence, Outcome, Prior, Revision
 from storage.queries import knowledge
 from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
@@ -56,6 +58,13 @@ def assert_same(db: Database, base: Base) -> None:
         for name in (*TECHNIQUES, "never defined"):
             for place in (None, *STATES, ""):
                 assert reckoned.figures(name, place) == base.figures(name, place, device=device)
+    tried, laid = attempts_by_edge(base.rows), examples_by_edge(base.known.transitions)
+    shown_edges = {(one.source, one.target): one for one in knowledge.edges(db)}
+    assert shown_edges.keys() == {*tried, *laid}
+    for ends, one in shown_edges.items():
+        seen = tally(tried.get(ends, ()))
+        assert (one.figures.attempts, one.figures.mean_gain) == (seen.attempts, figures_of(seen, 0, 0.5).mean_gain)
+        assert one.value == value(seen)
     reckoned = knowledge.reckoning(db)
     for place in (*STATES, ""):
         assert reckoned.techniques_of(place) == base.techniques_of(place)

@@ -66,9 +66,10 @@ def summary(row: RevisionRow, said: Revision | None, reverted: RevisionRow | Non
     """What it did, in a few words."""
     if row.reverts:
         return f"Revert: {reverted.why if reverted else row.reverts}"
-    if said and (len(said.states) + len(said.techniques) + len(said.priors)) == 1:
+    if said and not said.transitions and len(said.states) + len(said.techniques) + len(said.priors) == 1:
         return _single(said)
-    counts = ((row.states, "state"), (row.techniques, "technique"), (row.priors, "expectation"))
+    counts = ((row.states, "state"), (row.techniques, "technique"), (row.priors, "expectation"),
+              (row.transitions, "transition"))  # fmt: skip
     return ", ".join(wording.counted(number, noun) for number, noun in counts if number) or "no change"
 
 
@@ -81,8 +82,9 @@ def _single(said: Revision) -> str:
 
 def names(said: Revision | None) -> str:
     """The first few names in it."""
-    if said is None or (len(said.states) + len(said.techniques) + len(said.priors)) < 2:
+    if said is None or len(said.states) + len(said.techniques) + len(said.priors) + len(said.transitions) < 2:
         return ""
     found = [one.name for one in said.states] + [one.name for one in said.techniques]
     found += [f"{one.technique} in {one.state}" for one in said.priors]
+    found += [f"{one.source} → {one.target}" for one in said.transitions]
     return ", ".join(found[:SHOWN_NAMES]) + (" …" if len(found) > SHOWN_NAMES else "")

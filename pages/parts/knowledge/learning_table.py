@@ -11,7 +11,7 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.widgets import table
 from storage import queries
 from storage.knowledge.records import Outcome
-from storage.queries import learning
+from storage.queries import TakenRow, learning
 from storage.queries.knowledge import EvidenceFilter
 from storage.queries.learning import AnswerRow, LearningRun
 
@@ -22,6 +22,15 @@ RUN_COLUMNS = [
     table.Column("attempts", "Faster", help="of the attempts that it added, those whose kernel became faster"),
     table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made"),
     table.Column("at", "Latest", "right"),
+]
+TAKEN_COLUMNS = [
+    table.Column("edge", "Edge"),
+    table.Column("visits", "N", "right", "walks that took it"),
+    table.Column(
+        "value", "Q", "right", "sum of what came back along it: log speed-ups over the first kernel, a failure as -1"
+    ),
+    table.Column("mean", "Q/N", "right"),
+    table.Column("prior", "Prior", "right", "log gain that the knowledge base expected before this run took it"),
 ]
 COLUMNS = [
     table.Column("kernel", "About"),
@@ -70,8 +79,31 @@ def draw_run(run_id: str) -> str | None:
     """What one run was told, and what it added; the attempt or the kernel that was opened just now, if any."""
     st.markdown("## What it was told")
     asked = _draw_answers(run_id)
+    _draw_taken(run_id)
     st.markdown("## Attempts that it added")
     return evidence_table.draw_attempts(EvidenceFilter(run_id=run_id), "added") or asked
+
+
+def _draw_taken(run_id: str) -> None:
+    """The edges of the graph of techniques that the run has walked along; nothing in a method without walks."""
+    found = queries.taken(index.current(), run_id)
+    if not found:
+        return
+    st.markdown("## Edges of the graph that it took")
+    rows = [table.Row(f"{row.source} → {row.target}", taken_cells(row)) for row in found]
+    table.draw("Edges of the graph of techniques", TAKEN_COLUMNS, rows, key="taken", is_cards=True)
+    st.caption("One technique after another. A walk counts for every edge that it took, and for no other.")
+
+
+def taken_cells(row: TakenRow) -> dict[str, table.Cell]:
+    """An edge as cells."""
+    return {
+        "edge": f"{row.source} → {row.target}",
+        "visits": f"{row.visits:,}",
+        "value": f"{row.value:+.2f}",
+        "mean": f"{row.value / row.visits:+.2f}",
+        "prior": f"{row.prior:+.2f}",
+    }
 
 
 def _draw_answers(run_id: str) -> str | None:

@@ -1,5 +1,5 @@
-"""States and the techniques that are known for them, as a picture: an edge per pair, as wide as it was tried often, in
-the colour of what it gained."""
+"""States and the techniques that are known for them, or techniques and those that followed them, as a picture: an edge
+per pair, as wide as it was tried often, in the colour of what it gained."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 from pages.parts import wording
 from pages.parts.widgets import plot
 from storage.knowledge.figures import Reckoning
-from storage.knowledge.records import Figures
+from storage.knowledge.graph import START
+from storage.knowledge.records import Figures, Technique
+from storage.queries.knowledge import EdgeRow
 
 ROW_PX = 17
 LEAST_PX = 300
@@ -22,6 +24,7 @@ WIDTHS = ((16, 4.5), (5, 3.0), (2, 1.9), (1, 1.2), (0, 0.8))
 CATEGORY_COLOUR = {"memory": "@blue-color", "compute": "@orange-color", "latency": "@violet-color"}
 OTHER_COLOUR = "@gray-color"
 NEAR_ONE = 0.02
+MOST_LABELS = 40  # edges with N and Q beside them
 # Where the other end of an edge lies; what it is drawn in by what was measured.
 FASTER, SLOWER, SAME, FAILED, UNTRIED = "faster", "slower", "about the same", "failed only", "not tried yet"
 EDGE_COLOUR = {
@@ -37,12 +40,14 @@ END = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One pair of a state and a technique, with what was measured of it there."""
+    """One pair of a state, or of a technique before, and a technique, with what was measured of it there. `value` is Q
+    of an edge between techniques, of which N is the number of attempts."""
 
     state: str
     technique: str
     category: str
     figures: Figures
+    value: float | None = None
 
     @property
     def kind(self) -> str:
@@ -57,10 +62,10 @@ class Edge:
         return FASTER if gain > 1 else SLOWER
 
 
-def draw(edges: Sequence[Edge], key: str) -> str | None:
-    """Draw them and return the technique clicked just now, if any."""
+def draw(edges: Sequence[Edge], key: str, left: str = "state") -> str | None:
+    """Draw them and return the technique clicked just now, if any. `left` is what stands at the left."""
     states, techniques = len({one.state for one in edges}), len({one.technique for one in edges})
-    name = f"{wording.counted(states, 'state')} and {wording.counted(techniques, 'technique')}, an edge for each pair"
+    name = f"{wording.counted(states, left)} and {wording.counted(techniques, 'technique')}, an edge for each pair"
     height = max(LEAST_PX, ROW_PX * max(states, techniques) + 2 * MARGIN_PX)
     return plot.draw(figure(edges), name, height, key, key=key, least_width=LEAST_WIDTH_PX)
 
@@ -79,7 +84,9 @@ def figure(edges: Sequence[Edge]) -> dict[str, Any]:
         "xaxis": {"visible": False, "range": [-0.015, 1.015], "fixedrange": True},
         "yaxis": {"visible": False, "range": [1.0, 0.0], "fixedrange": True},
     }  # fmt: skip
+    labels = list(_labels(edges, lefts, rights)) if len(edges) <= MOST_LABELS else []
     nodes = [
+        *labels,
         _nodes(lefts, 0.0, "square", dict.fromkeys(lefts, "@text-color"), "state"),
         _nodes(rights, 1.0, "circle", {name: _colour(categories[name]) for name in rights}, "technique"),
     ]
@@ -149,8 +156,26 @@ def hover(edge: Edge) -> str:
     expected = f"expected {wording.speedup(seen.expected_gain)}, confidence {wording.percent(seen.confidence)}"
     if not seen.attempts:
         return f"<b>{ends}</b><br>not tried yet<br>{expected}"
+    if edge.value is not None:
+        expected += f"<br>{counted(edge)}"
     tried = f"{wording.counted(seen.attempts, 'attempt')}, {seen.faster} faster"
     return f"<b>{ends}</b><br>{tried}, mean gain {wording.speedup(seen.mean_gain)}<br>{expected}"
+
+
+def _labels(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """N and Q near the right end of each edge that has a value."""
+    shown = [one for one in edges if one.value is not None and one.figures.attempts]
+    if shown:
+        at = [list(curve(lefts[one.state], rights[one.technique]))[CURVE * 4 // 5] for one in shown]
+        yield {
+            "type": "scatter", "mode": "text", "x": [x for x, _ in at], "y": [y for _, y in at], "hoverinfo": "skip",
+            "text": [counted(one) for one in shown], "textfont": {"size": 10}, "showlegend": False, "name": "N and Q",
+        }  # fmt: skip
+
+
+def counted(edge: Edge) -> str:
+    """N and Q of an edge between techniques."""
+    return f"N {edge.figures.attempts:,} · Q {edge.value or 0.0:+.2f}"
 
 
 def _width(attempts: int) -> tuple[int, float]:
@@ -172,3 +197,13 @@ def edges_of(reckoned: Reckoning, state: str = "", is_tried_only: bool = False) 
             if seen.attempts or not is_tried_only:
                 found.append(Edge(name, technique, reckoned.known.techniques[technique].category, seen))
     return found
+
+
+def edges_between(rows: Sequence[EdgeRow], known: Mapping[str, Technique], is_tried_only: bool = False) -> list[Edge]:
+    """One technique after another: the first kernels at the top, then techniques in the order of their names."""
+    found = [
+        Edge(row.source, row.target, known[row.target].category if row.target in known else "", row.figures, row.value)
+        for row in rows
+        if row.figures.attempts or not is_tried_only
+    ]
+    return sorted(found, key=lambda one: (one.state != START, one.state, one.technique))

@@ -29,6 +29,7 @@ from engine.evaluation import findings
 from engine.knowledge.states import SURE
 from engine.record import Record
 from engine.strategies import Strategy, catalogue, refused_verbs
+from engine.strategies.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
 from engine.strategies.kernelblaster.replies import CLAIMS, ReadEdits, ReadPlan, ReadState
 from engine.strategies.loading import open_strategy
 from engine.strategies.options import Value
@@ -37,7 +38,7 @@ from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import Submission
-from storage.knowledge.records import Advised, Bottleneck, Category, State
+from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
 from storage.proof import Group, Proof, Standing
 from storage.records import (
     Budget,
@@ -79,6 +80,13 @@ OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
         "max_repairs": chance.randint(0, 2),
         "verifies": chance.random() < 0.7,
         "learns": chance.random() < 0.7,
+    },
+    "graph_search": lambda chance: {
+        "expansions": chance.randint(1, 8),
+        "c": chance.choice((0.0, 1.0)),
+        "depth": chance.randint(1, 3),
+        "outlines": chance.randint(0, 2),
+        "max_repairs": chance.randint(0, 2),
     },
 }
 FLAG = Proof(Group.CORRECTNESS, findings.VARIES, Standing.FLAGGED, "the task's answer hardly varies")
@@ -163,9 +171,14 @@ class Play:
                 sure = 1.0 if action.state else self.chance.random()
                 bound = Bottleneck.MEMORY if name else None
                 known = tuple(State(one, Bottleneck.MEMORY, f"{one}, by its signs") for one in KNOWN)
+                told = {
+                    one.technique: [Transition(action.node, one.technique, "why", "how", "a", "b")] for one in found
+                }
                 return ev.Consulted(
                     number, action.index, action.about, name, bound, sure, found, "mark", ("conflicts",), "by rule",
                     states=known if sure < SURE else (), others=("split-K", "of its own"),
+                    examples_blob=self.keep(codec.dumps(told)) if action.node else "",
+                    edges=tuple(KnownEdge(action.node, one.technique, one.expected_gain, 1, 0.1) for one in found[:3]),
                 )  # fmt: skip
             case Teach():
                 blob = self.keep(codec.dumps(action.revision))
@@ -201,7 +214,7 @@ def advised(name: str, chance: random.Random) -> Advised:
 
 
 def a_reply(reader: object, chance: random.Random) -> dict[str, object]:
-    """An object that a question of KernelBlaster can be answered with."""
+    """An object that a question can be answered with that is more than texts."""
     words = {"category": "memory", "about": "does it", "helps": "here", "hurts": "there"}
     match reader:
         case ReadState(known=known):
@@ -218,6 +231,14 @@ def a_reply(reader: object, chance: random.Random) -> dict[str, object]:
                 return {"edits": []}
             edit = {"edit": "prediction", "state": states[0], "technique": techniques[0], "gain": 1.1, "why": "seen"}
             return {"edits": [edit]}
+        case ReadOutline():
+            words = {"category": "memory", "think": "it waits", "method": "does it", "before": "a;", "after": "b;"}
+            return {"steps": [{"technique": f"technique {chance.randint(0, 9)}"} | words for _ in range(3)]}
+        case ReadLabels(techniques=techniques, known=known):
+            return {"labels": [chance.choice((*known, "new")) for _ in techniques]}
+        case ReadProposal(taken=taken):
+            name = next(name for number in range(99) if (name := f"technique {number}") not in taken)
+            return {"technique": name, "think": "it waits", "predicted_gain": 1.3} | words
         case _:
             claims = {name: chance.random() < 0.3 for name in CLAIMS}
             return claims | {"evidence": "lines 3 to 9"}

@@ -1,0 +1,54 @@
+"""The graph of techniques: which one followed which, from the attempts of all runs and from what models have laid out.
+Pure; the index finds the same edges and sums (`queries.knowledge.edges`).
+
+Method: ReGraph (arXiv 2510.19873): techniques as nodes, transitions as edges, cycles allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from storage.knowledge.figures import UNIT, Tally
+from storage.knowledge.records import Evidence, Transition
+
+START = "start"  # the node of a kernel that no technique has led to
+NEW_METHOD = "a new method"  # the edge that is at every node
+FAILED_VALUE = -1.0  # where a timed attempt has the logarithm of its gain
+
+Ends = tuple[str, str]
+
+
+def attempts_by_edge(rows: Iterable[Evidence]) -> dict[Ends, list[Evidence]]:
+    """Attempts by the technique of the kernel that they changed and by their own.
+
+    A kernel's technique is that of the first timed attempt of its run which came to that source.
+    """
+    found = list(rows)
+    made: dict[Ends, str] = {}
+    for row in found:
+        if row.child_hash and row.gain is not None and row.outcome.is_timed:
+            made.setdefault((row.run_id, row.child_hash), row.technique)
+    edges: dict[Ends, list[Evidence]] = {}
+    for row in found:
+        source = made.get((row.run_id, row.parent_hash), START)
+        edges.setdefault((source, row.technique), []).append(row)
+    return edges
+
+
+def examples_by_edge(transitions: Iterable[Transition]) -> dict[Ends, list[Transition]]:
+    """What models have laid out, by edge; edges that only they know are among them."""
+    found: dict[Ends, list[Transition]] = {}
+    for one in transitions:
+        found.setdefault((one.source, one.target), []).append(one)
+    return found
+
+
+def value(seen: Tally) -> float:
+    """Q of an edge over all runs: the sum of its attempts' log gains, a failed one as -1."""
+    failed = seen.incorrect + seen.not_compiled + seen.patch_failed
+    return seen.gain_units / UNIT + FAILED_VALUE * failed
+
+
+def named_as(known: Iterable[str]) -> Mapping[str, str]:
+    """Names by how they read: letters' case and spaces do not tell techniques apart."""
+    return {" ".join(name.lower().split()): name for name in known}
