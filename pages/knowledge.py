@@ -127,7 +127,8 @@ def draw_picture() -> str | None:
 
 def _draw_sequences(known: Mapping[str, Technique], is_tried_only: bool) -> str | None:
     """Which technique followed which; the technique clicked just now, if any."""
-    edges = technique_graph.edges_between(knowledge.edges(index.current()), known, is_tried_only)
+    rows = knowledge.edges(index.current())
+    edges = technique_graph.edges_between(rows, known, is_tried_only)
     if not edges:
         st.info("No technique has been tried after another yet.", icon=":material/account_tree:")
         return None
@@ -138,6 +139,8 @@ def _draw_sequences(known: Mapping[str, Technique], is_tried_only: bool) -> str 
         "attempt was timed, or a model has laid it out and no run has tried it. Point at an edge for its figures; a "
         "click opens the technique."
     )
+    if len(rows) > len(edges) >= technique_graph.MOST_BETWEEN:
+        st.caption(f"The {len(edges):,} edges tried most, of {len(rows):,}.")
     return clicked
 
 

@@ -349,3 +349,6 @@ def test_a_picture_of_two_hundred_techniques_has_a_row_for_each_name() -> None:
         gaps = [b - a for a, b in pairwise(heights)]
         assert min(gaps) * technique_graph.ROW_PX * 200 >= technique_graph.ROW_PX - 1e-6
     assert not [one for one in technique_graph.figure(edges)["data"] if one["name"] == "N and Q"]
+    rows = [knowledge.EdgeRow(f"a{n}", f"b{n}", figures_of(Tally(n), 0, 0.5), 0.5) for n in range(500)]
+    shown = technique_graph.edges_between(rows, {})
+    assert min(one.figures.attempts for one in shown) == 100, "of more edges than can be read those tried most"

@@ -25,6 +25,7 @@ CATEGORY_COLOUR = {"memory": "@blue-color", "compute": "@orange-color", "latency
 OTHER_COLOUR = "@gray-color"
 NEAR_ONE = 0.02
 MOST_LABELS = 40  # edges with N and Q beside them
+MOST_BETWEEN = 400  # edges from technique to technique
 # Where the other end of an edge lies; what it is drawn in by what was measured.
 FASTER, SLOWER, SAME, FAILED, UNTRIED = "faster", "slower", "about the same", "failed only", "not tried yet"
 EDGE_COLOUR = {
@@ -200,10 +201,11 @@ def edges_of(reckoned: Reckoning, state: str = "", is_tried_only: bool = False) 
 
 
 def edges_between(rows: Sequence[EdgeRow], known: Mapping[str, Technique], is_tried_only: bool = False) -> list[Edge]:
-    """One technique after another: the first kernels at the top, then techniques in the order of their names."""
+    """One technique after another, those tried most: the first kernels at the top, then techniques by their names."""
     found = [
         Edge(row.source, row.target, known[row.target].category if row.target in known else "", row.figures, row.value)
         for row in rows
         if row.figures.attempts or not is_tried_only
     ]
+    found = sorted(found, key=lambda one: -one.figures.attempts)[:MOST_BETWEEN]
     return sorted(found, key=lambda one: (one.state != START, one.state, one.technique))
