@@ -406,5 +406,5 @@ def test_the_prompt_carries_one_or_two_examples_of_the_edge(tmp_path: Path, most
         run.take(action)
     text = action.prompt(context, action)[-1].text
     assert text.count("tiles. why") == shown
-    assert ("The same step in other kernels" in text) is bool(shown)
+    assert ("The step that is asked for below, taken in other kernels" in text) is bool(shown)
     assert "the first kernel, which no technique has led to yet" in text
