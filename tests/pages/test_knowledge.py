@@ -21,12 +21,15 @@ from pages.parts.knowledge import (
 )
 from pages.parts.knowledge.technique_story import by_state
 from pages.parts.widgets import table
+from storage.events import DepthFinished
+from storage.journal import Journal
 from storage.knowledge import changes, exported, files, merging, seed
 from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
-from storage.knowledge.records import Evidence, Outcome, Revision, Transition
+from storage.knowledge.records import Evidence, Outcome, Revision, Transition, WeighedEdge
 from storage.queries import knowledge, learning
 from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from storage.records import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, words
 
@@ -352,3 +355,17 @@ def test_a_picture_of_two_hundred_techniques_has_a_row_for_each_name() -> None:
     rows = [knowledge.EdgeRow(f"a{n}", f"b{n}", figures_of(Tally(n), 0, 0.5), 0.5) for n in range(500)]
     shown = technique_graph.edges_between(rows, {})
     assert min(one.figures.attempts for one in shown) == 100, "of more edges than can be read those tried most"
+
+
+def test_a_run_that_walked_the_graph_shows_its_walks_on_its_pages(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "walked", depths=3, knowledge="on", strategy="graph_search")
+    taken = WeighedEdge("c001", "start", "tile", 0, 0.0, 0.2, 0.2, True)
+    journal = Journal(folder.journal_file)
+    journal.append(DepthFinished(99, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, "", 0.5, (taken,)))
+    journal.close()
+    app = open_page("learning", run="walked")
+    assert not app.exception
+    assert "Edges of the graph that it took" in words(app)
+    shown = words(open_page("candidate", run="walked", candidate="c002", tab="Prompts and replies"))
+    assert "Walk through the graph of techniques" in shown
+    assert "start → tile" in shown
