@@ -3,7 +3,7 @@ all. What is shown stands in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -25,7 +25,7 @@ from storage.knowledge import files
 from storage.knowledge.projection import SOURCE
 from storage.knowledge.records import Technique
 from storage.queries import knowledge
-from storage.queries.knowledge import KnowledgeSums
+from storage.queries.knowledge import EdgeRow, KnowledgeSums
 
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
@@ -109,9 +109,13 @@ def draw_picture() -> str | None:
         )
         if between == FROM_STATES:
             state = known_tables.choice("State", STATE, list(reckoned.known.states), 260)
+        else:
+            rows = knowledge.edges(index.current())
+            before = known_tables.choice("Technique before", "before", sorted({row.source for row in rows}), 260)
         is_tried_only = st.toggle("Only what was tried", key="tried", bind="query-params")
     if between == FROM_TECHNIQUES:
-        return _draw_sequences(reckoned.known.techniques, is_tried_only)
+        chosen = [row for row in rows if before in ("", row.source)]
+        return _draw_sequences(chosen, reckoned.known.techniques, is_tried_only)
     edges = technique_graph.edges_of(reckoned, state, is_tried_only)
     if not edges:
         st.info("Nothing to draw: no technique was tried in these states.", icon=":material/hub:")
@@ -125,9 +129,8 @@ def draw_picture() -> str | None:
     return clicked
 
 
-def _draw_sequences(known: Mapping[str, Technique], is_tried_only: bool) -> str | None:
+def _draw_sequences(rows: Sequence[EdgeRow], known: Mapping[str, Technique], is_tried_only: bool) -> str | None:
     """Which technique followed which; the technique clicked just now, if any."""
-    rows = knowledge.edges(index.current())
     edges = technique_graph.edges_between(rows, known, is_tried_only)
     if not edges:
         st.info("No technique has been tried after another yet.", icon=":material/account_tree:")

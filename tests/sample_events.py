@@ -11,7 +11,7 @@ from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import CONSULT, TEACH, Fallback
 from storage.journal import Entry
-from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.knowledge.records import Advised, Bottleneck, Category, WeighedEdge
 from storage.models import CallFailure
 from storage.records import (
     Command,
@@ -207,7 +207,11 @@ class Script:
 
     def settle(self, outcome: DepthOutcome, name: str | None, is_best: bool, reason: str) -> None:
         exposed = self.depth >= 3
-        self.emit(ev.DepthFinished(self.step, self.depth, outcome, name, self.base, exposed, is_best, reason))
+        ended = ev.DepthFinished(self.step, self.depth, outcome, name, self.base, exposed, is_best, reason)
+        if self.settings.strategy == "graph_search" and self.base:
+            taken = WeighedEdge(self.base, "start", IDEAS[1], 0, 0.0, 0.3, 0.3, True)
+            ended = replace(ended, reward=0.25, weighed=(taken, replace(taken, target="split-K", is_taken=False)))
+        self.emit(ended)
 
     def profile(self, name: str) -> None:
         self.begin(StepKind.PROFILE, name)

@@ -45,7 +45,7 @@ def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -
     run = write_run(root, depths=8, ending="finished")
     write_run(root, "steered", depths=8, ending="waiting")
     write_run(root, "judged", depths=3, strategy="coder_judge")
-    write_run(root, "asking", depths=3, knowledge="on")
+    write_run(root, "asking", depths=3, knowledge="on", strategy="graph_search")
     Ingest(db, root).catch_up()
     rows = dump(db)
     empty = {name for name, found in rows.items() if not found} - set(ACROSS_RUNS)
