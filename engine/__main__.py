@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine import loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
 from engine.cli import advance, arguments, export, judgement, knowledge, person, sharing, subcommands
 from engine.cli.live import LiveView
@@ -160,9 +160,11 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         _on_interrupt_ask_to_stop(folder)
         return sharing.tell_again(folder, journal, record, console)
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
-    )
+        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy,
+        language=settings.language,
+    )  # fmt: skip
     shutil.rmtree(folder.scratch, ignore_errors=True)
+    languages.check(settings.language, settings.toolchain)
     consulting.check(settings.knowledge)
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
     for change in prompt_pack.changes(settings.prompts):
@@ -255,8 +257,9 @@ def import_result(options: Namespace) -> int:
     lock, journal = liveness.hold(folder), Journal(folder.journal_file)
     record = Record.of(settings, [])
     task = tasks.Task(
-        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy
-    )
+        settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy,
+        language=settings.language,
+    )  # fmt: skip
     toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device)  # it starts nothing before it is used
     context = RunContext(
         folder, journal, record, task, ManualModel(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
@@ -304,7 +307,8 @@ def remeasure_kernels(options: Namespace) -> int:
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
-    task = replace(task, policy=tasks.policy_with(task.policy, options.library, options.precision))
+    policy = tasks.policy_with(task.policy, options.library, options.precision)
+    task = replace(task, policy=policy, language=options.language)
     source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain, device=options.device)
     try:
@@ -323,7 +327,7 @@ def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
     from engine.evaluation.screening import screen
 
-    found = screen(_candidate(options.candidate), tasks.find(options.task).policy)
+    found = screen(_candidate(options.candidate), tasks.find(options.task).policy, options.language)
     if options.json:
         print(json.dumps(codec.to_plain(found)))
     else:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from engine import limits
+from engine import languages, limits
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
+from engine.languages import Language
 from engine.llm import Completion, LanguageModel, Message, Purpose
 from engine.record import Candidate, Record
 from engine.strategies import Strategy
@@ -61,6 +62,11 @@ class RunContext:
     chance: Callable[[], float] = random.random
     other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
     knowledge: Path | None = None
+
+    @property
+    def language(self) -> Language:
+        """In which the run's kernels are written."""
+        return languages.find(self.record.settings.language)
 
     @property
     def speaker(self) -> LanguageModel:

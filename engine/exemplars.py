@@ -8,8 +8,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine import prompting
+from engine import languages, prompting
 from engine.errors import PromptError
+from engine.languages import DEFAULT
 from storage import codec
 from storage.codec import DecodeError
 from storage.policy import PRECISIONS
@@ -17,7 +18,6 @@ from storage.records import HardwareLimit
 
 COMPUTE = "compute"
 _ARCHITECTURE = re.compile(r"sm_(\d+)(a?)")
-_KERNEL = re.compile(r"using namespace cute;\n(.*?)\"\"\"", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ def architecture_of(limit: HardwareLimit | None) -> str:
     return found if _ARCHITECTURE.fullmatch(found) else ""
 
 
-def table(toolchain: str) -> Table:
-    """The examples for a toolchain's device.
+def table(toolchain: str, language: str = DEFAULT) -> Table:
+    """The examples of a language for a toolchain's device.
 
     Raises:
         PromptError: the table cannot be read.
     """
-    name = f"{_folder(toolchain)}/exemplars.toml"
+    name = f"{_folder(toolchain, language)}/exemplars.toml"
     try:
         found: Table = codec.from_plain(Table, tomllib.loads(prompting.text(name)))
     except (tomllib.TOMLDecodeError, DecodeError) as error:
@@ -89,29 +89,31 @@ def table(toolchain: str) -> Table:
     return found
 
 
-def opening(toolchain: str, kernel_class: str) -> str:
+def opening(toolchain: str, kernel_class: str, language: str = DEFAULT) -> str:
     """The file after which the first kernel of a class is written: that of the class, or of `other`."""
-    examples = table(toolchain).examples
+    examples = table(toolchain, language).examples
     for wanted in (kernel_class, "other"):
         for name, one in examples.items():
             if wanted in one.opens:
-                return source(toolchain, name)
-    raise PromptError(f"{_folder(toolchain)}/exemplars.toml has no example that opens `other`")
+                return source(toolchain, name, language)
+    raise PromptError(f"{_folder(toolchain, language)}/exemplars.toml has no example that opens `other`")
 
 
-def lacking(toolchain: str, need: Need, kernel: str) -> str:
-    """The first structure of the class's gate that a kernel does not have: an example of it, cut to its C++.
+def lacking(toolchain: str, need: Need, kernel: str, language: str = DEFAULT) -> str:
+    """The first structure of the class's gate that a kernel does not have: an example of it, cut to its kernel.
 
     Empty where it has them all, or the device or the task has no use for the rest.
     """
-    known = table(toolchain)
+    known = table(toolchain, language)
     for name in known.gates.get(need.kernel_class, ()):
         one = known.examples[name]
         if fits(one, need) and not any(sign in kernel for sign in one.signs):
             proof = "compiled and run" if one.is_run else "compiled, not run"
+            written = languages.find(language)
             return prompting.fill(
-                "exemplar.md", technique=one.technique, proof=proof, code=cut(source(toolchain, name))
-            )
+                prompting.for_language("exemplar.md", language), technique=one.technique, proof=proof,
+                fence=written.suffix, code=written.cut(source(toolchain, name, language)),
+            )  # fmt: skip
     return ""
 
 
@@ -132,16 +134,10 @@ def runs_on(one: Exemplar, architecture: str) -> bool:
     return int(here[1]) >= int(wanted[1])
 
 
-def source(toolchain: str, name: str) -> str:
+def source(toolchain: str, name: str, language: str = DEFAULT) -> str:
     """The whole file of an example."""
-    return prompting.text(f"{_folder(toolchain)}/{name}.py")
+    return prompting.text(f"{_folder(toolchain, language)}/{name}.py")
 
 
-def cut(whole: str) -> str:
-    """The kernel and its launcher alone, without includes, bindings and the Python around them."""
-    found = _KERNEL.search(whole)
-    return (found[1] if found else whole).strip()
-
-
-def _folder(toolchain: str) -> str:
-    return prompting.for_toolchain("examples", toolchain)
+def _folder(toolchain: str, language: str) -> str:
+    return prompting.for_language(prompting.for_toolchain("examples", toolchain), language)

@@ -15,7 +15,7 @@ from storage.records import Prompts
 # What a reply cannot do without, and a person's words. Other slots of a file may be left out by a pack.
 NEEDED = {"task", "listing", "kernel", "failure", "report", "names", "summary", "operators", "rules", "hint", "hints"}
 # What `open_conversation` fills in every system prompt that has it.
-IN_SYSTEM = {"toolchain", "library", "precision", "device", "contract"}
+IN_SYSTEM = {"language", "language_rule", "toolchain", "library", "precision", "device", "contract"}
 
 
 def shipped() -> Prompts:

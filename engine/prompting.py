@@ -75,12 +75,31 @@ def for_toolchain(folder: str, toolchain: str) -> str:
     return next((f"{folder}/{path.name}" for path in found), "") or for_toolchain(folder, device_of(toolchain))
 
 
-def for_class(folder: str, kernel_class: str, suffix: str) -> str:
-    """The file of a kernel class in a folder, or the folder's `other` file."""
+def for_class(folder: str, kernel_class: str, suffix: str, language: str = "") -> str:
+    """The file of a kernel class in a folder, or the folder's `other` file; a language's own where it has one."""
     name = f"{folder}/{kernel_class}{suffix}"
-    return text(name if (PROMPTS / name).exists() else f"{folder}/other{suffix}")
+    return text(for_language(name if (PROMPTS / name).exists() else f"{folder}/other{suffix}", language))
 
 
+def for_language(name: str, language: str) -> str:
+    """The name of a file or a folder, or that of a language's own in its place."""
+    own = f"languages/{language}/{name}"
+    return own if (PROMPTS / own).exists() else name
+
+
+def of_language(slot: str, language: str) -> str:
+    """What a language says in a slot of the texts that all languages share; empty where it has no such file."""
+    name = f"languages/{language}/{slot}.md"
+    return text(name).strip() if (PROMPTS / name).exists() else ""
+
+
+def in_language(name: str, language: str, **values: str) -> str:
+    """A prompt file, or the language's own in its place, filled: a slot without a value with what the language says."""
+    name = for_language(name, language)
+    return fill(name, **{slot: of_language(slot, language) for slot in slots(name)} | values).strip()
+
+
+INSTRUCTIONS, REPLY_FORMAT = "Instructions", "Reply format"
 # What a reader calls the section that a slot fills. A slot that is not here is called by its own name.
 SECTIONS: Mapping[str, str] = {
     "analysis": "Analysis of the differences",
@@ -99,6 +118,8 @@ SECTIONS: Mapping[str, str] = {
     "hint": "Person's hint",
     "kernel": "Kernel",
     "known": "Known techniques",
+    "language": INSTRUCTIONS,
+    "language_rule": INSTRUCTIONS,
     "library": "Rules of every reply",
     "listing": "Kernel",
     "names": "Reply format",
@@ -116,6 +137,7 @@ SECTIONS: Mapping[str, str] = {
     "state": "State of the kernel",
     "second_kernel": "Second parent",
     "second_timing": "Measured so far",
+    "start": INSTRUCTIONS,
     "states": "Known states",
     "steps": "Sequence of techniques",
     "taken": "Place in the graph",
@@ -125,7 +147,6 @@ SECTIONS: Mapping[str, str] = {
     "timing": "Measured so far",
     "toolchain": "Toolchain",
 }
-INSTRUCTIONS, REPLY_FORMAT = "Instructions", "Reply format"
 _ASKS_FOR_A_FORM = re.compile(r"(Reply|Send|Start with)\b")
 _PARAGRAPHS = re.compile(r"(?<=[^:]\n\n)(?=[^\n])")  # one that ends with a colon goes on below
 

@@ -70,6 +70,7 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
         "note": "",
         "settings": {
             "strategy": settings.strategy,
+            "language": settings.language,
             "sizes": dict(settings.sizes),
             **settings.strategy_options,
             "depths": max(len(record.concluded) - 1, 0) or settings.budget.depths,

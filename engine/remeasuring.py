@@ -79,7 +79,7 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
         record = _record(folders[0])
         settings = record.settings
         known = (settings.task_name, settings.task_source, settings.sizes, record.kernel_class)
-        task = Task(*known, policy=settings.policy)
+        task = Task(*known, policy=settings.policy)  # two runs may have two languages: any
         return task, (_source(folders[0], request.first), _source(folders[1], request.second))
     except FileNotFoundError as error:
         raise EngineError(f"a kernel to measure is no longer there: {error}") from error

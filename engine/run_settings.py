@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import tasks
+from engine import languages, tasks
 from engine.capabilities import available_models, has_gpu
 from engine.errors import EngineError, ModelError
 from engine.knowledge import consulting
 from engine.languages import DEFAULT as LANGUAGE
-from engine.languages import check_language
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.machine import devices
@@ -56,13 +55,14 @@ def new_settings(
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
     library, precision = fields.pop("library", ""), fields.pop("precision", "")
-    check_language(fields.get("language", LANGUAGE))
+    language = fields.setdefault("language", LANGUAGE)
+    languages.check(language, toolchain)
     _check_device(fields.get("device", ""), toolchain)
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
     if model == "recorded":
-        recording = recording or _recording_for(chosen.name, toolchain, strategy)
+        recording = recording or _recording_for(chosen.name, toolchain, strategy, language)
         known = recorded_settings(Path(recording))
         own = {one.name: known.get(one.name, one.default_for(model)) for one in options}
         overrides = _as_recorded(known, fields, overrides, chosen.sizes)
@@ -134,29 +134,31 @@ def demo_settings() -> RunSettings:
     return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
 
 
-def recorded_depths(task_name: str, toolchain: str, strategy: str = DEFAULT) -> int | None:
+def recorded_depths(task_name: str, toolchain: str, strategy: str = DEFAULT, language: str = LANGUAGE) -> int | None:
     """How many depths the shipped recording of a task goes, None when there is none."""
-    path = shipped_recording(task_name, toolchain, strategy)
+    path = shipped_recording(task_name, toolchain, strategy, language)
     return recorded_settings(path).get("depths") if path else None
 
 
-def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT) -> str:
+def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT, language: str = LANGUAGE) -> str:
     """Why the model `recorded` cannot work on a task, as a sentence; empty when it can."""
-    if shipped_recording(task_name, toolchain, strategy) is not None:
+    if shipped_recording(task_name, toolchain, strategy, language) is not None:
         return ""
-    there = ", ".join(recorded_tasks(toolchain, strategy))
-    choose = f"Choose a task that has them ({there}), or set" if there else "Choose another strategy, or set"
+    there = ", ".join(recorded_tasks(toolchain, strategy, language))
+    another = "strategy" if language == LANGUAGE else "language"
+    choose = f"Choose a task that has them ({there}), or set" if there else f"Choose another {another}, or set"
     method = "" if strategy == DEFAULT else f" with the strategy {strategy}"
+    method += "" if language == LANGUAGE else f" in the language {language}"
     return (
         f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
         "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
     )
 
 
-def _recording_for(task_name: str, toolchain: str, strategy: str) -> str:
-    if note := recording_note(task_name, toolchain, strategy):
+def _recording_for(task_name: str, toolchain: str, strategy: str, language: str) -> str:
+    if note := recording_note(task_name, toolchain, strategy, language):
         raise ModelError(note)
-    return str(shipped_recording(task_name, toolchain, strategy))
+    return str(shipped_recording(task_name, toolchain, strategy, language))
 
 
 def _as_recorded(

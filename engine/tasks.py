@@ -39,7 +39,8 @@ _LARGE = {
 class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
-    `kernel_class` is None when the file states none: the model proposes it then.
+    `kernel_class` is None when the file states none: the model proposes it then. `language` is the one that kernels
+    must be written in; empty for any.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Task:
     kernel_class: KernelClass | None = None
     title: str = ""
     policy: Policy = field(default_factory=Policy)
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

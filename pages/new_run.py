@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine import supervisor, tasks
+from engine import languages, supervisor, tasks
 from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import Offer
@@ -35,6 +35,10 @@ _KNOWLEDGE_HELP = (
     "Techniques that were tried on kernels in the same state, with what came of them, are told to the model before it "
     "changes a kernel. What this run measures is kept for later runs in any case."
 )
+_LANGUAGE_HELP = (
+    "The language that the kernels of this run are written in; a kernel of another one is refused. "
+    + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
+)
 OWN_FILE = "your own file"
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
@@ -47,19 +51,20 @@ def form() -> None:
         left, right = st.columns(2)
         with left:
             toolchain, device = _toolchain()
+            language = _language(toolchain)
         model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
         strategy = _strategy()
     chosen = _task(toolchain)
     if chosen is None:
         return
     task, sizes, policy = chosen
-    why_not = supervisor.recording_note(task.name, toolchain, strategy.name) if model == "recorded" else ""
+    why_not = supervisor.recording_note(task.name, toolchain, strategy.name, language) if model == "recorded" else ""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     with st.container(border=True):
         st.markdown("## Limits")
-        budget = _budget(model, task.name, toolchain, strategy)
-    fields = _options(strategy, budget.depths, model) | {"device": device} | policy
+        budget = _budget(model, task.name, toolchain, strategy, language)
+    fields = _options(strategy, budget.depths, model) | {"device": device, "language": language} | policy
     fields["knowledge"] = _knowledge(strategy)
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
@@ -95,6 +100,15 @@ def _toolchain() -> tuple[str, str]:
         help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
     )  # fmt: skip
     return chosen, device.strip()
+
+
+def _language(toolchain: str) -> str:
+    """In which kernels are written, of those that the toolchain can run."""
+    names = languages.of_toolchain(toolchain)
+    chosen = st.segmented_control(
+        "Language", names, default=names[0], required=True, key=f"language:{toolchain}", help=_LANGUAGE_HELP
+    )
+    return str(chosen)
 
 
 def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, str]] | None:
@@ -163,9 +177,11 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _budget(model: str, task_name: str, toolchain: str, strategy: Offer) -> Budget:
+def _budget(model: str, task_name: str, toolchain: str, strategy: Offer, language: str) -> Budget:
     """The number of step indexes always, the rest optional."""
-    recorded = supervisor.recorded_depths(task_name, toolchain, strategy.name) if model == "recorded" else None
+    recorded = (
+        supervisor.recorded_depths(task_name, toolchain, strategy.name, language) if model == "recorded" else None
+    )
     first = st.columns(3)
     depths = first[0].number_input(
         strategy.words.titles, 1, 200, recorded or Budget().depths, key=f"depths:{recorded}",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from engine.languages import DEFAULT as LANGUAGE
-from engine.languages import LANGUAGES
+from engine.languages import LANGUAGES, of_toolchain
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
 from engine.toolchain_table import TABLE as TOOLCHAINS
@@ -124,6 +124,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     screen = verbs.add_parser("screen", help="show what a kernel's text breaks; builds and runs nothing")
     screen.add_argument("task", metavar="TASK")
     screen.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    _required_language(screen)
     screen.add_argument("--json", action="store_true", help="print JSON")
     _compile(verbs)
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
@@ -235,6 +236,16 @@ def _strategy_options(parser: argparse.ArgumentParser) -> None:
         )  # fmt: skip
 
 
+def _required_language(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--language", default="", choices=tuple(LANGUAGES), help="refuse a kernel of another language (default: any)"
+    )
+
+
+def _toolchains(language: str) -> str:
+    return " and ".join(name for name in TOOLCHAINS if language in of_toolchain(name))
+
+
 def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run = verbs.add_parser("run", help="optimise a task")
     run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
@@ -265,7 +276,11 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     _strategy_options(run)
     _prompts(run)
     _asked_base(run, "that of the strategy: on for kernelblaster, off for the others")
-    run.add_argument("--language", default=LANGUAGE, choices=tuple(LANGUAGES), help=f"default: {LANGUAGE}")
+    run.add_argument(
+        "--language", choices=tuple(LANGUAGES),
+        help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "
+        + "; ".join(f"{name}: {one.title}, on the toolchains {_toolchains(name)}" for name, one in LANGUAGES.items()),
+    )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")
@@ -408,6 +423,7 @@ def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     evaluate = verbs.add_parser("evaluate", help="compile, check and time a kernel file")
     evaluate.add_argument("task", metavar="TASK")
     evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    _required_language(evaluate)
     _sizes(evaluate)
     _policy(evaluate)
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")

@@ -12,11 +12,11 @@ from typing import Any
 
 from rich.console import Console
 
-from engine import supervisor, tasks
+from engine import languages, supervisor, tasks
 from engine.actions import Finish
 from engine.cli import experience, export, report
 from engine.errors import EngineError
-from engine.llm.recording import recorded_strategy
+from engine.llm.recording import recorded_language, recorded_strategy
 from engine.patching.edits import EditError
 from engine.patching.proposed_patch import read_patch
 from engine.prompt_pack import read_pack
@@ -176,9 +176,13 @@ def _rule(text: str) -> AskFirst:
         raise EngineError(str(error)) from error
 
 
+def _recorded_in(options: Namespace) -> str:
+    return recorded_language(Path(options.recording)) if options.recording else languages.DEFAULT
+
+
 def settings_of(options: Namespace) -> RunSettings:
     """Settings of the run that the `run` verb asks for."""
-    fields: dict[str, Any] = {"collect": Switch(options.collect), "language": options.language}
+    fields: dict[str, Any] = {"collect": Switch(options.collect), "language": options.language or _recorded_in(options)}
     strategy = options.strategy or (recorded_strategy(Path(options.recording)) if options.recording else DEFAULT)
     own = parse(options_of(strategy), options.strategy_options)
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):

@@ -71,7 +71,7 @@ class Gate:
     @property
     def checks(self) -> tuple[Proof, ...]:
         """One per rule."""
-        return rule_checks(self.findings)
+        return rule_checks(self.findings, self._request.language)
 
     def read_text(self) -> None:
         """Screen the source; one that breaks or outlasts the reader is refused."""
@@ -80,7 +80,7 @@ class Gate:
     def _read(self, texts: tuple[str, ...]) -> None:
         """The source, or the C++ texts it built, in a process of their own: a text can be made to break its reader."""
         request = self._request
-        body = functools.partial(_answer, request.source, request.policy, texts)
+        body = functools.partial(_answer, request.source, request.policy, request.language, texts)
         reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)
         try:
             told = reader.ask({"ask": "screen"}, SCREEN_S)
@@ -102,9 +102,9 @@ class Gate:
         return self.message if self.is_shut else ""
 
 
-def _answer(source: str, policy: Policy, texts: tuple[str, ...], line: Channel) -> None:
+def _answer(source: str, policy: Policy, language: str, texts: tuple[str, ...], line: Channel) -> None:
     number = line.receive()["number"]
-    findings = screen_cpp(texts, policy) if texts else screen(source, policy)
+    findings = screen_cpp(texts, policy) if texts else screen(source, policy, language)
     line.send({"findings": codec.to_plain(findings), "number": number})
 
 
@@ -308,6 +308,7 @@ def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequ
         limits=Limits(**request["limits"]),
         isolation=replace(isolation, devices=tuple(request.get("device_files", ()))),
         device=device,
+        language=request.get("language", ""),
         details=request.get("details", {}),
     )
 

@@ -59,7 +59,10 @@ UNLIMITED = 1 << 46
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone."""
+    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone.
+
+    `language` is the one that the candidate must be written in; empty for any.
+    """
 
     task_source: str
     policy: Policy
@@ -69,6 +72,7 @@ class EvaluationRequest:
     limits: Limits
     isolation: Isolation = field(default_factory=Isolation)
     device: str = "cpu"
+    language: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

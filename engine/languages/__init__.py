@@ -1,19 +1,93 @@
-"""The languages in which kernels are written, by name. Knows no toolchain: CuTe is built for both.
+"""The seam between loop and language: what a kernel's source must look like. Knows no model, no compiler, no run.
 
-A language has no parts of its own yet: what prompts and screening say of CuTe stands in them.
+cute.py, cuda.py        the languages
+structure.py            what they share: the C++ in a file, and what one version lost of the other
+
+A language's prompt texts lie in `prompts/languages/<name>`: words for the slots of texts that all languages share,
+texts of its own in place of such (`prompting.in_language`), and its example kernels in `examples/<device>`. A source is
+built by what it asks for when it is imported (`load_inline`, `engine/build`); a compile step of another kind belongs
+into `engine/evaluator/process.py`, where the request names the language. Errors, with the line of the candidate's file,
+and resources (registers, spills, shared memory) are reported as a `CompileResult` in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from engine.errors import EngineError
+from engine.languages.cuda import Cuda
+from engine.languages.cute import Cute
+from engine.toolchain_table import TABLE, device_of
+
+
+class Language(Protocol):
+    """One way to write a kernel. Sources are whole candidate files, also such as do not parse; no method raises.
+
+    Attributes:
+        name: as settings, folders of prompts and evidence name it.
+        title: for people, in a few words.
+        devices: where its kernels run: HOST, GPU.
+        suffix: that of a file which held the kernel alone, `cpp`: a fence in a prompt is named by it.
+        imports: modules that a source may import beyond those that every candidate may.
+    """
+
+    name: str
+    title: str
+    devices: tuple[str, ...]
+    suffix: str
+    imports: tuple[str, ...]
+
+    def lacks(self, source: str) -> str:
+        """What a source must have to be a kernel of this language and has not, and what to do, as sentences for the
+        model; empty when it is one, and when it is no Python, which is for the compiler to say."""
+        ...
+
+    def lost(self, parent: str, child: str) -> str:
+        """What a version lost of its parent's structure, as a sentence; empty when it still has most of it."""
+        ...
+
+    def cut(self, example: str) -> str:
+        """The kernel and its launcher alone, without includes, bindings and the Python around them."""
+        ...
+
 
 DEFAULT = "cute"
-LANGUAGES: Mapping[str, str] = {"cute": "CuTe, the tensor and layout library of CUTLASS, in C++"}
+LANGUAGES: Mapping[str, Language] = {one.name: one for one in (Cute(), Cuda())}
 
 
-def check_language(name: str) -> None:
-    """Raises EngineError for a language that there is not."""
-    if name not in LANGUAGES:
+def find(name: str) -> Language:
+    """The language of a name; of a run that names none, CuTe.
+
+    Raises:
+        EngineError: there is none of this name.
+    """
+    if (found := LANGUAGES.get(name or DEFAULT)) is None:
         raise EngineError(f"unknown language {name!r}: use {', '.join(LANGUAGES)}")
+    return found
+
+
+def title(name: str) -> str:
+    """A language for people; the name itself where this version does not know it."""
+    return LANGUAGES[name].title if name in LANGUAGES else name
+
+
+def of_toolchain(toolchain: str) -> list[str]:
+    """The names of the languages whose kernels a toolchain can run, the default one first."""
+    return [name for name, one in LANGUAGES.items() if device_of(toolchain) in one.devices]
+
+
+def check(name: str, toolchain: str) -> None:
+    """See that a toolchain can run a language's kernels.
+
+    Raises:
+        EngineError: it cannot, or there is no such language.
+    """
+    if device_of(toolchain) in find(name).devices:
+        return
+    usable = " or ".join(one for one in TABLE if device_of(one) in find(name).devices)
+    others = " or ".join(of_toolchain(toolchain))
+    raise EngineError(
+        f"kernels in {find(name).title} do not run on the toolchain {toolchain}: choose the toolchain {usable}, or the "
+        f"language {others}"
+    )

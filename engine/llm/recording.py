@@ -13,6 +13,7 @@ from engine.errors import ModelError
 from storage.blobs import text_hash
 
 FORMAT = 1
+LANGUAGE = "cute"  # of recordings that name none
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "tasks" / "recordings"
 
 
@@ -55,16 +56,18 @@ class Recording:
         return next((line for line in fitting if text_hash(line.reply) not in given), None)
 
 
-def shipped_recording(task_name: str, toolchain: str = "cpu", strategy: str = "cutegen") -> Path | None:
+def shipped_recording(
+    task_name: str, toolchain: str = "cpu", strategy: str = "cutegen", language: str = LANGUAGE
+) -> Path | None:
     """The recording that comes with Tilewright for a task: `swish.jsonl` for the host, `swish.cuda.jsonl` for a GPU,
-    `swish.coder_judge.jsonl` for another strategy."""
-    path = SHIPPED / f"{task_name}{_ending(toolchain, strategy)}"
+    `swish.coder_judge.jsonl` for another strategy, `swish.cuda.in_cuda.jsonl` for another language."""
+    path = SHIPPED / f"{task_name}{_ending(toolchain, strategy, language)}"
     return path if path.exists() else None
 
 
-def recorded_tasks(toolchain: str, strategy: str) -> list[str]:
+def recorded_tasks(toolchain: str, strategy: str, language: str = LANGUAGE) -> list[str]:
     """The tasks with a shipped recording of this kind."""
-    ending = _ending(toolchain, strategy)
+    ending = _ending(toolchain, strategy, language)
     names = (path.name for path in SHIPPED.glob(f"*{ending}"))
     return sorted(name.removesuffix(ending) for name in names if "." not in name.removesuffix(ending))
 
@@ -89,8 +92,21 @@ def recorded_strategy(path: Path) -> str:
     return str(recorded_settings(path).get("strategy", "cutegen"))
 
 
-def _ending(toolchain: str, strategy: str) -> str:
-    parts = [toolchain if toolchain != "cpu" else "", strategy if strategy != "cutegen" else ""]
+def recorded_language(path: Path) -> str:
+    """The language that a recording's kernels are written in.
+
+    Raises:
+        ModelError: as `read_recording`.
+    """
+    return str(recorded_settings(path).get("language", LANGUAGE))
+
+
+def _ending(toolchain: str, strategy: str, language: str) -> str:
+    parts = [
+        toolchain if toolchain != "cpu" else "",
+        strategy if strategy != "cutegen" else "",
+        f"in_{language}" if language != LANGUAGE else "",
+    ]
     return "".join(f".{part}" for part in parts if part) + ".jsonl"
 
 

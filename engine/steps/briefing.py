@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from engine import prompting
+from engine import languages, prompting
 from engine.build.device import flags
 from engine.evaluation import tolerance
 from engine.evaluation.screening.python_text import FLAGGED_IMPORTS, IMPORTS
@@ -35,14 +35,17 @@ AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
 
 
-def standing(toolchain: str, task: Task, limit: HardwareLimit | None) -> dict[str, str]:
+def standing(
+    toolchain: str, task: Task, limit: HardwareLimit | None, language: str = languages.DEFAULT
+) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
-    machine = prompting.text(prompting.for_toolchain("toolchains", toolchain)).strip()
-    told = {"toolchain": machine, "device": device(limit), "contract": contract(toolchain, task)}
-    return told | allowed(task.policy)
+    machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
+    told = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
+    told |= {"language": prompting.of_language("language", language)}
+    return told | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
 
 
-def device(limit: HardwareLimit | None) -> str:
+def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> str:
     """The device's own numbers, and what its architecture offers; a run of before has no numbers."""
     if limit is None:
         return _filled("unknown", device="not measured")
@@ -50,13 +53,13 @@ def device(limit: HardwareLimit | None) -> str:
     if limit.facts is None:
         rates = f"{limit.bandwidth_gb_s:.4g} GB/s of memory bandwidth and {_rate(limit.peak_gflop_s)}, measured"
         return _filled("unknown", device=f"{name}: {rates}")
-    return _gpu(name, limit.facts) if limit.facts.architecture.startswith("sm_") else _host(name, limit.facts)
+    return _gpu(name, limit.facts, language) if limit.facts.architecture.startswith("sm_") else _host(name, limit.facts)
 
 
-def _gpu(name: str, facts: DeviceFacts) -> str:
+def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
     number = facts.architecture.removeprefix("sm_").rstrip("af")
     notes = GENERATIONS.get(number, "gpu_other")
-    slots = prompting.slots(f"architectures/{notes}.md")
+    file = prompting.for_language(f"architectures/{notes}.md", language)
     told = {"gencode": flags.gencode(facts.architecture)}
     return _filled(
         "gpu",
@@ -73,7 +76,7 @@ def _gpu(name: str, facts: DeviceFacts) -> str:
         memory=f"{facts.memory_gb_s:.4g} GB/s",
         clusters=_clusters(facts),
         rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
-        notes=_filled(notes, **{slot: told[slot] for slot in slots}),
+        notes=prompting.fill(file, **{slot: told[slot] for slot in prompting.slots(file)}).strip(),
     )
 
 
@@ -105,7 +108,7 @@ def _filled(name: str, **values: str) -> str:
     return prompting.fill(f"architectures/{name}.md", **values).strip()
 
 
-def contract(toolchain: str, task: Task) -> str:
+def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> str:
     """The task's policy in words, what a check tries, how far an element may be off, and how a kernel is timed."""
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
@@ -116,7 +119,7 @@ def contract(toolchain: str, task: Task) -> str:
     return prompting.fill(
         "contract.md",
         **allowed(policy),
-        imports=", ".join(sorted((IMPORTS - FLAGGED_IMPORTS) | set(policy.imports))),
+        imports=", ".join(sorted((IMPORTS - FLAGGED_IMPORTS) | {*policy.imports, *languages.find(language).imports})),
         sizes=prompting.fill(f"policy/{'more' if others else 'own'}_sizes.md", sizes=stated, **more).strip(),
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),

@@ -7,7 +7,6 @@ import difflib
 
 from engine.actions import Conclude, NewCandidate
 from engine.context import RunContext
-from engine.evaluation.screening.structure import lost_structure
 from engine.patching.prediction import NOTHING_PREDICTED, Prediction
 from storage import events as ev
 from storage.events import CandidateCreated
@@ -27,7 +26,7 @@ def create_candidate(
     if any(a.created.step == context.step for a in record.candidates.values()):
         return
     parent = record.candidates[parent_id] if parent_id else None
-    lost = lost_structure(context.source(parent), source) if parent else None
+    lost = context.language.lost(context.source(parent), source) if parent else ""
     diff = unified_diff(context.source(parent), source, parent.candidate_id) if parent else ""
     context.emit(
         CandidateCreated(

@@ -22,9 +22,14 @@ def open_conversation(
     context: RunContext, ask: Ask, name: str, system_name: str = "system.md", **values: str | Ranked
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
-    told = briefing.standing(context.toolchain.name, context.task, context.record.limit)
+    language = context.language.name
+    told = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
+    system_name = prompting.for_language(system_name, language)
     system = prompting.message("system", system_name, **{slot: told[slot] for slot in prompting.slots(system_name)})
-    return [system, compose(name, context.room(ask.label, ask.about, len(system.text)), **values)]
+    return [
+        system,
+        compose(prompting.for_language(name, language), context.room(ask.label, ask.about, len(system.text)), **values),
+    ]
 
 
 def synthesise(context: RunContext, ask: Ask) -> list[Message]:
@@ -38,13 +43,14 @@ def sample(context: RunContext, ask: Ask) -> list[Message]:
 
 
 def _first_kernel(context: RunContext, ask: Ask, earlier: str | Ranked) -> list[Message]:
-    record = context.record
+    record, language = context.record, context.language.name
     return open_conversation(
         context,
         ask,
         "synthesise.md",
         task=as_code(context.task.source),
-        example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class)),
+        example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class, language)),
+        start=prompting.of_language("start", language),
         earlier=earlier,
         classes=", ".join(KernelClass),
         rules=rule_section(record.steering.rules),

@@ -16,13 +16,14 @@ MOST_KNOWN, MOST_NEGATIVE = 5, 2
 def guide(context: RunContext) -> str:
     """How a kernel of the run's class is made faster on its device: structure first, then tuning."""
     folder = prompting.for_toolchain("guides", context.toolchain.name)
-    return prompting.for_class(folder, context.record.kernel_class, ".md").strip()
+    return prompting.for_class(folder, context.record.kernel_class, ".md", context.language.name).strip()
 
 
 def debugging(context: RunContext) -> str:
-    """How the cause of a failure is found and its mend proved, on the run's device."""
-    device = prompting.text(prompting.for_toolchain("debugging", context.toolchain.name)).strip()
-    return prompting.fill("debugging.md", device=device).strip()
+    """How the cause of a failure is found and its mend proved, in the run's language and on its device."""
+    language = context.language.name
+    device = prompting.in_language(prompting.for_toolchain("debugging", context.toolchain.name), language)
+    return prompting.in_language("debugging.md", language, device=device)
 
 
 def lacking(context: RunContext, candidate: Candidate) -> str:
@@ -35,7 +36,8 @@ def lacking(context: RunContext, candidate: Candidate) -> str:
         policy.precision,
         is_memory_bound=limit is not None and limit.memory_ms >= limit.limit_ms,
     )
-    return exemplars.lacking(context.toolchain.name, need, context.source(candidate)).strip()
+    source, language = context.source(candidate), context.language.name
+    return exemplars.lacking(context.toolchain.name, need, source, language).strip()
 
 
 def known(context: RunContext, candidate: Candidate, label: str) -> str:

@@ -86,7 +86,7 @@ class CachedToolchain:
         self._inner.close()
 
     def _file(self, act: str, task: Task, source: str) -> Path:
-        words = [act, self.name, self.fingerprint, task.source, codec.to_plain(task.policy), source]
+        words = [act, self.name, self.fingerprint, task.source, codec.to_plain(task.policy), task.language, source]
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
 

@@ -29,7 +29,13 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 REQUEST_S = 900.0
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
-EVALUATOR_FOLDERS = ("evaluator", "evaluation", "sandbox", "machine")  # folders of the code that a verdict depends on
+EVALUATOR_FOLDERS = (
+    "evaluator",
+    "evaluation",
+    "languages",
+    "sandbox",
+    "machine",
+)  # folders of the code that a verdict depends on
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 _TAIL = """
 
@@ -218,6 +224,7 @@ class LocalToolchain(ABC):
             "device_files": self.device_files,
             "task_source": task.source,
             "policy": codec.to_plain(task.policy),
+            "language": task.language,
             "source": source,
             "installation": asdict(self.here),
             "cache": str(self.cache),

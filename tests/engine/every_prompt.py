@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from engine import tasks
+from engine import languages, tasks
 from engine.actions import Action, Ask, Finish
 from engine.build.device.build import MAX_LINES, MAX_WIDTH
 from engine.context import RunContext
@@ -79,6 +79,7 @@ class Asked:
     step: str
     kernel_class: KernelClass
     toolchain: str
+    language: str
     architecture: str
     messages: tuple[Message, ...]
 
@@ -257,24 +258,28 @@ def moments(play: LongPlay, context: RunContext) -> list[tuple[Ask, int]]:
     return [(ask, count) for _, ask, count in longest.values()]
 
 
-_TOLD_APART: dict[tuple[str, str], list[str]] = {}  # architectures by method and toolchain
+_TOLD_APART: dict[tuple[str, str, str], list[str]] = {}  # architectures by method, toolchain and language
+PAIRS = [(toolchain, language) for toolchain in TABLE for language in languages.of_toolchain(toolchain)]
 
 
 def every_prompt(folder: Path, strategy: str, kernel_class: KernelClass) -> Iterator[Asked]:
-    """The longest prompt of each kind of question, for each toolchain and architecture."""
+    """The longest prompt of each kind of question, for each toolchain, language and architecture."""
     for seed in SEEDS:
         play, context = a_run(folder, strategy, kernel_class, seed)
         for ask, count in moments(play, context):
-            for toolchain in TABLE:
+            for toolchain, language in PAIRS:
                 context.toolchain, context.record = cast(Toolchain, NoToolchain(toolchain)), play.record_at(count)
-                if (strategy, toolchain) not in _TOLD_APART:
-                    _TOLD_APART[strategy, toolchain] = architectures(context, ask)
-                for architecture in _TOLD_APART[strategy, toolchain]:
+                context.record.settings = replace(play.settings, language=language)
+                here = (toolchain, language)
+                if (strategy, *here) not in _TOLD_APART:
+                    _TOLD_APART[strategy, *here] = architectures(context, ask)
+                for architecture in _TOLD_APART[strategy, *here]:
                     context.record.limit = limit_of(architecture)
                     said = tuple(ask.prompt(context, ask))
-                    yield Asked(strategy, ask.label, kernel_class, toolchain, architecture, said)
+                    yield Asked(strategy, ask.label, kernel_class, *here, architecture, said)
                 for number, said in enumerate(asked_again(context, ask), 1):
-                    yield Asked(strategy, f"{ask.label}, again {number}", kernel_class, toolchain, architecture, said)
+                    again = f"{ask.label}, again {number}"
+                    yield Asked(strategy, again, kernel_class, *here, architecture, said)
 
 
 def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> tuple[LongPlay, RunContext]:

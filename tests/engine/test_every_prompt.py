@@ -14,7 +14,7 @@ from engine.toolchain_table import TABLE, device_of
 from storage.models import CHARACTERS_PER_TOKEN
 from storage.records import KernelClass
 from tests.engine import every_prompt
-from tests.engine.every_prompt import OF_THE_RUN, Asked, Kind, files_in
+from tests.engine.every_prompt import OF_THE_RUN, PAIRS, Asked, Kind, files_in
 
 # Tokens: of what the prompt files say themselves, of a whole first prompt, and of one that is asked for the last time.
 OWN_WORDS, FIRST, AGAIN = 8_000, 24_000, 48_000
@@ -28,9 +28,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> list[Asked]:
     return list(every_prompt.every_one(tmp_path_factory.mktemp("prompts")))
 
 
-def test_every_method_class_and_toolchain_is_asked_for(asked: list[Asked]) -> None:
-    found = {(one.strategy, one.kernel_class, one.toolchain) for one in asked}
-    assert found == {(name, kind, tool) for name in catalogue.names() for kind in KernelClass for tool in TABLE}
+def test_every_method_class_toolchain_and_language_is_asked_for(asked: list[Asked]) -> None:
+    found = {(one.strategy, one.kernel_class, one.toolchain, one.language) for one in asked}
+    assert found == {(name, kind, *pair) for name in catalogue.names() for kind in KernelClass for pair in PAIRS}
     assert {one.step for one in asked} >= {"synthesise", "optimise", "diagnose", "repair", "judge", "rewrite"}
     assert any(one.step.endswith(", again 3") for one in asked)
 
@@ -46,7 +46,9 @@ def test_every_prompt_is_filled_and_each_of_its_sections_says_something(asked: l
             assert role == "assistant" or not TEMPLATE.search(text), (one.strategy, one.step, text)
 
 
-def test_no_prompt_holds_the_text_of_another_method_class_toolchain_or_architecture(asked: list[Asked]) -> None:
+def test_no_prompt_holds_the_text_of_another_method_class_toolchain_language_or_architecture(
+    asked: list[Asked],
+) -> None:
     for one in asked:
         told = "\n".join(text for role, name, text in one.sections if name not in OF_THE_RUN)
         files = files_in(told)
@@ -58,13 +60,17 @@ def test_no_prompt_holds_the_text_of_another_method_class_toolchain_or_architect
 
 def architectures_in(files: set[str]) -> set[str]:
     """The architectures that these files are about; a file with notes on one in it is about none itself."""
-    found = {name for name in files if name.startswith("architectures/") and "notes" not in slots(name)}
+    found = {name for name in files if PurePath(name).parent.name == "architectures" and "notes" not in slots(name)}
     return {PurePath(name).stem for name in found}
 
 
 def foreign(file: PurePath, one: Asked, here: set[str]) -> bool:
     """Whether a prompt file is about something else than this prompt is."""
     parts = set(file.with_suffix("").parts)
+    if file.parts[0] == "languages":
+        language, parts = file.parts[1], parts - {file.parts[1]}
+        if language != one.language:
+            return True
     tools = parts & set(TABLE) - {one.toolchain, device_of(one.toolchain)}
     methods = parts & set(catalogue.names()) - {one.strategy}
     classes = parts & set(KernelClass) - {one.kernel_class, KernelClass.OTHER} if file.suffix == ".md" else set()
@@ -101,7 +107,7 @@ def test_what_stays_the_same_from_call_to_call_stands_before_what_changes(strate
     last: dict[Kind, tuple[str | None, set[tuple[str, str, str]]]] = {}
     compared = 0
     for kind, ask, _, messages in every_prompt.questions(play, context):
-        one = Asked(strategy, ask.label, KernelClass.MATMUL, "cpu", "", messages)
+        one = Asked(strategy, ask.label, KernelClass.MATMUL, "cpu", "cute", "", messages)
         (about, before), now = last.get(kind, (ask.about, set())), one.sections
         if about != ask.about:
             compared += 1

@@ -11,6 +11,7 @@ from engine import exemplars, prompting
 from engine.actions import Ask
 from engine.errors import PromptError
 from engine.exemplars import Need
+from engine.languages import find
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import CheckResult, KernelClass, Verdict
 from tests.engine.contexts import add_candidate, open_context
@@ -28,7 +29,7 @@ def test_the_table_names_the_files_and_the_gates_name_what_a_kernel_can_be_seen_
     assert set(known.gates) == set(KernelClass)
     for name in {name for gate in known.gates.values() for name in gate}:
         one = known.examples[name]
-        assert any(sign in exemplars.cut(exemplars.source(toolchain, name)) for sign in one.signs), name
+        assert any(sign in find("cute").cut(exemplars.source(toolchain, name)) for sign in one.signs), name
 
 
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
@@ -65,7 +66,7 @@ def test_the_first_structure_that_a_kernel_lacks_is_shown(need: Need, kernel: st
 def test_an_example_that_was_never_run_is_told_as_compiled_only(toolchain: str, name: str) -> None:
     need = Need("matmul", "sm_100a", "tf32")
     told = exemplars.lacking(toolchain, need, WITH_TENSOR_CORES)
-    assert exemplars.cut(exemplars.source(toolchain, name)) in told
+    assert find("cute").cut(exemplars.source(toolchain, name)) in told
     assert ("(compiled, not run)" in told) == (toolchain == "cuda")
     assert ("(compiled and run)" in told) == (toolchain == "cpu")
 

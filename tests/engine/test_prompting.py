@@ -47,7 +47,7 @@ def test_every_class_has_a_guide_that_puts_structure_before_tuning(kernel_class:
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> None:
     told = standing(toolchain, tasks.find("softmax").task(toolchain), None)
-    notes = prompting.text(f"toolchains/{toolchain}.md").strip()
+    notes = prompting.in_language(f"toolchains/{toolchain}.md", "cute")
     assert told["toolchain"] == notes
     is_gpu = "cuda_sources" in notes
     assert is_gpu == (toolchain == "cuda") == ("L2 cache is overwritten" in told["contract"])

@@ -3,18 +3,15 @@
 screening.py, finding.py        the entry for a text; what a finding says
 python_text.py, cpp_text.py     flat rules on syntax trees
 symbols.py                      what a built library links
-structure.py                    whether a new version still has its parent's CuTe structure
 """
 
 from engine.evaluation.screening.finding import Finding, Rule, rule_checks, verdict_message
 from engine.evaluation.screening.screening import screen, screen_cpp
-from engine.evaluation.screening.structure import lost_structure
 from engine.evaluation.screening.symbols import screen_library, symbols
 
 __all__ = [
     "Finding",
     "Rule",
-    "lost_structure",
     "rule_checks",
     "screen",
     "screen_cpp",

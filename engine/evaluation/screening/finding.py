@@ -20,6 +20,7 @@ class Rule(StrEnum):
     OUTSIDE = "no files, network, environment"
     DYNAMIC = "no hidden code"
     IMPORTS = "allowed imports"
+    LANGUAGE = "in the run's language"
 
 
 MAX_TOLD = 8
@@ -50,9 +51,10 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(set(findings), key=lambda f: (not f.is_refusal, f.line or 0, f.rule, f.message))
 
 
-def rule_checks(findings: Sequence[Finding]) -> tuple[Proof, ...]:
-    """One check for every rule."""
-    return tuple(_check(rule, [f for f in findings if f.rule is rule]) for rule in Rule)
+def rule_checks(findings: Sequence[Finding], language: str = "") -> tuple[Proof, ...]:
+    """One check for every rule; that of the language only where one is named."""
+    rules = [rule for rule in Rule if language or rule is not Rule.LANGUAGE]
+    return tuple(_check(rule, [f for f in findings if f.rule is rule]) for rule in rules)
 
 
 def _check(rule: Rule, found: Sequence[Finding]) -> Proof:
@@ -69,12 +71,15 @@ def verdict_message(findings: Sequence[Finding]) -> str:
     if not broken:
         return ""
     lines = [f"- {finding} [{finding.rule}]" for finding in broken[:MAX_TOLD]]
+    what = (
+        "Remove what is named above" if any(f.rule is not Rule.LANGUAGE for f in broken) else "Write it as named above"
+    )
     if len(broken) > MAX_TOLD:
         lines.append(f"- and {len(broken) - MAX_TOLD} more of the same kinds")
     return "\n".join(
         (
             "The candidate was refused before it ran, by its text or its built library:",
             *lines,
-            "Remove what is named above: the whole computation belongs into the custom C++ kernel that forward calls.",
+            f"{what}: the whole computation belongs into the custom C++ kernel that forward calls.",
         )
     )

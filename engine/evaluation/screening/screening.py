@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from engine import languages
 from engine.evaluation.screening import cpp_text, python_text
 from engine.evaluation.screening.finding import Finding, Rule, ordered
 from storage.policy import Policy
@@ -15,12 +17,13 @@ MAX_TEXTS = 60
 CPP_SIGNS = ("#include", "__global__", "::", "#define", "->", "asm", "extern", "TORCH_LIBRARY")
 
 
-def screen(source: str, policy: Policy) -> list[Finding]:
+def screen(source: str, policy: Policy, language: str = "") -> list[Finding]:
     """What a candidate may not do, refusals first. A syntax error is for the compiler to report: no findings.
 
     Args:
         source: the candidate's file.
         policy: what its task allows.
+        language: the one that it must be written in; empty for any.
     """
     if len(source) > MAX_SOURCE:
         return [_unreadable("the file is longer than a million characters")]
@@ -33,9 +36,19 @@ def screen(source: str, policy: Policy) -> list[Finding]:
     if sum(1 for _ in ast.walk(module)) > MAX_NODES:
         return [_unreadable("the file has too many expressions to be read")]
     try:
-        return ordered(_findings(module, policy))
+        return ordered([*_findings(module, _allowing(policy, language)), *_of_language(source, language)])
     except RecursionError:
         return [_unreadable("the file is nested too deeply to be read")]
+
+
+def _allowing(policy: Policy, language: str) -> Policy:
+    own = languages.find(language).imports
+    return replace(policy, imports=(*policy.imports, *own)) if own else policy
+
+
+def _of_language(source: str, language: str) -> Iterator[Finding]:
+    if language and (lacking := languages.find(language).lacks(source)):
+        yield Finding(Rule.LANGUAGE, None, lacking, True)
 
 
 def screen_cpp(texts: Iterable[str], policy: Policy) -> list[Finding]:

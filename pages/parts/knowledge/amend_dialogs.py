@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from engine.languages import LANGUAGES
 from pages.parts import access, wording
 from pages.parts.knowledge import amendments, exchange_panel
 from pages.parts.steering import dialogs, steer
@@ -16,7 +17,6 @@ from storage.knowledge.base import Base
 from storage.knowledge.records import Bottleneck, Category, Prior, Revision, State, Technique
 from storage.records import KernelClass
 
-LANGUAGES = ("cute", "cuda", "triton")
 NEW_GAIN, NEW_CONFIDENCE = 1.2, 0.5
 PERSON = "person_of_changes"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from engine.languages import LANGUAGES
+from engine import languages
 from engine.strategies import catalogue
 from pages.parts import wording
 from storage import codec, folder
@@ -29,7 +29,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.precision
     yield "PyTorch may compute", settings.policy.library_in_words
-    yield "Language", LANGUAGES.get(settings.language, settings.language)
+    yield "Language", languages.title(settings.language)
     if settings.device:
         yield "GPU", settings.device
     yield "Strategy", settings.strategy

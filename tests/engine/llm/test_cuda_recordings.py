@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from engine import supervisor, tasks
+from engine import languages, supervisor, tasks
 from engine.evaluation.screening import screen
-from engine.evaluation.screening.structure import lost_structure
 from storage.blobs import text_hash
 from storage.records import Role
 from tests.engine.evaluation.screening import recorded
@@ -43,7 +42,7 @@ def test_no_recorded_kernel_is_refused_or_loses_its_structure(task: str) -> None
     for source in recorded.kernels(task, "cuda").values():
         assert not [found for found in screen(source, about.policy) if found.is_refusal]
         assert "cuda_sources=" in source
-    assert not [lost for old, new in recorded.pairs(task, "cuda") if (lost := lost_structure(old, new))]
+    assert not [lost for old, new in recorded.pairs(task, "cuda") if (lost := languages.find("cute").lost(old, new))]
 
 
 def test_a_kernel_that_failed_as_recorded_can_be_gone_on_from_where_it_passes() -> None:

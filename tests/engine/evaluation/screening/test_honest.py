@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import languages
 from engine.evaluation.screening import Rule, rule_checks, screen, screen_cpp, verdict_message
-from engine.evaluation.screening.structure import lost_structure
 from engine.prompting import PROMPTS
 from storage.policy import Policy
 from storage.proof import Group, Standing
@@ -132,7 +132,9 @@ def test_the_kernels_of_other_tests_are_clean(source: str) -> None:
 
 @pytest.mark.parametrize("task", recorded.TASKS)
 def test_no_recorded_change_loses_the_structure(task: str) -> None:
-    assert [lost for parent, child in recorded.pairs(task) if (lost := lost_structure(parent, child))] == []
+    assert [
+        lost for parent, child in recorded.pairs(task) if (lost := languages.find("cute").lost(parent, child))
+    ] == []
 
 
 @settings(max_examples=150, deadline=None)
@@ -206,8 +208,9 @@ BREACH = forward("y = ext.swish(x).half()", "return torch.jit.script(torch.relu)
 
 
 def test_every_rule_has_a_proof() -> None:
-    made = rule_checks(found(BREACH))
+    made = rule_checks(found(BREACH), "cute")
     assert [proof.check for proof in made] == [str(rule) for rule in Rule]
+    assert [proof.check for proof in rule_checks([])] == [str(rule) for rule in Rule if rule is not Rule.LANGUAGE]
     assert {proof.group for proof in made} == {Group.SCREENING}
     standing = {proof.check: proof.standing for proof in made}
     assert standing.pop(Rule.LIBRARY) is Standing.BROKEN

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.evaluation.screening.structure import lost_structure
+from engine import languages
 from tests.engine.evaluation.screening.candidates import SWISH, forward
 from tests.engine.toolchains.kernels import TILED_LOOP, swish
 
@@ -26,7 +26,7 @@ CUDA = 'S = """__global__ void k(float* x) { x[0] = 1; }"""\next = load_inline(n
     ],
 )
 def test_a_loss_is_named(parent: str, child: str, said: str) -> None:
-    assert said in (lost_structure(parent, child) or "")
+    assert said in languages.find("cute").lost(parent, child)
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_loss_is_named(parent: str, child: str, said: str) -> None:
     ],
 )
 def test_a_change_is_no_loss(parent: str, child: str) -> None:
-    assert lost_structure(parent, child) is None
+    assert languages.find("cute").lost(parent, child) == ""
