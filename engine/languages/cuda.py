@@ -17,7 +17,7 @@ DEFINED = re.compile(r"\b__global__\b")
 OTHERS = re.compile(
     r"#[ \t]*include[ \t]*[<\"](cute|cutlass)/|\b(cute|cutlass)[ \t]*::|\bnamespace[ \t]+(cute|cutlass)\b"
 )
-_KERNEL = re.compile(r"^(?:#include[^\n]*\n|\s*\n)+(.*?)\"\"\"", re.DOTALL | re.MULTILINE)
+_KERNEL = re.compile(r"(?:^#include[^\n]*\n)+(.*?)\"\"\"", re.DOTALL | re.MULTILINE)
 
 
 class Cuda:

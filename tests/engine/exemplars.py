@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.prompting import PROMPTS
+from engine.languages import DEFAULT
+from engine.prompting import PROMPTS, for_language
 from engine.tasks import Task
 from storage.policy import Policy
 
-EXAMPLES = PROMPTS / "examples"
 HEAD = """import torch
 
 
@@ -77,9 +77,9 @@ SOLVES: Mapping[str, str] = {
 }
 
 
-def files(folder: str) -> list[Path]:
-    """The examples of a device, by name."""
-    return sorted((EXAMPLES / folder).glob("*.py"))
+def files(folder: str, language: str = DEFAULT) -> list[Path]:
+    """The examples of a language for a device, by name."""
+    return sorted((PROMPTS / for_language(f"examples/{folder}", language)).glob("*.py"))
 
 
 def task_of(path: Path, precision: str = "fp32") -> Task:

@@ -11,32 +11,37 @@ from engine import exemplars, prompting
 from engine.actions import Ask
 from engine.errors import PromptError
 from engine.exemplars import Need
-from engine.languages import find
+from engine.languages import find, of_toolchain
+from engine.toolchain_table import TABLE
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import CheckResult, KernelClass, Verdict
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.exemplars import files
 from tests.engine.story import Step, resolved
 
+PAIRS = [(toolchain, language) for toolchain in TABLE for language in of_toolchain(toolchain)]
 STAGED = "Tensor sA = make_tensor(make_smem_ptr(smem), layout); cp_async_fence();"
 WITH_TENSOR_CORES = STAGED + "TiledMMA mma = make_tiled_mma(SM80_16x8x8_F32TF32TF32F32_TN{});"
 
 
-@pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
-def test_the_table_names_the_files_and_the_gates_name_what_a_kernel_can_be_seen_to_have(toolchain: str) -> None:
-    known = exemplars.table(toolchain)
-    assert sorted(known.examples) == [path.stem for path in files(toolchain)]
+@pytest.mark.parametrize(("toolchain", "language"), PAIRS)
+def test_the_table_names_the_files_and_the_gates_name_what_a_kernel_can_be_seen_to_have(
+    toolchain: str, language: str
+) -> None:
+    known = exemplars.table(toolchain, language)
+    assert sorted(known.examples) == [path.stem for path in files(toolchain, language)]
     assert set(known.gates) == set(KernelClass)
     for name in {name for gate in known.gates.values() for name in gate}:
         one = known.examples[name]
-        assert any(sign in find("cute").cut(exemplars.source(toolchain, name)) for sign in one.signs), name
+        assert any(sign in find(language).cut(exemplars.source(toolchain, name, language)) for sign in one.signs), name
 
 
-@pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
-def test_a_first_kernel_is_written_after_an_example_of_its_class(toolchain: str) -> None:
-    shown = {name: exemplars.opening(toolchain, name) for name in KernelClass}
+@pytest.mark.parametrize(("toolchain", "language"), PAIRS)
+def test_a_first_kernel_is_written_after_an_example_of_its_class(toolchain: str, language: str) -> None:
+    shown = {name: exemplars.opening(toolchain, name, language) for name in KernelClass}
     assert len(set(shown.values())) == len(KernelClass) - 1
-    assert shown[KernelClass.ACTIVATION] == shown[KernelClass.OTHER] == exemplars.opening(toolchain, "unheard of")
+    other = exemplars.opening(toolchain, "unheard of", language)
+    assert shown[KernelClass.ACTIVATION] == shown[KernelClass.OTHER] == other
     assert all("class ModelNew" in text for text in shown.values())
 
 

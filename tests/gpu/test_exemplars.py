@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine import exemplars
+from engine import exemplars, languages
 from storage.records import Verdict
 from tests.engine.exemplars import files, task_of
 
 pytestmark = pytest.mark.gpu
 
-KNOWN = exemplars.table("cuda").examples
+SHOWN = [(name, path) for name in languages.of_toolchain("cuda") for path in files("cuda", name)]
 
 
-@pytest.mark.parametrize("path", files("cuda"), ids=lambda path: path.stem)
-def test_an_example_shown_to_the_model_is_right(gpu: Any, path: Path) -> None:
-    one = KNOWN[path.stem]
+@pytest.mark.parametrize(("language", "path"), SHOWN, ids=[f"{name}-{path.stem}" for name, path in SHOWN])
+def test_an_example_shown_to_the_model_is_right(gpu: Any, language: str, path: Path) -> None:
+    one = exemplars.table("cuda", language).examples[path.stem]
     if not exemplars.runs_on(one, gpu.here.arch):
         pytest.skip(f"{path.stem} needs {one.architecture}, this is {gpu.here.arch}")
-    task = task_of(path, one.precision or "fp32")
+    task = replace(task_of(path, one.precision or "fp32"), language=language)
     built = gpu.compile(task, path.read_text())
     assert built.is_ok, built.diagnostics
     assert all(one.spill_stores == 0 for one in built.resources)
