@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from engine import languages
 from pages.parts import change_token, index, wording
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AT_MOST, Compared
@@ -35,6 +36,7 @@ def live(run_ids: list[str]) -> None:
     offer_report(runs)
     compare_chart.draw_exposure(runs)
     compare_chart.draw_tasks(runs)
+    compare_chart.draw_languages(runs)
     compare_kernels.draw(runs)
     if clicked:
         run_id, _, candidate_id = clicked.partition("#")
@@ -71,9 +73,8 @@ def choose(choices: Sequence[RunChoice]) -> list[str]:
 def label(choice: RunChoice) -> str:
     """One line by which a run can be searched."""
     title = choice.task_name.replace("_", " ")
-    return (
-        f"{title} · {choice.model} · {choice.toolchain} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
-    )
+    where = f"{languages.label(choice.language)} · {choice.toolchain}"
+    return f"{title} · {choice.model} · {where} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
 
 
 def _keep(chosen: Sequence[str]) -> None:

@@ -26,13 +26,15 @@ class Language(Protocol):
 
     Attributes:
         name: as settings, folders of prompts and evidence name it.
-        title: for people, in a few words.
+        label: for people, in a word or two.
+        title: for people who do not know it.
         devices: where its kernels run: HOST, GPU.
         suffix: that of a file which held the kernel alone, `cpp`: a fence in a prompt is named by it.
         imports: modules that a source may import beyond those that every candidate may.
     """
 
     name: str
+    label: str
     title: str
     devices: tuple[str, ...]
     suffix: str
@@ -68,8 +70,13 @@ def find(name: str) -> Language:
 
 
 def title(name: str) -> str:
-    """A language for people; the name itself where this version does not know it."""
+    """A language for people who do not know it; the name itself where this version does not know it."""
     return LANGUAGES[name].title if name in LANGUAGES else name
+
+
+def label(name: str) -> str:
+    """A language for people, short; the name itself where this version does not know it."""
+    return LANGUAGES[name].label if name in LANGUAGES else name
 
 
 def of_toolchain(toolchain: str) -> list[str]:
@@ -88,6 +95,6 @@ def check(name: str, toolchain: str) -> None:
     usable = " or ".join(one for one in TABLE if device_of(one) in find(name).devices)
     others = " or ".join(of_toolchain(toolchain))
     raise EngineError(
-        f"kernels in {find(name).title} do not run on the toolchain {toolchain}: choose the toolchain {usable}, or the "
+        f"kernels in {find(name).label} do not run on the toolchain {toolchain}: choose the toolchain {usable}, or the "
         f"language {others}"
     )

@@ -24,7 +24,8 @@ class Cuda:
     """CUDA C++ that `load_inline` builds."""
 
     name = "cuda"
-    title = "CUDA C++"
+    label = "CUDA C++"
+    title = "CUDA C++, without a library of kernels"
     devices: tuple[str, ...] = (GPU,)
     suffix = "cpp"
     imports: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ class Cute:
     """The tensor and layout library of CUTLASS, in C++ that `load_inline` builds."""
 
     name = "cute"
+    label = "CuTe"
     title = "CuTe, the tensor and layout library of CUTLASS, in C++"
     devices: tuple[str, ...] = (GPU, HOST)
     suffix = "cpp"

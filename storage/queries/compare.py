@@ -18,6 +18,7 @@ class RunChoice:
     task_name: str
     model: str
     toolchain: str
+    language: str
     created_at: float
 
 
@@ -73,6 +74,7 @@ class ConditionsRow:
     task_name: str
     sizes: str
     toolchain: str
+    language: str
     device: str
     precision: str
     baseline: str
@@ -108,7 +110,7 @@ _SO_FAR = """coalesce(total.engine_s, 0.0) AS engine_s, coalesce(total.calls, 0)
 
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
-    sql = """SELECT run_id, task_name, model, toolchain, created_at FROM runs WHERE replay_of IS NULL
+    sql = """SELECT run_id, task_name, model, toolchain, language, created_at FROM runs WHERE replay_of IS NULL
         ORDER BY created_at DESC, run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 
@@ -157,7 +159,8 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
         FROM baselines
         WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     against AS (SELECT run_id, any_value(baseline) AS baseline FROM timings WHERE run_id IN {_CHOSEN} GROUP BY run_id)
-    SELECT r.run_id, r.task_name, coalesce(r.sizes, '') AS sizes, r.toolchain, coalesce(m.device, '') AS device,
+    SELECT r.run_id, r.task_name, coalesce(r.sizes, '') AS sizes, r.toolchain, r.language,
+        coalesce(m.device, '') AS device,
         coalesce(r.precision, '') AS precision, coalesce(g.baseline, '') AS baseline, w.exposed_at, w.last_depth,
         coalesce(e.engine_s, 0.0) AS engine_s, CASE WHEN e.run_id IS NULL THEN 0 ELSE e.tokens END AS tokens,
         CASE WHEN e.run_id IS NULL THEN 0.0 ELSE e.cost_usd END AS cost_usd, coalesce(o.name, '') AS second_name,

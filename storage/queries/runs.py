@@ -32,6 +32,7 @@ class RunRow:
     title: str
     kernel_class: KernelClass
     toolchain: str
+    language: str
     device: str
     model: str
     state: RunState
@@ -97,7 +98,7 @@ WITH chosen AS ({chosen}),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
-    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain,
+    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
     NULL AS depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,

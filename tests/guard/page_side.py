@@ -27,6 +27,9 @@ NEW = (
     (queries.LineageRow, "second_parent_id"),
     (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
+    (queries.RunRow, "language"),
+    (queries.RunChoice, "language"),
+    (queries.ConditionsRow, "language"),
 )
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 

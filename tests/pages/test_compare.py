@@ -10,6 +10,7 @@ import pytest
 
 from engine.strategies.options import Value
 from pages import report
+from pages.parts import wording
 from pages.parts.compare import compare_chart, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather, geometric_mean
@@ -91,6 +92,18 @@ def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) ->
     assert {"early: profiles from step 1", "delayed: profiles from step 5"} <= {
         note["text"].strip() for note in drawn["layout"]["annotations"]
     }
+
+
+def test_languages_are_compared_by_the_best_kernels_of_each(home: Path) -> None:
+    runs = some_runs(home)
+    assert {run.conditions.language for run in runs} == {run.run.language for run in runs} == {"cute"}
+    (only,) = compared_runs.language_figures(runs)
+    assert only[0] == "CuTe"
+    other = replace(runs[3], conditions=replace(runs[3].conditions, language="cuda"))
+    first, second = compared_runs.language_figures([*runs[:3], other])
+    assert (first[0], second[0]) == ("CuTe", "CUDA C++")
+    assert first[1] == wording.speedup(max(run.run.best_speedup or 0 for run in runs[:3]))
+    assert second[1:] == (wording.speedup(other.run.best_speedup), "D: softmax")
 
 
 def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) -> None:

@@ -77,6 +77,20 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
     )
 
 
+def draw_languages(runs: Sequence[Compared]) -> None:
+    """The best kernels of each language, where the runs are written in several."""
+    figures = compared_runs.language_figures(runs)
+    if len(figures) < 2:
+        return
+    st.markdown("## By language")
+    with st.container(horizontal=True):
+        for title, value, note in figures:
+            with st.container(border=True, width=250):
+                st.metric(title, value)
+                st.caption(wording.plain(note))
+    st.caption("Each task counts once in each language, with the best of its chosen runs; geometric mean over tasks.")
+
+
 def draw_tasks(runs: Sequence[Compared]) -> None:
     """Figures over all tasks, where there are several."""
     over = compared_runs.over_tasks(runs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from engine import languages
 from pages.parts import wording
 from pages.parts.compare.compared_runs import Compared, pass_rates
 from pages.parts.pass_rates import ABOUT
@@ -96,10 +97,18 @@ def cells(run: Compared) -> dict[str, table.Cell]:
 
 
 def conditions(run: Compared) -> str:
-    """Class, toolchain, precision and baseline in one line."""
+    """Class, language, toolchain, precision and baseline in one line."""
     known = run.conditions
     against = f"over {known.baseline}" if known.baseline else "nothing timed yet"
-    return " · ".join([run.run.kernel_class, known.toolchain, known.precision or wording.UNKNOWN, against])
+    return " · ".join(
+        [
+            run.run.kernel_class,
+            languages.label(known.language),
+            known.toolchain,
+            known.precision or wording.UNKNOWN,
+            against,
+        ]
+    )
 
 
 def exposure(known: ConditionsRow) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine import languages
 from engine.strategies import catalogue
 from pages.parts import method, run_state, wording
 from pages.parts.pass_rates import PassRates
@@ -213,6 +214,19 @@ def over_tasks(runs: Sequence[Compared]) -> OverTasks:
     bests = [task.best for task in tasks if task.best is not None]
     fast = tuple((bar, sum(best > bar for best in bests)) for bar in BARS)
     return OverTasks(tuple(tasks), geometric_mean(bests) if bests else None, fast)
+
+
+def language_figures(runs: Sequence[Compared]) -> list[tuple[str, str, str]]:
+    """(language, geometric mean of its best kernels, note), one for each; every task counts once in each language."""
+    found = []
+    for name in dict.fromkeys(run.conditions.language for run in runs):
+        own = [run for run in runs if run.conditions.language == name]
+        over = over_tasks(own)
+        solved = ", ".join(task.task for task in over.tasks if task.best is not None) or "no correct kernel yet"
+        found.append(
+            (languages.label(name), wording.speedup(over.mean), f"{', '.join(r.letter for r in own)}: {solved}")
+        )
+    return found
 
 
 def task_figures(over: OverTasks) -> list[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from engine import languages
 from pages.parts import access, run_state, wording
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
@@ -61,8 +62,9 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.standing(run)
     badges = damaged.cells(run.run_id) + _labels(run) + alerts.badge(found)
+    told = f"{run.kernel_class} · {languages.label(run.language)}"
     return {
-        "run": table.link(run.title, f"{run.kernel_class} · {run.model} · {run.run_id[-20:]}", badges),
+        "run": table.link(run.title, f"{told} · {run.model} · {run.run_id[-20:]}", badges),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
             run.state_reason, _why(run, state), actions,

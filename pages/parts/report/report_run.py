@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from engine import languages
 from pages.parts import method, run_state, speed_of_light, texts, wording
 from pages.parts.kernel import repair_tab, story, trust_tab
 from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
@@ -73,6 +74,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
         ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
         ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
+        ("Language", languages.label(run.language)),
         ("Model", run.model),
         ("Started", wording.moment(run.started_at or run.created_at)),
         ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),

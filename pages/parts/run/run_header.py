@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine import supervisor
+from engine import languages, supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
@@ -48,7 +48,13 @@ def draw(run: RunRow, state: RunState) -> None:
         _divergence(run)
         strategy = queries.strategy(index.current(), run.run_id)
         method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
-        told = [wording.CLASS_NAME[run.kernel_class], run.toolchain, *method, wording.plain(run.model)]
+        told = [
+            wording.CLASS_NAME[run.kernel_class],
+            languages.label(run.language),
+            run.toolchain,
+            *method,
+            wording.plain(run.model),
+        ]
         st.caption(" · ".join(told), width="content")
         problem = _offer_resume(run, state) if access.may_steer() else ""
         st.space("stretch")
