@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 from engine import languages, limits
 from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
+from engine.knowledge.evidence import AttemptFold
 from engine.languages import Language
 from engine.llm import Completion, LanguageModel, Message, Purpose
 from engine.record import Candidate, Record
@@ -41,7 +42,7 @@ class RunContext:
     """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
 
     Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
-    learn, None for nowhere.
+    learn, None for nowhere; `attempts` remembers how far this engine has read the run for it.
     """
 
     folder: RunFolder
@@ -62,6 +63,7 @@ class RunContext:
     chance: Callable[[], float] = random.random
     other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
     knowledge: Path | None = None
+    attempts: AttemptFold | None = None
 
     @property
     def language(self) -> Language:
@@ -148,7 +150,7 @@ class RunContext:
         source = self.record.candidates[candidate_id].created.source_blob if candidate_id else None
         earlier = [c for c in self.record.calls.values() if c.role == role and self._source_of(c) == source]
         given = frozenset(c.reply_blob for c in self.record.calls.values())
-        return Purpose(role, source, len(earlier), self.record.step_index, given)
+        return Purpose(role, source, len(earlier), self.record.index_in_flight, given)
 
     def tell_divergence(self, purpose: Purpose, is_bridged: bool, reason: str) -> None:
         """Journal, once per call, that a replayed run left the path of its recording."""

@@ -169,6 +169,11 @@ class Record:
         return len(self.concluded)
 
     @property
+    def index_in_flight(self) -> int:
+        """The step index of the step in flight, which may look back at the one just concluded."""
+        return self.in_flight.depth if self.in_flight else self.step_index
+
+    @property
     def asks_base(self) -> bool:
         """Whether the run has a knowledge base to ask."""
         return self.settings.knowledge != OFF

@@ -25,7 +25,7 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
         AnswerNeeded: there is none yet. The question is in the journal; asking again later is free.
     """
     prompt = context.blobs.put(as_json(messages))
-    question = ev.QuestionAsked(context.step, call, ask.label, context.record.step_index, ask.about, prompt)
+    question = ev.QuestionAsked(context.step, call, ask.label, context.record.index_in_flight, ask.about, prompt)
     human = context.record.human
     if human.question != question:
         context.emit(question)
@@ -37,7 +37,7 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
             step=context.step,
             call=call,
             role=ask.label,
-            depth=context.record.step_index,
+            depth=context.record.index_in_flight,
             candidate_id=ask.about,
             model=completion.model,
             prompt_blob=prompt,

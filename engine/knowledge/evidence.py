@@ -52,36 +52,49 @@ class Attempt:
 
 def rows(record: Record, text: Callable[[str], str], at: float, *, is_ending: bool = False) -> list[Evidence]:
     """Evidence of the attempts that are over; `text` reads a blob, `at` is when they are told."""
-    if record.settings.replay_of is not None:
-        return []
-    concluded = {done.depth for done in record.concluded}
-    over = (one for one in _Attempts(record, text).all() if _is_over(record, one, concluded, is_ending))
-    told = (_row(record, one, at) for one in over if one.told.technique)
-    return [row for row in told if row is not None]
+    return AttemptFold(record, text).rows(at, is_ending=is_ending)
 
 
-def _is_over(record: Record, one: Attempt, concluded: set[int], is_ending: bool) -> bool:
+def _is_over(record: Record, one: Attempt, concluded: set[int], is_ending: bool = False) -> bool:
     is_timed = any(record.candidates[name].timed is not None for name in one.line)
     if one.index in concluded:
         return is_timed or not one.line or one.is_left or is_ending
     return is_timed and is_ending
 
 
-class _Attempts:
-    """Reads a record's events in order. Tokens count for the kernel that a call is about while that is being repaired,
-    else for the next attempt."""
+class AttemptFold:
+    """Reads a record's events in order, each once. Tokens count for the kernel that a call is about while that is being
+    repaired, else for the next attempt. A row that was told stays as it was told."""
 
     def __init__(self, record: Record, text: Callable[[str], str]) -> None:
         self.record, self.text = record, text
+        self._read, self._rows = 0, dict[str, Evidence | None]()
         self.found: list[Attempt] = []
         self.of_kernel: dict[str, Attempt] = {}
         self.waiting = 0
         self.step = ev.StepStarted(0, "", 0, None)
         self.called: ev.ModelCalled | None = None
 
-    def all(self) -> list[Attempt]:
-        """Oldest first."""
-        for event in self.record.events:
+    def rows(self, at: float, *, is_ending: bool = False) -> list[Evidence]:
+        """Evidence of the attempts that are over, oldest first."""
+        record = self.record
+        if record.settings.replay_of is not None:
+            return []
+        self._read_on()
+        concluded = {done.depth for done in record.concluded}
+        for one in self.found:
+            if one.name not in self._rows and one.told.technique and _is_over(record, one, concluded):
+                self._rows[one.name] = _row(record, one, at)
+        told = dict(self._rows)
+        if is_ending:
+            last = (one for one in self.found if one.name not in told and one.told.technique)
+            told |= {one.name: _row(record, one, at) for one in last if _is_over(record, one, concluded, True)}
+        return [row for one in self.found if (row := told.get(one.name)) is not None]
+
+    def _read_on(self) -> None:
+        new = self.record.events[self._read :]
+        self._read += len(new)
+        for event in new:
             match event:
                 case ev.StepStarted():
                     self._begin(event)
@@ -99,7 +112,6 @@ class _Attempts:
                         self._fail(f"step {step}", self.step.depth, about.candidate_id, told, self._last_reason(step))
                 case _:
                     pass
-        return self.found
 
     def _begin(self, event: ev.StepStarted) -> None:
         self.step, self.called = event, None

@@ -12,6 +12,7 @@ from engine.context import RunContext
 from engine.errors import EngineError
 from engine.knowledge import consulting, evidence, states, transitions
 from engine.knowledge.consulting import Need
+from engine.knowledge.evidence import AttemptFold
 from engine.knowledge.states import Found
 from engine.record import Record
 from storage import codec
@@ -115,7 +116,10 @@ def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
 
 
 def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:
-    return evidence.rows(context.record, partial(_text, context), time.time(), is_ending=is_ending)
+    fold = context.attempts
+    if fold is None or fold.record is not context.record:
+        fold = context.attempts = AttemptFold(context.record, partial(_text, context))
+    return fold.rows(time.time(), is_ending=is_ending)
 
 
 def _text(context: RunContext, blob: str) -> str:

@@ -324,8 +324,7 @@ def _fits(one: Technique, chosen: TechniqueFilter) -> bool:
     text = " ".join((one.name, one.about, one.helps, one.hurts)).lower()
     return (
         chosen.category in ("", one.category)
-        and (not chosen.kernel_class or not one.classes or chosen.kernel_class in one.classes)
-        and (not chosen.language or not one.languages or chosen.language in one.languages)
+        and one.suits(chosen.kernel_class, chosen.language)
         and chosen.text.strip().lower() in text
     )
 

@@ -114,9 +114,8 @@ class KernelBlasterState(AcceptedLine):
     @property
     def has_begun(self) -> bool:
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
-        now, learned = self.present, self.learning
-        begun = now.subject_id or now.current_id or now.spent or now.generations
-        return bool(begun or learned.is_analysed or learned.is_revised)
+        now = self.present
+        return bool(now.subject_id or now.current_id or now.spent or now.generations)
 
     @property
     def is_over(self) -> bool:
@@ -281,6 +280,8 @@ class KernelBlasterState(AcceptedLine):
                 self.judged.setdefault(name, ())
             case "analyse":
                 self.learning.is_analysed = True
+            case "teach" if self.learning.is_revised:
+                self._close_round()
             case _:
                 pass
 
@@ -324,8 +325,8 @@ class KernelBlasterState(AcceptedLine):
 
     def _finish_index(self, event: ev.DepthFinished) -> None:
         is_accepted, name = event.outcome is DepthOutcome.ACCEPTED, event.candidate_id
-        if self.present == Present():  # it has only looked back, or a person left it before it began
-            if self.has_begun:
+        if self.present == Present():  # a person left it before it began; older runs looked back in one of its own
+            if self.learning != Learning():
                 self._close_round()
         elif self.first_id is not None:
             self._finish_attempt(name)

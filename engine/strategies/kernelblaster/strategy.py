@@ -177,9 +177,9 @@ class KernelBlaster:
                 return _question(record, state, label, candidate)
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The step is given up; what it has tried stays."""
-        state = self.state(record)
-        if not state.has_begun and record.in_flight is None:
+        """The step is given up; what it has tried stays. A look back belongs to a step that has ended."""
+        state, begun = self.state(record), record.in_flight
+        if not state.has_begun and (begun is None or begun.depth != record.step_index):
             return None
         base = state.present.subject_id or state.tip_id
         return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.present.current_id, base, reason)
@@ -215,6 +215,11 @@ def _lesson_step(state: KernelBlasterState) -> str:
     return TEACH if learning.is_revised else REVISE if learning.is_analysed else ANALYSE
 
 
+def _ended(record: Record) -> int:
+    """The step index that a look back belongs to: the one that has just ended."""
+    return max(0, record.step_index - 1)
+
+
 def _looked_at(record: Record, state: KernelBlasterState) -> str | None:
     """The kernel that a look back is about: the best of the run."""
     return record.best_id or state.first_id
@@ -235,7 +240,7 @@ def _lesson(state: KernelBlasterState) -> Revision | None:
 def _teach(record: Record, state: KernelBlasterState, candidate: Candidate) -> Teach:
     name, index = candidate.candidate_id, record.step_index
     if state.learning.is_revised:
-        return Teach(index, lessons.of_round(state.learning.edits, state.expected), name)
+        return Teach(_ended(record), lessons.of_round(state.learning.edits, state.expected), name)
     revision = _lesson(state)
     if revision is None:
         raise EngineError("KernelBlaster has nothing to teach")
@@ -266,13 +271,13 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     told = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
     if label == ANALYSE:
         fields = ("assumption", "cause", "lesson")
-        return Ask(ANALYSE, index, name, Expects.JSON, prompts.Analyse(told), fields=fields)
+        return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(told), fields=fields)
     if label == REVISE:
         told_of = [one.state for one in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, told_of), *state.known]))
         techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
         return Ask(
-            REVISE, index, name, Expects.JSON, prompts.Revise(told, _expected(state)),
+            REVISE, _ended(record), name, Expects.JSON, prompts.Revise(told, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
         )  # fmt: skip
     raise EngineError(f"KernelBlaster has no step {label!r}")

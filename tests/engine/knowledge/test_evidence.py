@@ -118,6 +118,21 @@ def test_a_run_that_ends_in_the_middle_keeps_what_was_timed_and_leaves_the_rest_
     assert told(story, is_ending=True) == [], "when the run is resumed it may be repaired"
 
 
+def test_a_fold_reads_on_and_tells_what_refolding_tells() -> None:
+    story = begun(Story())
+    fold = evidence.AttemptFold(story.record, no_text)
+    assert fold.rows(5.0) == []
+    story.passes("c002", 1.4).settles("c002")
+    (first,) = fold.rows(5.0)
+    changed(story, "c003", "c002", "unrolling").does_not_compile("c003")
+    assert fold.rows(6.0, is_ending=True) == [first], "what may still be repaired is open"
+    story.settles("c003", DepthOutcome.GIVEN_UP)
+    assert [row.technique for row in fold.rows(7.0, is_ending=True)] == ["loop tiling", "unrolling"]
+    changed(story, "c004", "c002", "tiling").passes("c004", 2.0).settles("c004")
+    assert [replace(row, at=5.0) for row in fold.rows(8.0)] == told(story)
+    assert [row.at for row in fold.rows(9.0)] == [5.0, 8.0, 8.0], "a row stays as it was first told"
+
+
 def test_attempts_without_a_name_or_a_timed_parent_and_runs_played_back_are_no_evidence() -> None:
     unnamed = begun(Story(), technique="").passes("c002", 1.4).settles("c002")
     assert told(unnamed) == []

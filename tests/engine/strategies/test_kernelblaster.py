@@ -440,7 +440,10 @@ JUDGED = ["compile", "check", "time", "profile", "conclude"]
 
 
 def test_a_run_is_a_first_kernel_then_trajectories_of_steps_each_from_the_first_and_a_look_back() -> None:
-    done = Course(1.0, 1.5, 2.0, 1.2, 0.9, trajectories=2, steps=2).course()
+    run = Course(1.0, 1.5, 2.0, 1.2, 0.9, trajectories=2, steps=2)
+    done = run.course()
+    begun = {one.depth for one in run.record.events if isinstance(one, ev.StepStarted)}
+    assert begun == {one.depth for one in run.record.concluded}, "no step index is left open"
     step = ["consult", "plan", "optimise", *JUDGED]
     assert words(done) == ["synthesise", *JUDGED, *step * 4, "analyse", "revise", "finish"]
     assert done[-1] == Finish(RunState.FINISHED, "all 2 trajectories are done")
@@ -572,6 +575,23 @@ def test_after_a_round_the_base_is_taught_and_the_next_round_begins_with_it() ->
     assert "trajectory 1, step 1" not in str(last), "each round is looked at once"
     silent = Course(1.0, 1.1, trajectories=1, steps=1, learns=False)
     assert "analyse" not in words(silent.course())
+
+
+def test_a_look_back_that_a_person_leaves_goes_on_without_that_part() -> None:
+    edits = {"edits": [EDIT | {"state": "bound", "technique": "tiling"}]}
+    run = Course(1.0, 1.1, trajectories=1, steps=1, replies={"revise": edits})
+    for word in ("analyse", "revise", "teach"):
+        asked = run.until(word)
+        assert isinstance(asked, Ask | Teach)
+        number = run.record.steps_finished + 1
+        run.record.apply(ev.StepStarted(number, word, asked.index, asked.about))
+        assert run.strategy.abandon(run.record, "skipped by a person") is None
+        if word == "revise":
+            run.record.apply(ev.StepFinished(number, word, 0.0, "dropped"))
+            run.take(run.until("revise"))
+        else:
+            run.record.apply(ev.StepFinished(number, word, 0.0, "skipped"))
+    assert run.strategy.next(run.record) == Finish(RunState.FINISHED, "the trajectory is done")
 
 
 def test_a_limit_ends_the_round_with_a_look_back_unless_calls_are_used_up() -> None:
