@@ -250,10 +250,14 @@ def _knowledge(strategy: Offer) -> str:
         help=_KNOWLEDGE_HELP,
         format_func=lambda name: choice.in_words(name) if name in choice.CHOICES else name,
     )  # fmt: skip
-    if chosen != OTHER_BASE:
-        return str(chosen)
-    path = right.text_input("Path of the base on this machine", key="knowledge_path", placeholder="/path/to/base")
-    return str(path).strip()
+    path = str(chosen)
+    if chosen == OTHER_BASE:
+        path = right.text_input("Path of the base on this machine", key="knowledge_path", placeholder="/path/to/base")
+    if chosen in (OTHER_BASE, choice.SEED) and st.toggle(
+        "Freeze the knowledge base", key="knowledge_frozen", help="what this run learns does not count for it either"
+    ):
+        return choice.FROZEN + path.strip()
+    return path.strip()
 
 
 def _model_options(model: str) -> Options:

@@ -157,7 +157,7 @@ CREATE TABLE consultations (
 CREATE TABLE consulted (
     run_id VARCHAR, seq BIGINT, step BIGINT, candidate_id VARCHAR, place BIGINT, technique VARCHAR, category VARCHAR,
     about VARCHAR, helps VARCHAR, hurts VARCHAR, expected_gain DOUBLE, confidence DOUBLE, attempts BIGINT, faster BIGINT,
-    slower BIGINT, failed BIGINT, is_negative BOOLEAN, inherited_from VARCHAR
+    slower BIGINT, failed BIGINT, is_negative BOOLEAN, inherited_from VARCHAR, parts VARCHAR[]
 );
 
 CREATE TABLE taught (

@@ -13,7 +13,7 @@ from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
-from storage.knowledge.choice import CHOICES
+from storage.knowledge.choice import CHOICES, FROZEN, SEED
 from storage.knowledge.merging import Prefer
 from storage.models import NAMES, ModelRole, with_option
 from storage.policy import PRECISIONS
@@ -214,7 +214,7 @@ def _asked_base(parser: argparse.ArgumentParser, usual: str) -> None:
     parser.add_argument(
         "--knowledge", metavar="BASE",
         help=f"knowledge base that the run asks before a change: {told}; or the path of another one, which is only "
-        f"read (default: {usual})",
+        f"read; {FROZEN}{SEED} or {FROZEN}PATH: nothing that the run learns counts either (default: {usual})",
     )  # fmt: skip
 
 

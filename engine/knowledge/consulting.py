@@ -1,6 +1,7 @@
 """Which knowledge base a run asks, and what it answers for a state. Reads files; journals nothing.
 
-What a run learns by itself, its evidence and what it has taught, counts for it whichever base it asks.
+What a run learns by itself, its evidence and what it has taught, counts for it whichever base it asks, unless that is
+frozen.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import EngineError
-from storage.knowledge import files, seed
+from storage.knowledge import choice, files, seed
 from storage.knowledge.base import Attempts, Base
-from storage.knowledge.choice import CHOICES, EMPTY, OFF, ON, SEED
+from storage.knowledge.choice import CHOICES, EMPTY, FROZEN, OFF, ON, SEED, is_frozen
 from storage.knowledge.records import Advised, Category, Evidence, Figures, Revision, Technique
 
 MOST_IN_ALL = 24  # techniques of an answer where the state is not known
@@ -34,11 +35,16 @@ class Need:
 
 
 def check(knowledge: str) -> str:
-    """The choice of a run as it is kept: one of the words, or the absolute path of a base that can be read.
+    """The choice of a run as it is kept: one of the words, or the absolute path of a base that can be read; one that is
+    frozen keeps its mark.
 
     Raises:
         EngineError: it is neither.
     """
+    if is_frozen(knowledge):
+        if (named := choice.base_of(knowledge)) in CHOICES and named != SEED:
+            raise EngineError(f"{named!r} cannot be frozen: use {FROZEN}{SEED} or {FROZEN}PATH")
+        return FROZEN + check(named)
     if knowledge in CHOICES:
         return knowledge
     place = Path(knowledge).expanduser().absolute()
@@ -64,6 +70,8 @@ def base_of(knowledge: str, home: Path | None, lessons: Sequence[Revision], own:
     """
     if knowledge == OFF:
         return None
+    if is_frozen(knowledge):
+        return base_of(choice.base_of(knowledge), None, (), ())
     if knowledge == ON and home is not None:
         return files.load(home)
     attempts, revisions, mark = Attempts(), list[Revision](), ""
@@ -140,6 +148,7 @@ def _of(technique: Technique, figures: Figures, inherited: str) -> Advised:
         failed=figures.failed,
         is_negative=figures.is_negative,
         inherited_from=inherited,
+        parts=technique.parts,
     )
 
 

@@ -67,5 +67,6 @@ def _advice(one: Advised) -> str:
         counts = f"{one.faster} faster, {one.slower} slower, {one.failed} without a correct kernel"
         return f"Rather not `{one.technique}`: of {one.attempts} attempts {counts}. {one.hurts}".strip()
     seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
-    told = " ".join(filter(None, (one.about, one.helps, one.hurts)))
+    joined = f"{one.joined}." if one.parts else ""
+    told = " ".join(filter(None, (joined, one.about, one.helps, one.hurts)))
     return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {told}".strip()

@@ -35,7 +35,8 @@ class Strategy(Protocol):
     A class with settings names their record as `options`. It may have `refuses`, a mapping from each verb that it never
     honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason. It may have
     `words`: what it calls a step index, everywhere that people read of its runs. One that asks the knowledge base
-    unless somebody says otherwise has `knowledge = "on"`.
+    unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks none says so with
+    `consults(record)`.
     """
 
     name: str
@@ -81,6 +82,12 @@ def usual_knowledge(strategy: Strategy | type[Strategy]) -> str:
     """The knowledge base that runs of a strategy ask unless somebody says otherwise."""
     found: str = getattr(strategy, "knowledge", OFF)
     return found
+
+
+def consults(strategy: Strategy, record: Record) -> bool:
+    """Whether a run under this strategy asks a knowledge base."""
+    says: Callable[[Record], bool] = getattr(strategy, "consults", lambda _: True)
+    return record.asks_base and says(record)
 
 
 def evaluation_again(record: Record, label: str, about: str | None) -> Evaluate | None:

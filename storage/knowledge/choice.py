@@ -12,14 +12,30 @@ CHOICES: Mapping[str, str] = {
     SEED: "what Tilewright is shipped with, and what this run learns",
     EMPTY: "only what this run learns",
 }
+_OF_A_PATH = "read only, and what this run learns"
+# Before `seed` or a path: the base stays as it is in that run, which learns nothing for itself either.
+FROZEN = "frozen:"
+
+
+def is_frozen(knowledge: str) -> bool:
+    """Whether what a run learns itself does not count for it."""
+    return knowledge.startswith(FROZEN)
+
+
+def base_of(knowledge: str) -> str:
+    """The word or path without the mark of a frozen base."""
+    return knowledge.removeprefix(FROZEN)
 
 
 def name_of(knowledge: str) -> str:
     """The word, or of a path its last part."""
+    if is_frozen(knowledge):
+        return f"{name_of(base_of(knowledge))}, frozen"
     return knowledge if knowledge in CHOICES else knowledge.replace("\\", "/").rstrip("/").split("/")[-1]
 
 
 def in_words(knowledge: str) -> str:
     """For people."""
-    about = CHOICES.get(knowledge, "read only, and what this run learns")
+    usual = "read only, and nothing of what this run learns" if is_frozen(knowledge) else _OF_A_PATH
+    about = CHOICES.get(knowledge, usual)
     return f"{name_of(knowledge)}: {about}"

@@ -253,7 +253,7 @@ class Advised:
     `expected_gain` is a factor over the parent, `confidence` how sure it is that the technique makes a kernel faster.
     `failed` are attempts that were incorrect, did not compile or could not be applied. `is_negative` as of
     figures. `inherited_from` is the state whose expectations stand in for missing ones, at 0.8 of gain and confidence;
-    empty for the state's own.
+    empty for the state's own. `parts` are the names of the techniques that it joins, in order.
     """
 
     technique: str
@@ -269,6 +269,12 @@ class Advised:
     failed: int = 0
     is_negative: bool = False
     inherited_from: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> str:
+        """What it joins, in words; empty for a technique of its own."""
+        return f"Joins {', then '.join(self.parts)}" if self.parts else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class RetrievedRow:
     failed: int
     is_negative: bool
     inherited_from: str
+    parts: list[str] | None
 
 
 _SAME = " = ".join(rf"regexp_replace(lower({one}.technique), '[\s_-]+', ' ', 'g')" for one in "rn")

@@ -147,6 +147,11 @@ def _example(one: dict[str, str]) -> dict[str, str]:
     return one | {"think": POINT, "before": code, "after": code}
 
 
+OF_CLASS: Mapping[tuple[str, KernelClass], Mapping[str, str]] = {
+    ("kernelblaster", KernelClass.OTHER): {"agent": "minimal"}
+}
+
+
 class LongPlay(Play):
     """A run in memory whose kernels, reports and replies are about as long as they get."""
 
@@ -157,7 +162,7 @@ class LongPlay(Play):
         self.settings: RunSettings = replace(
             self.settings,
             budget=Budget(depths=DEPTHS),
-            strategy_options=OPTIONS.get(name, {}),
+            strategy_options={**OPTIONS.get(name, {}), **OF_CLASS.get((name, kernel_class), {})},
             kernel_class=kernel_class,
         )
         self.record = self.record_at(0)

@@ -67,4 +67,4 @@ def _deprecated(name: str, expected: Mapping[tuple[str, str], Advised]) -> Techn
     known = next((one for (_, technique), one in expected.items() if technique == name), None)
     if known is None:
         return Technique(name, Category.GENERAL, "", is_disabled=True)
-    return Technique(name, known.category, known.about, known.helps, known.hurts, is_disabled=True)
+    return Technique(name, known.category, known.about, known.helps, known.hurts, parts=known.parts, is_disabled=True)

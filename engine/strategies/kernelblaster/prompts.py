@@ -23,6 +23,7 @@ from engine.steps.history import changes, history
 from storage.events import Advised, Consulted
 
 ADVISE, VERIFY = "kernelblaster/system_advise.md", "kernelblaster/system_verify.md"
+OWN_CHOICE = "kernelblaster/own_choice.md"
 MOST_SHOWN, MOST_NEGATIVE = 14, 4
 NONE_KNOWN = "- nothing is known for this state yet; propose techniques of your own"
 
@@ -40,7 +41,7 @@ def listed(found: Sequence[Advised]) -> str:
 
 def technique(one: Advised) -> str:
     """What is known of a technique, with the attempts that it rests on."""
-    words = (("", one.about), ("Helps: ", one.helps), ("Hurts: ", one.hurts))
+    words = (("", one.joined), ("", one.about), ("Helps: ", one.helps), ("Hurts: ", one.hurts))
     told = " ".join(f"{lead}{text.strip().rstrip('.')}." for lead, text in words if text.strip())
     same = one.attempts - one.faster - one.slower - one.failed
     counts = (
@@ -105,9 +106,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Optimise:
-    """Apply the technique that was drawn."""
+    """Apply the technique that was drawn, or one of the model's choice."""
 
-    advised: Advised
+    advised: Advised | None
     consulted: Consulted | None
 
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
@@ -121,7 +122,7 @@ class Optimise:
             patch_format=prompting.text("patch_format.md").strip(),
             rules=rule_section(record.steering.rules),
             earlier=history(record, name, "step"),
-            technique=technique(self.advised),
+            technique=technique(self.advised) if self.advised else prompting.text(OWN_CHOICE).strip(),
             state=state_of(self.consulted) if self.consulted else "",
             **_kernel(context, ask),
         )

@@ -6,8 +6,15 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.strategies.options import Value, option, read
+from engine.strategies.options import Choice, Value, option, read
 from storage.records import RunSettings
+
+FULL, CYCLES, MINIMAL = "full", "cycles", "minimal"
+AGENTS = (
+    Choice(FULL, "profile, state and knowledge base"),
+    Choice(CYCLES, "no profile: the model names the state from kernel and time"),
+    Choice(MINIMAL, "no state and no base: the model chooses each change"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,10 @@ class KernelBlasterSettings:
     verifies: bool = option(
         True, "the judge compares each correct kernel with the reference and flags work dropped, libraries, constants",
         label="Soft verification",
+    )  # fmt: skip
+    agent: str = option(
+        FULL, "what a step is decided by; less than all of it is there for comparisons", label="Each step is decided by",
+        choices=AGENTS,
     )  # fmt: skip
     learns: bool = option(
         True, "after each round the model says which expectations were wrong and corrects the knowledge base",

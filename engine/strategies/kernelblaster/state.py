@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.knowledge import states
@@ -17,6 +17,7 @@ from engine.strategies.kernelblaster.settings import KernelBlasterSettings, sett
 from storage import events as ev
 from storage.command_arguments import CONSULT
 from storage.events import Advised
+from storage.knowledge.choice import is_frozen
 from storage.knowledge.records import Bottleneck, Category
 from storage.records import CommandKind, DepthOutcome, Origin, Verdict
 from storage.relative import Relative, between_sessions
@@ -74,7 +75,7 @@ class Learning:
 class KernelBlasterState(AcceptedLine):
     """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
 
-    `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
+    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
     corrected. `judged` holds what the judge claims of a kernel and `evidence` its words, `expected` what the base last
     said by state and technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the
     techniques by the kernel that they were tried on, `settled_of` the states of kernels that a model was asked about,
@@ -83,6 +84,7 @@ class KernelBlasterState(AcceptedLine):
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
     seed: str = ""
+    is_frozen: bool = False
     first_id: str | None = None
     tip_id: str | None = None
     trajectory: int = 0
@@ -109,7 +111,7 @@ class KernelBlasterState(AcceptedLine):
         """As a run starts."""
         settings = settings_of(record.settings)
         seed = record.settings.run_id if settings.seed is None else str(settings.seed)
-        return cls(settings=settings, seed=seed)
+        return cls(settings=settings, seed=seed, is_frozen=is_frozen(record.settings.knowledge))
 
     @property
     def has_begun(self) -> bool:
@@ -308,6 +310,8 @@ class KernelBlasterState(AcceptedLine):
         found = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
         known = known_states(rules)
         settled = states.settle(found, said, known, [*known, *self.discovered])
+        if settled.new is not None and self.is_frozen:  # a base that cannot be taught a state: the nearest stands for it
+            settled = states.Settled(replace(settled.found, state=settled.new.inherits))
         if settled.new is not None:
             self.discovered.append(settled.new.name)
         if settled.found.state and self.present.subject_id is not None:

@@ -32,7 +32,7 @@ from engine.steps.conversation import synthesise
 from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.kernelblaster import lessons, prompts, replies
 from engine.strategies.kernelblaster.rewards import evaluation
-from engine.strategies.kernelblaster.settings import KernelBlasterSettings
+from engine.strategies.kernelblaster.settings import FULL, MINIMAL, KernelBlasterSettings
 from engine.strategies.kernelblaster.state import (
     ANALYSE,
     CLASSIFY,
@@ -114,7 +114,7 @@ class KernelBlaster:
         if state.present.subject_id is not None or state.present.generations:
             return None
         reason = _reason_to_stop(record, state)
-        is_due = state.settings.learns and state.attempts and (state.is_round_over or reason)
+        is_due = state.settings.learns and not state.is_frozen and state.attempts and (state.is_round_over or reason)
         if is_due and limits.exhausted(record) is None:
             return self.again(record, _lesson_step(state), _looked_at(record, state))
         return Finish(RunState.FINISHED, reason) if reason else None
@@ -125,8 +125,10 @@ class KernelBlaster:
         name = now.subject_id or record.steering.next_base or state.tip_id or ""
         if now.spent:
             return _conclude(record, state, DepthOutcome.GIVEN_UP, None, now.spent)
-        if _wants_profile(record, record.candidates[name]):
+        if _wants_profile(record, state, record.candidates[name]):
             return Evaluate(StepKind.PROFILE, index, name)
+        if state.settings.agent == MINIMAL:
+            return self.again(record, OPTIMISE, name)
         if now.consulted is None:
             return self.again(record, CONSULT, name)
         if not now.is_classified and now.consulted.state_confidence < SURE:
@@ -175,6 +177,10 @@ class KernelBlaster:
                 return _repair(record, state, candidate)
             case _:
                 return _question(record, state, label, candidate)
+
+    def consults(self, record: Record) -> bool:
+        """Whether it asks the knowledge base under its settings."""
+        return self.state(record).settings.agent != MINIMAL
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
         """The step is given up; what it has tried stays. A look back belongs to a step that has ended."""
@@ -228,6 +234,8 @@ def _looked_at(record: Record, state: KernelBlasterState) -> str | None:
 def _lesson(state: KernelBlasterState) -> Revision | None:
     """What the step has found that the base does not know yet: a state first, then the technique that was drawn."""
     now, found = state.present, list[Revision]()
+    if state.is_frozen:
+        return None
     if now.settled is not None and now.settled.new is not None:
         found.append(lessons.of_state(now.settled.new))
     drawn = state.drawn() if now.is_planned else None
@@ -260,12 +268,12 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         if label == CLASSIFY:
             known = tuple(known_states(consulted))
             return Ask(
-                CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None, _shows(record, candidate),
+                CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None, _shows(record, state, candidate),
                 replies.CLASSIFY_FIELDS, replies.ReadState(known),
             )  # fmt: skip
         offered = tuple(one.technique for one in prompts.shown(consulted.found))
         return Ask(
-            PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, candidate),
+            PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, state, candidate),
             replies.PLAN_FIELDS, replies.ReadPlan(offered, consulted.others),
         )  # fmt: skip
     told = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
@@ -301,14 +309,16 @@ def _consulted(record: Record, name: str) -> ev.Consulted:
     return max(found, key=lambda one: one.step)
 
 
-def _shows(record: Record, candidate: Candidate) -> bool:
+def _shows(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
     """Whether a prompt about a kernel carries its profile."""
+    if state.settings.agent != FULL:
+        return False
     has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
     return has_profile and record.steering.expose is not Switch.OFF
 
 
-def _wants_profile(record: Record, candidate: Candidate) -> bool:
-    return record.steering.collect is not Switch.OFF and not candidate.is_profile_tried
+def _wants_profile(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
+    return state.settings.agent == FULL and record.steering.collect is not Switch.OFF and not candidate.is_profile_tried
 
 
 def _first(record: Record, state: KernelBlasterState) -> Action:
@@ -327,6 +337,9 @@ def _synthesise(record: Record, state: KernelBlasterState) -> Ask:
 def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask:
     name = base.candidate_id
     drawn = state.drawn() or state.last_drawn(name)
+    if state.settings.agent == MINIMAL:
+        makes = NewCandidate(Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", "optimisation", 0, state.trajectory)
+        return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompts.Optimise(None, None), makes)
     if drawn is None:
         raise EngineError(f"no technique was drawn for {name}")
     makes = NewCandidate(
@@ -334,7 +347,7 @@ def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask
         drawn.expected_gain,
     )  # fmt: skip
     prompt = prompts.Optimise(drawn, state.present.consulted)
-    return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompt, makes, _shows(record, base))
+    return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompt, makes, _shows(record, state, base))
 
 
 def _repair(record: Record, state: KernelBlasterState, candidate: Candidate) -> Ask:
@@ -361,7 +374,7 @@ def _evaluate(record: Record, state: KernelBlasterState, candidate: Candidate) -
         return _question(record, state, JUDGE, candidate)
     if is_correct and _objection(state, candidate):
         return Refuse(index, name, _objection(state, candidate))
-    if stage is None and _wants_profile(record, candidate):
+    if stage is None and _wants_profile(record, state, candidate):
         stage = StepKind.PROFILE
     if stage is not None:
         return Evaluate(stage, index, name)

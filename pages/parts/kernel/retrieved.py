@@ -65,6 +65,8 @@ def cells(one: RetrievedRow, asked: RetrievalRow) -> dict[str, table.Cell]:
     if one.inherited_from:
         note = "; ".join(filter(None, (note, f"expected as in {one.inherited_from.replace('_', ' ')}")))
     badges = [table.pill("followed", "green", "held")] if one.place == asked.followed else []
+    if one.parts:
+        note = "; ".join(filter(None, (f"joins {', then '.join(one.parts)}", note)))
     told = " ".join(filter(None, (one.about, one.helps, one.hurts)))
     return {
         "technique": table.text(one.technique, note=note, title=told, badges=badges),

@@ -124,7 +124,13 @@ def test_each_choice_reads_its_own_base(tmp_path: Path) -> None:
     assert asked("seed") == (True, 1, True)
     assert asked("empty") == (True, 1, False)
     assert asked(str(other)) == (True, 3, True)
+    assert asked(f"frozen:{other}") == (False, 2, True)
+    assert asked("frozen:seed") == (False, 0, True)
     assert len(files.load(other).rows) == 2, "another base is only read"
+    for word in ("on", "off", "empty"):
+        with pytest.raises(EngineError, match="cannot be frozen"):
+            consulting.check(f"frozen:{word}")
+    assert consulting.check(f"frozen:{other}") == f"frozen:{other}"
 
 
 def test_techniques_that_apply_are_found_that_which_promises_most_first() -> None:

@@ -414,6 +414,7 @@ class Certain(random.Random):
         return 0.9
 
 
+PLAN_WITH_NEW = {"reading": "waits", "relevance": {"tiling": 0.0, "unrolling": 0.0, "prefetch": 0.0}, "new": [NEW]}
 REPLIES: Mapping[str, object] = {
     "classify": {"state": "bound", "confidence": 0.8, "why": "memory busy"},
     "plan": {"reading": "waits", "relevance": {"tiling": 1.0, "unrolling": 0.0, "prefetch": 0.0}, "new": []},
@@ -592,6 +593,32 @@ def test_a_look_back_that_a_person_leaves_goes_on_without_that_part() -> None:
         else:
             run.record.apply(ev.StepFinished(number, word, 0.0, "skipped"))
     assert run.strategy.next(run.record) == Finish(RunState.FINISHED, "the trajectory is done")
+
+
+def test_without_a_profile_the_model_names_each_kernels_state() -> None:
+    done = words(Course(1.0, 1.5, trajectories=1, steps=1, agent="cycles", sure=0.0).course())
+    assert "profile" not in done
+    assert done[5:10] == ["consult", "classify", "consult", "plan", "optimise"]
+
+
+def test_a_minimal_agent_asks_nothing_and_chooses_by_itself() -> None:
+    run = Course(1.0, 1.5, None, trajectories=1, steps=2, agent="minimal", max_repairs=0)
+    done = run.course()
+    judged = [word for word in JUDGED if word != "profile"]
+    failed = ["optimise", "compile", "conclude", "finish"]
+    assert words(done) == ["synthesise", *judged, "optimise", *judged, *failed]
+    assert not any(ask.makes and ask.makes.technique for ask in optimised(done))
+    assert not run.strategy.consults(run.record)
+
+
+def test_a_frozen_base_is_taught_nothing_and_the_nearest_state_stands_for_a_new_one() -> None:
+    replies = {"classify": {"state": "bound", "confidence": 0.2, "why": "not sure"}, "plan": PLAN_WITH_NEW}
+    run = Course(1.0, 1.5, trajectories=1, steps=1, sure=0.3, replies=replies)
+    run.settings = replace(run.settings, knowledge="frozen:/base")
+    run.record = Record.of(run.settings, [])
+    done = run.course()
+    assert not {"teach", "analyse", "revise"} & set(words(done))
+    assert [one.state for one in done if isinstance(one, Consult)] == ["", "bound"]
 
 
 def test_a_limit_ends_the_round_with_a_look_back_unless_calls_are_used_up() -> None:
