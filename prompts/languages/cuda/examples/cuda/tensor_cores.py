@@ -76,6 +76,7 @@ __global__ void __launch_bounds__(THREADS) update_kernel(
     load(tile + STAGES - 1);  // into the stage of the one before
     auto U = sU[tile % STAGES];
     auto V = sV[tile % STAGES];
+    float of_tile[MS][NS][4] = {};
     #pragma unroll
     for (int k = 0; k < BK; k += 8) {
       unsigned high_u[MS][4], low_u[MS][4], high_v[NS][2], low_v[NS][2];
@@ -92,11 +93,17 @@ __global__ void __launch_bounds__(THREADS) update_kernel(
       for (int i = 0; i < MS; ++i)
         #pragma unroll
         for (int j = 0; j < NS; ++j) {
-          multiply(sum[i][j], low_u[i], high_v[j]);
-          multiply(sum[i][j], high_u[i], low_v[j]);
-          multiply(sum[i][j], high_u[i], high_v[j]);
+          multiply(of_tile[i][j], low_u[i], high_v[j]);
+          multiply(of_tile[i][j], high_u[i], low_v[j]);
+          multiply(of_tile[i][j], high_u[i], high_v[j]);
         }
     }
+    #pragma unroll
+    for (int i = 0; i < MS; ++i)
+      #pragma unroll
+      for (int j = 0; j < NS; ++j)
+        #pragma unroll
+        for (int p = 0; p < 4; ++p) sum[i][j][p] += of_tile[i][j][p];  // rounded, as the cores do not
   }
   #pragma unroll
   for (int i = 0; i < MS; ++i)
