@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.parts import index
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Open = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Streamlit reads the metadata of every installed package for every AppTest; none is installed meanwhile."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(
+        manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
+    )
+    yield
+    patch.undo()
 
 
 @pytest.fixture
