@@ -219,6 +219,7 @@ def _create_schema(connection: duckdb.DuckDBPyConnection) -> None:
     if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]:
         connection.execute(f"BEGIN; {SCHEMA}; COMMIT;")
         connection.execute("CHECKPOINT")
+        return
     for table, columns in _columns(connection).items():
         column = columns[0] if table in ACROSS_RUNS else "run_id"
         connection.execute(f"SELECT count(*) FROM {table} WHERE {column} IS NULL").fetchall()
