@@ -9,7 +9,9 @@ from engine.build.host import build, flags
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import Verdict
+from tests.cheats.declaration import KERNELS
 from tests.engine.toolchains import kernels
+from tests.engine.toolchains.fixtures import free
 
 
 def test_an_error_is_reported_at_its_line_of_the_python_file(cpu: CpuToolchain, small_swish: Task) -> None:
@@ -40,13 +42,23 @@ def test_a_failed_build_counts_even_when_the_module_carries_on(cpu: CpuToolchain
 
 
 def test_what_the_light_header_lacks_is_built_with_the_stock_one(cpu: CpuToolchain, small_swish: Task) -> None:
-    source = kernels.SWISH.replace(
-        "auto y = torch::empty_like(x);", "auto y = torch::empty_like(x);\n  if (x.is_meta()) return y;"
-    )
-    built = cpu.compile(small_swish, source)
+    source = (KERNELS / "cheats" / "library_aten_cpp.py").read_text()  # a build that its own test needs too
+    built = cpu.compile(free(small_swish), source)
     assert built.is_ok, built.diagnostics
     assert "TORCH_EXTENSION_NAME" in built.log
-    assert cpu.check(small_swish, source).verdict is Verdict.PASSED
+    assert cpu.check(free(small_swish), source).verdict is Verdict.PASSED
+
+
+def test_what_only_compiling_shows_to_be_lacking_is_tried_with_the_stock_one(
+    cpu: CpuToolchain, small_swish: Task
+) -> None:
+    """With an error that stays one: the compiler then ends before it writes code, which takes it longest."""
+    gap = "auto y = torch::empty_like(x);\n  if (x.is_meta()) return y;\n  nonsense;"
+    built = cpu.compile(small_swish, kernels.SWISH.replace("auto y = torch::empty_like(x);", gap))
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert "TORCH_EXTENSION_NAME" in built.log
+    assert "nonsense" in built.diagnostics
+    assert "is_meta" not in built.diagnostics
 
 
 @pytest.mark.parametrize(
