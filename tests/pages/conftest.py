@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test
 
 from pages.parts import index
 
@@ -18,12 +18,11 @@ Open = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def installed_components() -> Iterator[None]:
-    """Streamlit reads the metadata of every installed package for every AppTest; none is installed meanwhile."""
+def read_once() -> Iterator[None]:
+    """Every AppTest would read the metadata of all installed packages and compile the pages anew; neither changes."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(
-        manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
-    )
+    for module, name in ((manifest_scanner, "scan_component_manifests"), (app_test, "ScriptCache")):
+        patch.setattr(module, name, functools.cache(getattr(module, name)))
     yield
     patch.undo()
 
