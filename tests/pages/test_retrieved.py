@@ -11,7 +11,7 @@ from tests import samples
 from tests.pages.conftest import Open, words
 
 ASKED = RetrievalRow(3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "mark", "SIMD", 2, 1)
-FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound")
+FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound", None)
 
 
 def test_the_state_is_told_with_what_decided_it() -> None:

@@ -50,8 +50,8 @@ class KernelBlasterSettings:
         label="Soft verification",
     )  # fmt: skip
     agent: str = option(
-        FULL, "what a step is decided by; less than all of it is there for comparisons", label="Each step is decided by",
-        choices=AGENTS,
+        FULL, "what a step is decided by; less than all of it is there for comparisons",
+        label="Each step is decided by", choices=AGENTS,
     )  # fmt: skip
     learns: bool = option(
         True, "after each round the model says which expectations were wrong and corrects the knowledge base",

@@ -75,8 +75,8 @@ class Learning:
 class KernelBlasterState(AcceptedLine):
     """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
 
-    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from. `attempts` are those since the knowledge base was last
-    corrected. `judged` holds what the judge claims of a kernel and `evidence` its words, `expected` what the base last
+    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from. `attempts`
+    are those since the knowledge base was last corrected. `judged` holds what the judge claims of a kernel and `evidence` its words, `expected` what the base last
     said by state and technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the
     techniques by the kernel that they were tried on, `settled_of` the states of kernels that a model was asked about,
     `discovered` the new ones among them.
@@ -310,7 +310,7 @@ class KernelBlasterState(AcceptedLine):
         found = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
         known = known_states(rules)
         settled = states.settle(found, said, known, [*known, *self.discovered])
-        if settled.new is not None and self.is_frozen:  # a base that cannot be taught a state: the nearest stands for it
+        if settled.new is not None and self.is_frozen:  # a base that learns no state: the nearest stands for it
             settled = states.Settled(replace(settled.found, state=settled.new.inherits))
         if settled.new is not None:
             self.discovered.append(settled.new.name)

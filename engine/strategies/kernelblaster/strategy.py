@@ -268,7 +268,8 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         if label == CLASSIFY:
             known = tuple(known_states(consulted))
             return Ask(
-                CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None, _shows(record, state, candidate),
+                CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None,
+                _shows(record, state, candidate),
                 replies.CLASSIFY_FIELDS, replies.ReadState(known),
             )  # fmt: skip
         offered = tuple(one.technique for one in prompts.shown(consulted.found))
