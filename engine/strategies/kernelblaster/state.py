@@ -75,11 +75,11 @@ class Learning:
 class KernelBlasterState(AcceptedLine):
     """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
 
-    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from. `attempts`
-    are those since the knowledge base was last corrected. `judged` holds what the judge claims of a kernel and `evidence` its words, `expected` what the base last
-    said by state and technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the
-    techniques by the kernel that they were tried on, `settled_of` the states of kernels that a model was asked about,
-    `discovered` the new ones among them.
+    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from.
+    `attempts` are those since the knowledge base was last corrected. `judged` holds what the judge claims of a kernel
+    and `evidence` its words, `expected` what the base last said by state and technique, `others` the techniques that
+    it knows elsewhere, `known` its states. `tried` has the techniques by the kernel that they were tried on,
+    `settled_of` the states of kernels that a model was asked about, `discovered` the new ones among them.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
