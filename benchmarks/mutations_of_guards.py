@@ -9,7 +9,7 @@ SYMBOLS = (f"{TESTS}/evaluation/screening/test_library_symbols.py",)
 OBSERVED = (f"{TESTS}/evaluator/test_observed.py",)
 REFUSED = (f"{TESTS}/evaluator/test_observed.py", "-k", "what_is_refused or only_moves")
 LAUNCHES = (f"{TESTS}/evaluation/test_launches.py",)
-STRUCTURE = (f"{TESTS}/evaluation/screening/test_structure.py",)
+STRUCTURE = (f"{TESTS}/languages/test_structure.py",)
 ISOLATION = (f"{TESTS}/sandbox",)
 CLOCK = (f"{TESTS}/evaluation/test_clock.py",)
 CONTENTS = (f"{TESTS}/evaluation/test_contents.py",)
@@ -115,7 +115,7 @@ MUTATIONS = [
         ("            self._look(answer)\n", "            pass\n"),
         ("slots * max(1, self._calls)", "1 << 40"),
     ),
-    *of("evaluation/screening/structure", STRUCTURE, ("if old.has_extension and not new.has_extension:", "if False:")),
+    *of("languages/structure", STRUCTURE, ("if old.has_extension and not new.has_extension:", "if False:")),
     *of(
         "evaluation/screening/symbols",
         SYMBOLS,
