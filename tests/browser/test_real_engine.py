@@ -65,6 +65,10 @@ def told(folder: RunFolder, kind: type) -> list[ev.Event]:
     return [entry.event for entry in journal.read(folder.journal_file) if isinstance(entry.event, kind)]
 
 
+def asked(folder: RunFolder) -> list[ev.ModelCalled]:
+    return [call for call in told(folder, ev.ModelCalled) if isinstance(call, ev.ModelCalled)]
+
+
 def is_in_effect(folder: RunFolder, kind: CommandKind, argument: str) -> bool:
     acknowledged = [a.command for a in told(folder, ev.CommandAcknowledged) if isinstance(a, ev.CommandAcknowledged)]
     effective = {e.command_id for e in told(folder, ev.CommandEffective) if isinstance(e, ev.CommandEffective)}
@@ -92,6 +96,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     (place,) = page.evaluate("(window.hasLooked = true, [...window.places])")  # more than one: the rest has moved
     assert place > 0
     steps_before = len(told(run, ev.StepStarted))
+    asked_before = len(asked(run))  # on a busy machine the first change may be under way when the pause comes
 
     choose(page, "Collect profiles", "on")
     expect_newest(page, "collect")
@@ -106,9 +111,10 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     page.get_by_role("button", name=RESUME).click()
     has_come_to_rest(page, run, times=1)
     assert is_in_effect(run, CommandKind.HINT, "mind <cute/tensor.hpp> & the tail")
-    optimised = [c for c in told(run, ev.ModelCalled) if isinstance(c, ev.ModelCalled) and c.role == "optimise"]
-    assert all(c.is_profile_exposed for c in optimised[:2])
-    assert len(told(run, ev.Profiled)) == 3
+    with_profiles = [call.is_profile_exposed for call in asked(run)[asked_before:] if call.role == "optimise"]
+    assert with_profiles
+    assert all(with_profiles)
+    assert len(told(run, ev.Profiled)) >= len(with_profiles)
 
     roll_back(page, "kernel 2")
     expect_newest(page, "roll back")
