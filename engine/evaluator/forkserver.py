@@ -6,6 +6,7 @@ It does no OpenMP work itself: a child forked after a thread pool exists would h
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -19,16 +20,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import torch
-import torch.utils.cpp_extension
-import torch.utils.flop_counter
-
-from engine.evaluator import channel, process
+from engine.evaluator import channel
 from engine.evaluator.channel import LineBroken
 from engine.machine import processes
 from engine.sandbox import Isolation, OwnFailure
 from engine.sandbox.probe import probe
 
+# What every evaluator needs, torch first.
+NEEDED = ("torch", "torch.utils.cpp_extension", "torch.utils.flop_counter", "engine.evaluator.process")
 WITHOUT_REFERENCE = ("compile", "prepare")
 MAX_ANSWER = 256 << 20
 
@@ -37,13 +36,16 @@ def main(engine: int, line: socket.socket) -> None:
     """Serve requests until the engine closes the line or ends."""
     processes.die_with_parent(engine)
     processes.adopt_orphans()
+    gc.disable()  # what is imported stays: looking for garbage among it is a quarter of what importing costs
+    for name in NEEDED:
+        importlib.import_module(name)
     with suppress(LineBroken, BrokenPipeError, ConnectionResetError):
         try:
             isolation = probe()
         except OwnFailure as error:
             channel.send_message(line, {"failed": str(error)})
             return
-        channel.send_message(line, {"ready": torch.__version__})
+        channel.send_message(line, {"ready": sys.modules["torch"].__version__})
         while True:
             answer = _judged(channel.receive_message(line), line, isolation)
             processes.end_descendants()
@@ -58,6 +60,7 @@ def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolatio
         # Counting operations needs it, and most of it the estimate: a second or two per process, paid here once and not
         # by the first compile.
         importlib.import_module("torch._dynamo")
+    gc.freeze()  # else a child's first collection would touch, and so copy, every page of what has been imported
     _end_management()
     read_from, write_to = os.pipe()
     with warnings.catch_warnings():
@@ -84,7 +87,10 @@ def _end_management() -> None:
 
 def _be_judge(request: Mapping[str, Any], isolation: Isolation, write_to: int) -> None:
     """Never returns."""
+    from engine.evaluator import process
+
     parent = os.getppid()
+    gc.enable()
     try:
         processes.die_with_parent(parent)
         text = json.dumps(process.answer(request, isolation)).encode()
