@@ -306,7 +306,7 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
-    task = tasks.find(options.task).task(options.toolchain, dict(options.overrides))
+    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
     policy = tasks.policy_with(task.policy, options.library, options.precision)
     task = replace(task, policy=policy, language=options.language)
     source = _candidate(options.candidate)

@@ -1,15 +1,19 @@
-"""Whether judging a task fits into this host's memory, and what to say where it does not. Imports no torch."""
+"""Whether judging a task fits into this host's memory, and at which sizes it does. Imports no torch."""
 
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from engine.errors import TaskError
+from engine.tasks import Size, TaskFile, set_constants
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUP = Path("/sys/fs/cgroup")
@@ -55,10 +59,117 @@ def free_bytes() -> int:
 
 
 def _asked(source: str) -> int | None:
+    with CostMeter() as meter:
+        found = meter.cost(source)
+    return found.bytes if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What judging a task on the host takes: memory in bytes, and operations of one call as far as they are counted."""
+
+    bytes: int
+    operations: int
+
+
+# What sizes are chosen for: a call of a few milliseconds, so that all trials and the timing fit into their seconds.
+SMALL = Cost(800 << 20, 400_000_000)
+# More than this is no use to judge on a processor: a call takes seconds.
+LARGE = 20_000_000_000
+LEAST, LEAST_BATCH = 16, 2
+
+
+class CostMeter:
+    """A child process that follows tasks with tensors that have shapes and no contents; one answers for many tasks."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> CostMeter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def cost(self, source: str) -> Cost | None:
+        """None for a task that cannot be followed: it is no task, or it looks at values that are not there."""
+        child = self._child = self._child or _started()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write(json.dumps(source) + "\n")
+            child.stdin.flush()
+            ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
+            line = child.stdout.readline() if ready else ""
+        except OSError:
+            line = ""
+        if not line:  # it broke or takes too long: the next task gets another child
+            self._end()
+            return None
+        found = json.loads(line)
+        return Cost(*found) if found else None
+
+    def _end(self) -> None:
+        if self._child:
+            self._child.kill()
+            self._child.communicate()
+        self._child = None
+
+
+def _started() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "engine.evaluation.estimate"]
-    try:
-        done = subprocess.run(command, input=source, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S)
-        needed = json.loads(done.stdout)
-    except (subprocess.SubprocessError, OSError, ValueError):
-        return None
-    return needed if isinstance(needed, int) else None
+    return subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def sizes_that_fit(task: TaskFile, kept: Mapping[str, Size], meter: CostMeter) -> dict[str, Size]:
+    """Smaller sizes for a file that states none for the cpu toolchain and is too large for it; empty where it is not.
+
+    `kept` are sizes that a person has set: they stay. See `smaller`.
+
+    Raises:
+        TaskError: one of them is no number of the task's.
+    """
+    if "cpu" in task.presets:
+        return {}
+
+    def measure(sizes: Mapping[str, Size]) -> Cost | None:
+        return meter.cost(set_constants(task.text, {**sizes, **kept}, task.path))
+
+    whole = measure({})
+    if whole is None or (whole.bytes <= MOST * free_bytes() and whole.operations <= LARGE):
+        return {}
+    return smaller({name: size for name, size in task.constants.items() if name not in kept}, measure)
+
+
+def smaller(sizes: Mapping[str, Size], measure: Callable[[Mapping[str, Size]], Cost | None]) -> dict[str, Size]:
+    """Sizes at which a task is small, those that changed.
+
+    The largest whole number is halved again and again, odd ones stay odd, until the task needs no more than SMALL. A
+    number that the module does not take at half its value (one that groups divide), or that changes nothing, stays; so
+    does one that is small already (16, or 2 for a batch): strides, groups and kernel sizes are such.
+    """
+    current, cost = dict(sizes), measure(sizes)
+    stays = set[str]()
+    while cost is not None and (cost.bytes > SMALL.bytes or cost.operations > SMALL.operations):
+        name = max(
+            (one for one in current if _can_halve(one, current[one], stays)), key=lambda one: current[one], default=""
+        )
+        if not name:
+            break
+        half = int(current[name]) // 2
+        tried = {**current, name: half | (int(current[name]) & 1)}
+        found = measure(tried)
+        if found is None or not (found.bytes < cost.bytes or found.operations < cost.operations):
+            stays.add(name)
+        else:
+            current, cost = tried, found
+    return {name: size for name, size in current.items() if size != sizes[name]}
+
+
+def _can_halve(name: str, size: Size, stays: set[str]) -> bool:
+    least = LEAST_BATCH if "batch" in name.lower() else LEAST
+    return isinstance(size, int) and name not in stays and size // 2 >= least

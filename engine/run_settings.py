@@ -23,7 +23,7 @@ from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
 from storage.knowledge.choice import OFF
-from storage.records import Budget, KernelClass, RunSettings, Switch
+from storage.records import Budget, RunSettings, Switch
 
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0
@@ -76,7 +76,7 @@ def new_settings(
         run_id=f"{chosen.name[:60]}-{stamp}-{secrets.token_hex(2)}",
         task_name=chosen.name,
         task_source=chosen.source,
-        kernel_class=chosen.kernel_class or KernelClass.OTHER,
+        kernel_class=chosen.kernel_class or chosen.guessed_class,
         class_is_proposed=chosen.kernel_class is None,
         sizes=chosen.sizes,
         toolchain=toolchain,

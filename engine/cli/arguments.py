@@ -29,6 +29,7 @@ EXAMPLES = """\
 examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
+  python -m engine tasks FOLDER                       the KernelBench-style files in a folder: class, memory, sizes
   python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine screen swish my_kernel.py          what its text breaks, at once; builds and runs nothing
@@ -130,7 +131,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
-    verbs.add_parser("tasks", help="list the shipped tasks and their sizes")
+    listed = verbs.add_parser("tasks", help="list the shipped tasks and their sizes, or the tasks in a folder")
+    listed.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help="folder of KernelBench-style files (default: the shipped tasks)"
+    )
     strategies = verbs.add_parser("strategies", help="list search methods and their options")
     strategies.add_argument(
         "names", nargs="*", metavar="NAME", help="one of these, or package.module:Name for one of your own"

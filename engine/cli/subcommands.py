@@ -6,13 +6,14 @@ import contextlib
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from engine import languages, supervisor, tasks
+from engine import fitting, languages, supervisor, tasks
 from engine.actions import Finish
 from engine.cli import experience, export, report
 from engine.errors import EngineError
@@ -23,6 +24,7 @@ from engine.prompt_pack import read_pack
 from engine.strategies import catalogue, refused_verbs
 from engine.strategies.loading import DEFAULT, find_strategy, open_strategy, options_of
 from engine.strategies.options import parse
+from engine.toolchain_table import HOST, device_of
 from storage import budgets, codec, commands, damage, exposure, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
@@ -147,13 +149,46 @@ def fork_run(options: Namespace) -> int:
 
 
 def list_tasks(options: Namespace) -> int:
-    """The shipped tasks."""
+    """The shipped tasks, or those of a folder."""
+    if options.folder:
+        return _list_folder(Path(options.folder))
     for task in tasks.shipped():
-        presets = "; ".join(
-            f"{name}: {', '.join(f'{k}={v}' for k, v in p.items())}" for name, p in task.presets.items()
-        )
+        presets = "; ".join(f"{name}: {_sizes(preset)}" for name, preset in task.presets.items())
         print(f"{task.name:24} {task.kernel_class or 'class: by the model':12} {presets}")
     return OK
+
+
+def _list_folder(folder: Path) -> int:
+    """Each file with its class, the memory that judging it on a processor takes, and sizes at which it fits here."""
+    with fitting.CostMeter() as meter:
+        for entry in tasks.in_folder(folder):
+            if entry.task is None:
+                print(f"{entry.path}: no task: {entry.reason}")
+                continue
+            task, cost = entry.task, meter.cost(entry.task.task().source)
+            memory = f"{cost.bytes / 1e9:.3g} GB" if cost else "memory unknown"
+            smaller = fitting.sizes_that_fit(task, {}, meter)
+            sizes = f"on the cpu: {_sizes(smaller)}" if smaller else _sizes(task.task().sizes)
+            print(f"{entry.path}  {task.kernel_class or task.guessed_class}  {memory}  {sizes}")
+    return OK
+
+
+def _sizes(sizes: Mapping[str, tasks.Size]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def chosen_sizes(options: Namespace) -> dict[str, tasks.Size]:
+    """The sizes that `--set` names; beside them, on a processor, smaller ones for a file that is too large as it is."""
+    kept: dict[str, tasks.Size] = dict(options.overrides)
+    file = tasks.find(options.task)
+    if device_of(options.toolchain) != HOST or file.is_shipped:
+        return kept
+    with fitting.CostMeter() as meter:
+        smaller = fitting.sizes_that_fit(file, kept, meter)
+    if smaller:
+        told = f"too large for this processor as it is written, so smaller sizes are used: {_sizes(smaller)}"
+        print(f"tilewright: {file.path} is {told}. --set NAME=NUMBER chooses others.", file=sys.stderr)
+    return {**smaller, **kept}
 
 
 def list_strategies(options: Namespace) -> int:
@@ -202,7 +237,7 @@ def settings_of(options: Namespace) -> RunSettings:
     if options.reply_seconds is not None:
         fields["reply_seconds"] = options.reply_seconds
     settings = supervisor.new_settings(
-        options.task, toolchain=options.toolchain, model=options.model, overrides=dict(options.overrides), **fields
+        options.task, toolchain=options.toolchain, model=options.model, overrides=chosen_sizes(options), **fields
     )
     limits = {
         "depths": options.depths if options.depths is not None else settings.budget.depths,

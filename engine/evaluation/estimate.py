@@ -1,6 +1,7 @@
 """How much memory judging a task on the host takes, from tensors that have shapes and no contents. Allocates none.
 
-Run as a program it reads a task from standard input and prints the bytes, or `null` where a task cannot be followed.
+Run as a program it reads tasks from standard input, each a line of JSON, and prints for each the bytes and the
+operations of one call as `[bytes, operations]`, or `null` where a task cannot be followed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 
 from engine.evaluation.comparison import wide_dtype
 
@@ -60,10 +62,23 @@ def bytes_needed(source: str) -> int | None:
     evaluator, for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a
     tensor.
     """
+    found = cost(source)
+    return found[0] if found else None
+
+
+def cost(source: str) -> tuple[int, int] | None:
+    """`bytes_needed`, and the operations of one call as far as products and convolutions count."""
     try:
-        inputs, weights, outputs, on_the_way = _measured(source)
+        with FlopCounterMode(display=False) as counter:
+            inputs, weights, outputs, on_the_way = _measured(source)
     except Exception:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
         return None
+    return _bytes(inputs, weights, outputs, on_the_way), int(counter.get_total_flops())
+
+
+def _bytes(
+    inputs: list[torch.Tensor], weights: list[torch.Tensor], outputs: list[torch.Tensor], on_the_way: int
+) -> int:
     given, kept, made = (_size(group) for group in (inputs, weights, outputs))
     given_wide, kept_wide, made_wide = (_size(group, is_wide=True) for group in (inputs, weights, outputs))
     widening = max((_size([t], is_wide=True) / max(1, _size([t])) for t in (*outputs, *inputs)), default=1)
@@ -101,4 +116,5 @@ def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(bytes_needed(sys.stdin.read())))
+    for line in sys.stdin:
+        print(json.dumps(cost(json.loads(line))), flush=True)

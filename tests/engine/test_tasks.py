@@ -41,11 +41,21 @@ def test_a_foreign_file_runs_with_its_constants_overridden_and_nothing_else_chan
     path = tmp_path / "plus.py"
     path.write_text(FOREIGN)
     task = tasks.read(path)
-    assert task.constants == {"N": 4096, "eps": 1e-5}
+    assert task.constants == {"N": 4096, "M": 3, "SCALE": 4, "eps": 1e-5}
     assert task.kernel_class is None
-    changed = task.task("cpu", {"N": 512})
-    assert changed.source == FOREIGN.replace("2048 * 2", "512")
-    assert changed.sizes == {"N": 512, "eps": 1e-5}
+    changed = task.task("cpu", {"N": 512, "SCALE": 16})
+    assert changed.source == FOREIGN.replace("2048 * 2", "512").replace("3, 4", "3, 16")
+    assert changed.sizes == {"N": 512, "M": 3, "SCALE": 16, "eps": 1e-5}
+
+
+def test_names_that_one_assignment_gives_a_value_change_together(tmp_path: Path) -> None:
+    path = tmp_path / "square.py"
+    path.write_text(FOREIGN.replace("eps = 1e-5", "height = width = 256  # both"))
+    task = tasks.read(path).task("cpu", {"height": 64})
+    assert "height = width = 64  # both" in task.source
+    assert (task.sizes["height"], task.sizes["width"]) == (64, 64)
+    with pytest.raises(TaskError, match="height and width together: set them to one value"):
+        tasks.read(path).task("cpu", {"height": 64, "width": 32})
 
 
 def test_an_unknown_constant_is_refused_with_the_known_ones(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
         "times": asdict(Times(timing_s=1.0)),
         "limits": asdict(Limits()),
     }
-    root = str(Path(tasks.__file__).parent.parent)
+    root = str(tasks.SHIPPED.parent)
     done = subprocess.run(
         [sys.executable, "-c", JUDGE],
         input=json.dumps(request),

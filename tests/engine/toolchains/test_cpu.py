@@ -105,7 +105,7 @@ def test_children_end_when_the_engine_is_killed(cpu_home: None, tmp_path: Path) 
         "print(toolchain._evaluator._process.pid, 'torch' in sys.modules, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(tasks.__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(tasks.SHIPPED.parent)}
     with subprocess.Popen(
         [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as engine:

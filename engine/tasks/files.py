@@ -1,4 +1,4 @@
-"""Tasks: reference modules in the KernelBench convention, read without importing torch. Knows no run."""
+"""Tasks on disk: a module in the KernelBench convention, the TOML file beside it, and folders of them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from engine.tasks.constants import Size, constants, parse, set_constants
+from engine.tasks.operators import guessed_class, proposed_operators
 from engine.toolchain_table import HOST, device_of
 from storage import codec
 from storage.codec import DecodeError
 from storage.policy import EVERYTHING, PRECISIONS, Policy
 from storage.records import KernelClass
 
-SHIPPED = Path(__file__).resolve().parent.parent / "tasks"
+SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
+SHOWN = 12
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
-
-Size = int | float
-
-# Large operators in a file from which on it counts as a whole network.
-NETWORK = 4
-_CONVOLUTIONS = [f"{kind}{size}d" for kind in ("conv", "conv_transpose") for size in (1, 2, 3)]
-# As a layer, a function or a method, by the name that PyTorch's dispatcher knows.
-_LARGE = {
-    **{name: name for name in (*_CONVOLUTIONS, "linear", "bilinear", "matmul", "bmm", "mm", "addmm", "einsum")},
-    **{name.title().replace("_", "").replace("D", "d"): name for name in (*_CONVOLUTIONS, "linear", "bilinear")},
-    **dict.fromkeys(("scaled_dot_product_attention", "MultiheadAttention"), "scaled_dot_product_attention"),
-    "LSTM": "lstm",
-    "GRU": "gru",
-    "RNN": "rnn_tanh",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
-    `kernel_class` is None when the file states none: the model proposes it then. `language` is the one that kernels
-    must be written in; empty for any.
+    `kernel_class` is None when the file states none: the model proposes it then, and `guessed_class`, by what its text
+    calls, stands until it has. `language` is the one that kernels must be written in; empty for any.
     """
 
     name: str
@@ -50,6 +38,7 @@ class Task:
     title: str = ""
     policy: Policy = field(default_factory=Policy)
     language: str = ""
+    guessed_class: KernelClass = KernelClass.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +52,7 @@ class TaskFile:
     kernel_class: KernelClass | None
     title: str
     policy: Policy
+    guessed_class: KernelClass = KernelClass.OTHER
 
     @property
     def name(self) -> str:
@@ -81,10 +71,21 @@ class TaskFile:
             TaskError: an override names no module-level number.
         """
         preset = self.presets.get("cpu" if device_of(toolchain) == HOST else "gpu", {})
-        sizes = {**self.constants, **preset, **(overrides or {})}
+        changed = {**preset, **(overrides or {})}
+        source = set_constants(self.text, changed, self.path)
+        sizes = constants(parse(source, self.path))
         return Task(
-            self.name, set_constants(self.text, sizes, self.path), sizes, self.kernel_class, self.title, self.policy
+            self.name, source, sizes, self.kernel_class, self.title, self.policy, guessed_class=self.guessed_class
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FolderEntry:
+    """A file of a folder; `task` is None where it is none, and `reason` says why."""
+
+    path: Path
+    task: TaskFile | None
+    reason: str = ""
 
 
 def shipped() -> Iterator[TaskFile]:
@@ -93,18 +94,50 @@ def shipped() -> Iterator[TaskFile]:
         yield read(path)
 
 
+def in_folder(folder: Path) -> list[FolderEntry]:
+    """Every Python file of a folder and of the folders in it, by path: a task, or the reason why it is none.
+
+    Raises:
+        TaskError: it is no folder, or no Python file is in it.
+    """
+    paths = sorted(path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")))
+    if not paths:
+        raise TaskError(f"{folder} is no folder with KernelBench-style files (*.py) in it")
+    return [_entry(path) for path in paths]
+
+
+def _entry(path: Path) -> FolderEntry:
+    try:
+        return FolderEntry(path, read(path))
+    except TaskError as error:
+        return FolderEntry(path, None, str(error))
+
+
 def find(name: str) -> TaskFile:
     """A task by path, or a shipped one by name.
 
     Raises:
-        TaskError: neither a file nor a shipped task; or a file that cannot be used.
+        TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
     """
+    if Path(name).is_dir():
+        raise TaskError(_which(Path(name)))
     if name.endswith(".py") or "/" in name:
         return read(Path(name))
     for path in SHIPPED.glob(f"*/{name}.py"):
         return read(path)
     known = ", ".join(path.stem for path in sorted(SHIPPED.glob("*/*.py")))
     raise TaskError(f"no task {name!r}. Shipped tasks: {known}. Any KernelBench-style file works too: give its path.")
+
+
+def _which(folder: Path) -> str:
+    names = [str(one.path.relative_to(folder)) for one in in_folder(folder) if one.task is not None]
+    if not names:
+        return f"{folder} holds no task: `python -m engine tasks {folder}` tells why of each file"
+    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return (
+        f"{folder} is a folder with {len(names)} tasks, and this command takes one: give {folder / names[0]}, say. "
+        f"There are {shown}. `python -m engine tasks {folder}` lists them with their classes and the memory they need"
+    )
 
 
 def read(path: Path) -> TaskFile:
@@ -117,7 +150,7 @@ def read(path: Path) -> TaskFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read task {path}: {error}") from error
-    module = _parse(text, path)
+    module = parse(text, path)
     missing = [name for name in REQUIRED if name not in _defined(module)]
     if missing:
         raise TaskError(
@@ -130,100 +163,14 @@ def read(path: Path) -> TaskFile:
     policy = _policy(about.get("policy", {}), path.with_suffix(".toml"))
     if "library_operators" not in about.get("policy", {}):
         policy = replace(policy, library_operators=proposed_operators(module))
-    return TaskFile(path, text, _constants(module), about.get("sizes", {}), kernel_class, title, policy)
-
-
-def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "task") -> str:
-    """The module with the values of its module-level number assignments replaced; all else is untouched.
-
-    Raises:
-        TaskError: a name is not assigned at module level.
-    """
-    module = _parse(text, path)
-    lines = text.split("\n")
-    spots = {
-        name: node.value for node in reversed(module.body) for name in _targets(node) if isinstance(node, ast.Assign)
-    }
-    unknown = sorted(set(values) - set(spots))
-    if unknown:
-        known = ", ".join(f"{k}={v}" for k, v in _constants(module).items()) or "none"
-        raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
-    for name, node in sorted(spots.items(), key=lambda item: -item[1].lineno):
-        if name in values and _number(node) != values[name]:
-            _replace(lines, node, repr(values[name]), name, path)
-    return "\n".join(lines)
-
-
-def _replace(lines: list[str], node: ast.expr, new: str, name: str, path: Path | str) -> None:
-    if node.end_lineno != node.lineno or node.end_col_offset is None:
-        raise TaskError(f"{path}: {name} is assigned over several lines and cannot be set: write it on one line")
-    raw = lines[node.lineno - 1].encode()
-    lines[node.lineno - 1] = (raw[: node.col_offset] + new.encode() + raw[node.end_col_offset :]).decode()
-
-
-def _parse(text: str, path: Path | str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        raise TaskError(f"{path} is not valid Python: {error}") from error
+    presets = about.get("sizes", {})
+    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module))
 
 
 def _defined(module: ast.Module) -> set[str]:
     names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    return names.union(*(_targets(node) for node in module.body))
-
-
-def _targets(node: ast.stmt) -> list[str]:
-    if not isinstance(node, ast.Assign):
-        return []
-    return [target.id for target in node.targets if isinstance(target, ast.Name)]
-
-
-def _constants(module: ast.Module) -> dict[str, Size]:
-    found: dict[str, Size] = {}
-    for node in module.body:
-        if isinstance(node, ast.Assign) and (value := _number(node.value)) is not None:
-            found.update(dict.fromkeys(_targets(node), value))
-    return found
-
-
-def _number(node: ast.expr) -> Size | None:
-    """The value of an arithmetic expression over literals (KernelBench writes `N = 2048 * 2`), else None."""
-    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
-    if not all(isinstance(part, allowed) for part in ast.walk(node)):
-        return None
-    if any(isinstance(part, ast.Constant) and type(part.value) not in (int, float) for part in ast.walk(node)):
-        return None
-    try:
-        value = eval(compile(ast.Expression(node), "<size>", "eval"), {"__builtins__": {}})
-    except (ArithmeticError, ValueError):
-        return None
-    return value if type(value) in (int, float) else None
-
-
-def proposed_operators(module: ast.Module) -> tuple[str, ...]:
-    """What a whole network leaves to PyTorch unless somebody says otherwise: its large operators, in order of names.
-
-    Nobody wants every convolution of a network replaced at once. Nothing for a file with few of them: there the
-    operator is the task.
-    """
-    large = list(_large(module, 1))
-    return tuple(sorted({name for name, _ in large})) if sum(count for _, count in large) >= NETWORK else ()
-
-
-def _large(node: ast.AST, count: int) -> Iterator[tuple[str, int]]:
-    """Names of large operators and how many each place stands for: one in a loop or a helper is made more than once."""
-    is_helper = isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "forward")
-    if is_helper or isinstance(node, (ast.For, ast.While, ast.comprehension, ast.ListComp, ast.GeneratorExp)):
-        count = 3
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        yield "matmul", count
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in _LARGE:
-            yield _LARGE[name], count
-    for child in ast.iter_child_nodes(node):
-        yield from _large(child, count)
+    assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
+    return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
 def policy_with(policy: Policy, library: str = "", precision: str = "") -> Policy:

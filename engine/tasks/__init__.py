@@ -1,0 +1,18 @@
+"""Tasks: reference modules in the KernelBench convention, read without importing torch. Know no run.
+
+files.py        a module with the TOML file beside it, by path or shipped name; a folder of them; a person's policy
+constants.py    its sizes: module-level numbers, read and replaced
+operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
+"""
+
+from engine.tasks.constants import Size as Size
+from engine.tasks.constants import set_constants as set_constants
+from engine.tasks.files import SHIPPED as SHIPPED
+from engine.tasks.files import FolderEntry as FolderEntry
+from engine.tasks.files import Task as Task
+from engine.tasks.files import TaskFile as TaskFile
+from engine.tasks.files import find as find
+from engine.tasks.files import in_folder as in_folder
+from engine.tasks.files import policy_with as policy_with
+from engine.tasks.files import read as read
+from engine.tasks.files import shipped as shipped

@@ -1,0 +1,97 @@
+"""The module-level numbers of a task's text: its sizes. Reads and replaces them; runs no code of the task."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from engine.errors import TaskError
+
+Size = int | float
+
+
+def parse(text: str, path: Path | str) -> ast.Module:
+    """The text as a syntax tree.
+
+    Raises:
+        TaskError: it is not valid Python.
+    """
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"{path} is not valid Python: {error}") from error
+
+
+def constants(module: ast.Module) -> dict[str, Size]:
+    """The numbers assigned at module level, by name: `N = 2048 * 2` and each of `height, width = 32, 64`."""
+    pairs = ((name, number(value)) for name, value in _assigned(module))
+    return {name: value for name, value in pairs if value is not None}
+
+
+def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "task") -> str:
+    """The module with the values of its module-level number assignments replaced; all else is untouched.
+
+    Names that one assignment gives the same value (`height = width = 256`) change together.
+
+    Raises:
+        TaskError: a name is not assigned at module level, or two that change together are to differ.
+    """
+    module = parse(text, path)
+    spots = dict(_assigned(module))
+    if unknown := sorted(set(values) - set(spots)):
+        known = ", ".join(f"{k}={v}" for k, v in constants(module).items()) or "none"
+        raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
+    lines = text.split("\n")
+    for node, names in sorted(_together(spots).items(), key=lambda item: (-item[0].lineno, -item[0].col_offset)):
+        wanted = {values[name] for name in names if name in values} - {number(node)}
+        if len(wanted) > 1:
+            raise TaskError(f"{path} assigns {' and '.join(names)} together: set them to one value")
+        if wanted:
+            _replace(lines, node, repr(wanted.pop()), names[0], path)
+    return "\n".join(lines)
+
+
+def _together(spots: Mapping[str, ast.expr]) -> dict[ast.expr, list[str]]:
+    """Names by the expression that they get their value from."""
+    found: dict[ast.expr, list[str]] = {}
+    for name, node in spots.items():
+        found.setdefault(node, []).append(name)
+    return found
+
+
+def _replace(lines: list[str], node: ast.expr, new: str, name: str, path: Path | str) -> None:
+    if node.end_lineno != node.lineno or node.end_col_offset is None:
+        raise TaskError(f"{path}: {name} is assigned over several lines and cannot be set: write it on one line")
+    raw = lines[node.lineno - 1].encode()
+    lines[node.lineno - 1] = (raw[: node.col_offset] + new.encode() + raw[node.end_col_offset :]).decode()
+
+
+def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Each name assigned at module level with its expression; of several assignments the last counts."""
+    for node in module.body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _pairs(target, node.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, its in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(one, its)
+
+
+def number(node: ast.expr) -> Size | None:
+    """The value of an arithmetic expression over literals (KernelBench writes `N = 2048 * 2`), else None."""
+    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
+    if not all(isinstance(part, allowed) for part in ast.walk(node)):
+        return None
+    if any(isinstance(part, ast.Constant) and type(part.value) not in (int, float) for part in ast.walk(node)):
+        return None
+    try:
+        value = eval(compile(ast.Expression(node), "<size>", "eval"), {"__builtins__": {}})
+    except (ArithmeticError, ValueError):
+        return None
+    return value if type(value) in (int, float) else None
