@@ -178,7 +178,10 @@ def test_what_is_new_is_taught_and_the_round_ends_with_an_edit_that_a_first_refu
     assert "kernel 3 was no faster" in base.revisions[-1].why
     (prior,) = base.revisions[-1].priors
     assert (prior.gain, prior.confidence) == (1.01, 0.2)
-    assert base.figures(prior.technique, prior.state).expected_gain < 1.3
+    figures = base.figures(prior.technique, prior.state)
+    assert figures.mean_gain is not None
+    measured = figures.mean_gain**figures.attempts  # whatever it was: other work on this machine moves it
+    assert figures.expected_gain == pytest.approx((measured * 1.01**2) ** (1 / (figures.attempts + 2)), rel=1e-3)
 
 
 def test_each_prompt_has_what_its_answer_rests_on(finished: tuple[Path, Answers]) -> None:
