@@ -113,6 +113,7 @@ SECTIONS: Mapping[str, str] = {
     "example": "Example kernel",
     "examples": "Examples of the step",
     "failure": "What failed",
+    "failure_rules": "Failure rules",
     "guide": "Guide",
     "headroom": "Headroom",
     "hint": "Person's hint",

@@ -117,7 +117,8 @@ class Record:
     not it was accepted; of equals the first. `open_call` was sent and has not ended; `cut_offs` counts replies to one
     call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
     counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
-    `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step.
+    `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step,
+    `told_rules` the failure rules that writers were told, the last of which hold.
     """
 
     settings: RunSettings
@@ -148,6 +149,7 @@ class Record:
     reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
     consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
     taught: dict[int, ev.Taught] = field(default_factory=dict)
+    told_rules: list[ev.RulesTold] = field(default_factory=list)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
@@ -236,6 +238,8 @@ class Record:
                 self.reviews[step, call] = event
             case ev.Consulted(depth=index, candidate_id=name):
                 self.consulted[index, name] = event
+            case ev.RulesTold():
+                self.told_rules.append(event)
             case ev.Taught(step=step):
                 self.taught[step] = event
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):

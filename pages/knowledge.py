@@ -13,6 +13,7 @@ from pages.parts.knowledge import (
     changes_table,
     evidence_table,
     exchange_panel,
+    failure_rules,
     known_tables,
     learning_table,
     technique_graph,
@@ -29,8 +30,8 @@ from storage.queries.knowledge import EdgeRow, KnowledgeSums
 
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
-PICTURE, RUNS, CHANGES = "picture", "runs", "changes"
-VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, PICTURE, RUNS, CHANGES]
+RULES, PICTURE, RUNS, CHANGES = "failure rules", "picture", "runs", "changes"
+VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, RULES, PICTURE, RUNS, CHANGES]
 
 
 @st.fragment
@@ -53,6 +54,9 @@ def live() -> None:
                 evidence_table.open_attempt(attempt)
         case "negative evidence":
             opened = known_tables.draw_negative()
+        case "failure rules":
+            if case := failure_rules.draw():
+                evidence_table.open_attempt(case)
         case "picture":
             opened = draw_picture()
         case "runs":

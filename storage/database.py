@@ -19,7 +19,10 @@ SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
 
 # Tables of the knowledge base: their rows belong to no run.
-ACROSS_RUNS = ("revisions", "kernel_states", "techniques", "priors", "transitions", "evidence", "knowledge_problems")
+ACROSS_RUNS = (
+    "revisions", "kernel_states", "techniques", "priors", "transitions", "rule_words", "evidence", "failures",
+    "knowledge_problems",
+)  # fmt: skip
 
 Row = Mapping[str, object]
 Table = tuple[str, Row]

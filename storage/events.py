@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from storage.command_arguments import Fallback
 from storage.knowledge.records import Advised as Advised
-from storage.knowledge.records import Bottleneck, KnownEdge, State, WeighedEdge
+from storage.knowledge.records import Bottleneck, KnownEdge, State, ToldRule, WeighedEdge
 from storage.models import CallFailure
 from storage.records import (
     Budget,
@@ -398,6 +398,17 @@ class Consulted:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesTold:
+    """Failure rules that the writers of kernels are told from this step on, in the order of the prompt, until others
+    are told; none where no rule holds any more. `mark` names exactly what the knowledge base had read."""
+
+    step: int
+    depth: int
+    rules: tuple[ToldRule, ...]
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Taught:
     """The run has changed what is known by name. `revision_blob` is the whole revision as JSON."""
 
@@ -519,6 +530,7 @@ Event = (
     | Profiled
     | ProfileFailed
     | Consulted
+    | RulesTold
     | Taught
     | DepthFinished
     | CommandAcknowledged

@@ -255,6 +255,13 @@ def _(event: events.Consulted) -> Rows:
         yield "consulted", {"candidate_id": event.candidate_id, "step": event.step, "place": place} | _fields(one)
 
 
+@project.register(events.RulesTold)
+def _(event: events.RulesTold) -> Rows:
+    yield "tellings", _fields(event)
+    for place, one in enumerate(event.rules):
+        yield "told_rules", {"place": place} | _fields(one)
+
+
 @project.register(events.Taught)
 def _(event: events.Taught) -> Rows:
     yield "taught", _fields(event)

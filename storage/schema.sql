@@ -176,6 +176,13 @@ CREATE TABLE weighed (
     visits BIGINT, value DOUBLE, prior DOUBLE, score DOUBLE, is_taken BOOLEAN
 );
 
+-- Failure rules that the writers of kernels were told from a step on, and the rules one by one; none where they ended.
+CREATE TABLE tellings (run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, mark VARCHAR);
+
+CREATE TABLE told_rules (
+    run_id VARCHAR, seq BIGINT, place BIGINT, name VARCHAR, signature VARCHAR, words VARCHAR, kernels BIGINT, runs BIGINT
+);
+
 -- phase: asked (a line of commands.jsonl, where seq counts its lines), acknowledged, effective or refused (the journal).
 CREATE TABLE commands (
     run_id VARCHAR, seq BIGINT, time DOUBLE, command_id VARCHAR, phase VARCHAR, kind VARCHAR, argument VARCHAR,
@@ -216,7 +223,7 @@ CREATE TABLE offsets (run_id VARCHAR, file VARCHAR, inode BIGINT, position BIGIN
 -- asks (queries/knowledge.py).
 CREATE TABLE revisions (
     line BIGINT, revision_id VARCHAR, time DOUBLE, made_by VARCHAR, why VARCHAR, reverts VARCHAR, origin VARCHAR,
-    state_count BIGINT, technique_count BIGINT, prior_count BIGINT, transition_count BIGINT
+    state_count BIGINT, technique_count BIGINT, prior_count BIGINT, transition_count BIGINT, rule_count BIGINT
 );
 
 CREATE TABLE kernel_states (
@@ -233,6 +240,16 @@ CREATE TABLE priors (line BIGINT, number BIGINT, state VARCHAR, technique VARCHA
 
 CREATE TABLE transitions (
     line BIGINT, number BIGINT, source VARCHAR, target VARCHAR, think VARCHAR, method VARCHAR, before VARCHAR, after VARCHAR
+);
+
+-- What people say of failure rules.
+CREATE TABLE rule_words (line BIGINT, number BIGINT, rule VARCHAR, words VARCHAR, is_disabled BOOLEAN);
+
+-- What kernels show of failures; the first row of a run and candidate counts. rule: the one of the kernel's own failure.
+CREATE TABLE failures (
+    line BIGINT, run_id VARCHAR, candidate_id VARCHAR, time DOUBLE, language VARCHAR, toolchain VARCHAR, signature VARCHAR,
+    is_repeat BOOLEAN, mends VARCHAR, words VARCHAR, told VARCHAR[], message VARCHAR, task VARCHAR, model VARCHAR,
+    origin VARCHAR, rule VARCHAR
 );
 
 -- The first row of an id; gain_units and predicted_units are the logarithms that are summed, NULL where none counts.

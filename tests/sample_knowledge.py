@@ -5,10 +5,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from storage.knowledge import files, seed
-from storage.knowledge.records import Bottleneck, Category, Evidence, Outcome, Prior, Revision, State, Technique
+from storage.knowledge.failures import rule_id, told_name
+from storage.knowledge.records import (
+    Bottleneck,
+    Category,
+    Evidence,
+    FailureCase,
+    Outcome,
+    Prior,
+    Revision,
+    State,
+    Technique,
+)
 from storage.records import KernelClass
 
 DEVICES = (("NVIDIA H200", "sm_90a", "cuda"), ("NVIDIA L40S", "sm_89", "cuda"), ("AMD EPYC 9654", "avx512", "cpu"))
@@ -27,8 +39,9 @@ ERRORS = {
 
 
 def write_knowledge(home: Path, attempts: int = 80, run_ids: Sequence[str] = ("told",), number: int = 0) -> None:
-    """Evidence of these runs, a discovered state, a technique of its own and a change by a person."""
+    """Evidence of these runs, failures, a discovered state, a technique of its own and a change by a person."""
     files.append_evidence(sample_rows(attempts, run_ids, number), home / "knowledge")
+    files.append_cases(sample_cases(run_ids), home / "knowledge")
     for revision in sample_revisions(run_ids[0]):
         files.append_revision(revision, home / "knowledge")
 
@@ -73,6 +86,29 @@ def sample_rows(attempts: int, run_ids: Sequence[str], number: int = 0, start: f
             tokens=draw.randrange(4_000, 30_000),
             error=ERRORS.get(outcome, ""),
         )
+
+
+def sample_cases(run_ids: Sequence[str], start: float = 1.75e9) -> Iterator[FailureCase]:
+    """A failure that rules are made of, one that was never mended, and one whose rule has faded."""
+    plain = FailureCase(run_ids[0], "c001", start, "cute", "cuda", task="square_matmul", model="sample-model")
+    gemm = "no instance of function template `cute::gemm` matches the argument list"
+    tail = "wrong output in the last columns"
+    words = "bound the last tile's columns by N"
+    faded = told_name(rule_id("cute", "cuda", tail), words)
+    failed = [
+        (gemm, ()),
+        (gemm, ()),
+        (tail, ()),
+        (tail, ()),
+        (tail, (faded,)),
+        (tail, (faded,)),
+        ("`ptx` is unknown", ()),
+    ]
+    for number, (signature, told) in enumerate(failed, 2):
+        shown = replace(plain, candidate_id=f"c{number:03d}", at=start + number, signature=signature, message=signature)
+        yield replace(shown, told=told)
+    yield replace(plain, candidate_id="c020", at=start + 20, mends=gemm, words="pass B as (N, K) to cute::gemm")
+    yield replace(plain, candidate_id="c021", at=start + 21, mends=tail, words=words)
 
 
 def _outcome(gain: float, draw: random.Random) -> Outcome:

@@ -27,6 +27,7 @@ SHARED_STORAGE = {
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
+    "storage.knowledge.failures",
 }  # fmt: skip
 
 

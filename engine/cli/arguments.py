@@ -441,7 +441,8 @@ def _knowledge(verbs: argparse._SubParsersAction[_Parser]) -> None:
     listing = what.add_parser("list", help="list states and techniques with what the evidence says of them")
     listing.add_argument("--state", help="only what is known in this state, with its figures there")
     listing.add_argument("--device", help="figures of one device only, such as 'NVIDIA H200'")
-    show = what.add_parser("show", help="show a technique with its attempts, or a state with its techniques")
+    listing.add_argument("--rules", action="store_true", help="failure rules instead: what recurs, and what mended it")
+    show = what.add_parser("show", help="show a technique with its attempts, a state, or a failure rule")
     show.add_argument("name", metavar="NAME")
     changes = what.add_parser("revisions", help="list who changed what, newest last")
     for one in (listing, show, changes):
@@ -455,9 +456,9 @@ def _knowledge(verbs: argparse._SubParsersAction[_Parser]) -> None:
     imported.add_argument("--origin", default="", help="name of where it is from (default: as the file says)")
     revert = what.add_parser("revert", help="undo a revision; reverting a revert brings it back")
     revert.add_argument("revision", metavar="REVISION")
-    disable = what.add_parser("disable", help="offer a technique or state to no run any more")
+    disable = what.add_parser("disable", help="offer a technique, state or failure rule to no run any more")
     enable = what.add_parser("enable", help="offer it again")
-    edit = what.add_parser("edit", help="change what is said of a technique or state")
+    edit = what.add_parser("edit", help="change what is said of a technique, state or failure rule")
     for one in (disable, enable, edit):
         one.add_argument("name", metavar="NAME")
     edit.add_argument(

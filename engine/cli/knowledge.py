@@ -18,8 +18,10 @@ from engine.cli.judgement import printable
 from storage import codec
 from storage.knowledge import changes, exported, files, merging
 from storage.knowledge.base import Base
+from storage.knowledge.exported import KnowledgeError
+from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import standing
-from storage.knowledge.records import Evidence, Figures, Revision, State, Technique
+from storage.knowledge.records import Evidence, Figures, Revision, RuleWords, State, Technique
 
 SHOWN_ATTEMPTS = 10
 SHOWN_NAMES = 20
@@ -43,8 +45,11 @@ def run_verb(options: Namespace) -> int:
 
 
 def list_known(options: Namespace) -> None:
-    """States and techniques with their figures."""
+    """States and techniques with their figures, or failure rules with theirs."""
     base = files.load()
+    if options.rules:
+        _list_rules(base, options.json)
+        return
     if options.state:
         changes.named(base, options.state)
     states = _states(base)
@@ -61,6 +66,53 @@ def list_known(options: Namespace) -> None:
         told = f"{len(others)} more in attempts, defined nowhere: {names}"
         console.print(told, highlight=False, markup=False, soft_wrap=True)
     _warn(console, base)
+
+
+def _list_rules(base: Base, as_json: bool) -> None:
+    found = base.rules()
+    if as_json:
+        print(json.dumps({"rules": [_plain_rule(one) for one in found]}))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in (
+        "rule",
+        "language",
+        "toolchain",
+        "kernels",
+        "mended",
+        "told",
+        "came back",
+        "status",
+        "failure: mend",
+    ):
+        table.add_column(heading, overflow="fold" if heading == "failure: mend" else "ellipsis")
+    for one in found:
+        counts = map(str, (one.kernels, one.mended, one.told, one.recurred))
+        words = f"{one.signature}: {one.words or 'not mended yet'}"
+        texts = (one.rule_id, one.language, one.toolchain, *counts, one.status, words)
+        table.add_row(*(escape(printable(text)) for text in texts))
+    console = Console()
+    console.print(table if found else "No failure has been kept yet: every run adds those of its own kernels.")
+    _warn(console, base)
+
+
+def _plain_rule(one: FailureRule) -> dict[str, Any]:
+    plain: dict[str, Any] = codec.to_plain(one)
+    return plain | {"status": one.status, "confidence": one.confidence}
+
+
+def _show_rule(base: Base, rule: FailureRule, as_json: bool) -> None:
+    cases = [one for one in base.cases if rule.is_about(one)]
+    if as_json:
+        print(json.dumps({"rule": _plain_rule(rule), "kernels": [codec.to_plain(one) for one in cases]}))
+        return
+    console = Console()
+    for name, value in _plain_rule(rule).items():
+        console.print(f"{name}: {printable(str(value))}", highlight=False, markup=False, soft_wrap=True)
+    for case in cases[-SHOWN_ATTEMPTS:]:
+        shown = "mended it" if case.mends == rule.signature else case.message or "told, without it"
+        line = f"{case.run_id} {case.candidate_id} {case.task}: {shown}"
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def _states(base: Base) -> list[dict[str, Any]]:
@@ -128,10 +180,16 @@ def _warn(console: Console, base: Base) -> None:
 
 
 def show_named(options: Namespace) -> None:
-    """A technique with its story, or a state with its techniques."""
+    """A technique with its story, a state with its techniques, or a failure rule with its kernels."""
     base = files.load()
     is_defined = options.name in base.techniques or not base.rows_of(options.name)
     found = changes.named(base, options.name) if is_defined else None
+    if isinstance(found, RuleWords):
+        rule = changes.rule_of(base, options.name)
+        if rule is None:
+            raise KnowledgeError(f"no kernel here has shown the failure of {options.name}: import its evidence first")
+        _show_rule(base, rule, options.json)
+        return
     if isinstance(found, State):
         _show_state(Console(), base, found, options.json)
     else:
@@ -214,6 +272,7 @@ def list_revisions(options: Namespace) -> None:
     for one in base.revisions:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)) if one.at else ""
         parts = {"state": one.states, "technique": one.techniques, "prior": one.priors}
+        parts |= {"failure rule": one.rules}
         what = ", ".join(f"{len(rows)} {name}{'' if len(rows) == 1 else 's'}" for name, rows in parts.items() if rows)
         texts = (one.revision_id, when, one.by, one.why, what or f"reverts {one.reverts}")
         table.add_row(*(escape(printable(text)) for text in texts), "" if one.revision_id in counting else "reverted")
@@ -224,14 +283,16 @@ def export_all(options: Namespace) -> None:
     """Everything as one file."""
     base = files.load()
     exported.write(Path(options.file), base, options.origin)
-    print(f"Wrote {len(base.rows)} attempts and {len(base.revisions)} revisions to {options.file}.")
+    rows = f"{len(base.rows)} attempts, {len(base.cases)} rows of failures and {len(base.revisions)} revisions"
+    print(f"Wrote {rows} to {options.file}.")
 
 
 def import_file(options: Namespace) -> None:
     """Take over an exported file."""
     prefer = merging.Prefer(options.prefer) if options.prefer else None
     done = merging.import_file(Path(options.file), prefer, options.origin)
-    print(f"Imported {done.attempts} attempts and {done.revisions} revisions of {printable(done.origin)}.")
+    rows = f"{done.attempts} attempts, {done.failures} rows of failures and {done.revisions} revisions"
+    print(f"Imported {rows} of {printable(done.origin)}.")
     if done.known:
         print(f"{done.known} were here already.")
     for one in done.conflicts:

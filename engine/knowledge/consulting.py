@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from storage.knowledge import choice, files, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.choice import CHOICES, EMPTY, FROZEN, OFF, ON, SEED, is_frozen
-from storage.knowledge.records import Advised, Category, Evidence, Figures, Revision, Technique
+from storage.knowledge.records import Advised, Category, Evidence, FailureCase, Figures, Revision, Technique
 
 MOST_IN_ALL = 24  # techniques of an answer where the state is not known
 MOST_UNNAMED = 12  # of those that only models have named
@@ -62,8 +62,15 @@ def check(knowledge: str) -> str:
     return str(place)
 
 
-def base_of(knowledge: str, home: Path | None, lessons: Sequence[Revision], own: Sequence[Evidence]) -> Base | None:
-    """The base that a run asks; None where it asks none. `home` is where runs keep what they learn, None for nowhere.
+def base_of(
+    knowledge: str,
+    home: Path | None,
+    lessons: Sequence[Revision],
+    own: Sequence[Evidence],
+    cases: Sequence[FailureCase] = (),
+) -> Base | None:
+    """The base that a run asks; None where it asks none. `home` is where runs keep what they learn, None for nowhere;
+    `own` and `cases` are what the run has shown itself.
 
     Raises:
         EngineError: it can no longer be read.
@@ -74,19 +81,22 @@ def base_of(knowledge: str, home: Path | None, lessons: Sequence[Revision], own:
         return base_of(choice.base_of(knowledge), None, (), ())
     if knowledge == ON and home is not None:
         return files.load(home)
-    attempts, revisions, mark = Attempts(), list[Revision](), ""
+    attempts, revisions, mark, seen = Attempts(), list[Revision](), "", list[FailureCase]()
     if knowledge in (ON, SEED):
         revisions, mark = [seed.revision()], f"seed:{seed.digest()}"
     elif knowledge != EMPTY:
         check(knowledge)
         there = _read(Path(knowledge))
-        revisions, mark = list(there.revisions), there.mark
+        revisions, mark, seen = list(there.revisions), there.mark, list(there.cases)
         for row in there.rows:
             attempts.add(row)
     for row in own:
         attempts.add(row)
     mark = f"{mark} run:{len(own)} taught:{len(lessons)}".strip()
-    return Base([*revisions, *lessons], attempts, mark)
+    known = {case.case_id for case in seen}
+    return Base(
+        [*revisions, *lessons], attempts, mark, cases=[*seen, *(one for one in cases if one.case_id not in known)]
+    )
 
 
 def _read(place: Path) -> Base:

@@ -17,6 +17,7 @@ from engine.patching.reply import find_python, labelled, read_fields
 from engine.record import Candidate
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
+from engine.steps.knowledge import tell_rules
 from storage import codec
 from storage.events import AttemptFailed, ClassProposed, DiagnosisWritten, PatchTried, ReviewWritten
 from storage.records import KernelClass, Origin
@@ -118,6 +119,7 @@ def ask_model(context: RunContext, ask: Ask) -> str:
         return _take_review(context, ask)
     if ask.makes is None:
         return _keep_text(context, ask)
+    tell_rules(context)
     hints = context.record.pending_hints
     replies: tuple[str, ...]
     if ask.expects is Expects.SOURCE:

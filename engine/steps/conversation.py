@@ -11,7 +11,7 @@ from engine.context import RunContext
 from engine.llm import Message
 from engine.prompting import Ranked, compose
 from engine.record import Candidate
-from engine.steps import briefing
+from engine.steps import briefing, guidance
 from engine.steps.history import history
 from storage.events import CommandEffective
 from storage.records import Command, KernelClass
@@ -24,6 +24,7 @@ def open_conversation(
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
     language = context.language.name
     told = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
+    told |= {"failure_rules": guidance.failure_rules(context)}
     system_name = prompting.for_language(system_name, language)
     system = prompting.message("system", system_name, **{slot: told[slot] for slot in prompting.slots(system_name)})
     return [

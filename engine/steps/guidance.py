@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from engine import exemplars, prompting
 from engine.context import RunContext
 from engine.record import Candidate
-from storage.knowledge.records import Advised
+from storage.knowledge.records import Advised, ToldRule
 
 MOST_KNOWN, MOST_NEGATIVE = 5, 2
 
@@ -53,6 +53,20 @@ def known(context: RunContext, candidate: Candidate, label: str) -> str:
     lines = "\n".join(f"- {_advice(one)}" for one in chosen(told.found))
     where = f"in the state of this one, {state}" if state else "of this class, whatever their state"
     return prompting.fill("known.md", state=where, label=label, techniques=lines).strip()
+
+
+def failure_rules(context: RunContext) -> str:
+    """The failure rules that writers are told now; empty without any."""
+    told = context.record.told_rules[-1].rules if context.record.told_rules else ()
+    if not told:
+        return ""
+    language = prompting.of_language("language", context.language.name)
+    return prompting.fill("failure_rules.md", language=language, rules="\n".join(map(_rule, told))).strip()
+
+
+def _rule(one: ToldRule) -> str:
+    runs = "one run" if one.runs == 1 else f"{one.runs} runs"
+    return f"- {one.signature} ({one.kernels} kernels of {runs}): {one.words}"
 
 
 def chosen(found: Sequence[Advised]) -> list[Advised]:

@@ -10,14 +10,15 @@ from functools import partial
 from engine.actions import Consult, Teach
 from engine.context import RunContext
 from engine.errors import EngineError
-from engine.knowledge import consulting, evidence, states, transitions
+from engine.knowledge import consulting, evidence, failures, states, transitions
 from engine.knowledge.consulting import Need
 from engine.knowledge.evidence import AttemptFold
 from engine.knowledge.states import Found
 from engine.record import Record
 from storage import codec
 from storage.blobs import BlobError
-from storage.events import Consulted, Taught
+from storage.events import Consulted, RulesTold, Taught
+from storage.knowledge import failures as rules
 from storage.knowledge import files
 from storage.knowledge.base import Base
 from storage.knowledge.choice import OFF, ON
@@ -85,7 +86,21 @@ def open_base(context: RunContext) -> Base | None:
     settings = context.record.settings
     if settings.knowledge == OFF:
         return None
-    return consulting.base_of(settings.knowledge, context.knowledge, lessons(context), _rows(context))
+    shown = failures.cases(context.record, time.time())
+    return consulting.base_of(settings.knowledge, context.knowledge, lessons(context), _rows(context), shown)
+
+
+def tell_rules(context: RunContext) -> None:
+    """Journal which failure rules the writer of a kernel is told, where they are others than those told last. Once a
+    call was sent in this step nothing changes: its kernel was written under those that then held."""
+    record = context.record
+    if not record.asks_base or any(step == context.step for step, _ in record.sent):
+        return
+    base, last = open_base(context), record.told_rules[-1].rules if record.told_rules else ()
+    settings, before = record.settings, [one.name for one in last]
+    found = rules.to_tell(base.rules(), settings.language, settings.toolchain, before) if base and base.cases else ()
+    if base and [one.name for one in found] != before:
+        context.emit(RulesTold(context.step, record.step_index, found, base.mark))
 
 
 def lessons(context: RunContext) -> list[Revision]:
@@ -110,9 +125,13 @@ def teach(context: RunContext, action: Teach) -> str:
 
 
 def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
-    """Write down the attempts that are over, whatever the run's strategy; those that stand there already stay."""
+    """Write down the attempts that are over and what kernels show of failures, whatever the run's strategy; what stands
+    there already stays."""
     if context.knowledge is not None and (found := _rows(context, is_ending=is_ending)):
         files.append_evidence(found, context.knowledge)
+    shown = failures.cases(context.record, time.time(), is_ending=is_ending)
+    if context.knowledge is not None and shown:
+        files.append_cases(shown, context.knowledge)
 
 
 def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:

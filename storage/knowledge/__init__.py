@@ -2,6 +2,7 @@
 
 choice.py       which base a run asks
 records.py      states, techniques, evidence, revisions: one frozen record each
+failures.py     failure rules: what goes wrong again and again, what mended it, and what writers are told of it
 figures.py      from revisions to what is known by name, from attempts to figures
 graph.py        which technique followed which
 base.py         everything that was read at one moment, as a strategy and a person ask it

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from storage.knowledge import failures
+from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Known, Reckoning, Tally, known_by, tally
-from storage.knowledge.records import Evidence, Figures, Revision, State, Technique
+from storage.knowledge.records import Evidence, FailureCase, Figures, Revision, State, Technique
 
 
 class Attempts:
@@ -44,13 +46,20 @@ class Base:
     """
 
     def __init__(
-        self, revisions: Sequence[Revision], attempts: Attempts, mark: str, damaged: int = 0, repeated: int = 0
+        self,
+        revisions: Sequence[Revision],
+        attempts: Attempts,
+        mark: str,
+        damaged: int = 0,
+        repeated: int = 0,
+        cases: Sequence[FailureCase] = (),
     ) -> None:
         self.revisions = tuple(revisions)
         self.mark, self.damaged, self.repeated = mark, damaged, repeated
         self._known = known_by(self.revisions)
         self._attempts = attempts
         self._count = len(attempts.rows)
+        self.cases = tuple(cases)
 
     @property
     def states(self) -> Mapping[str, State]:
@@ -71,6 +80,10 @@ class Base:
     def rows(self) -> Sequence[Evidence]:
         """Every attempt, in the order in which they were written."""
         return self._attempts.rows[: self._count]
+
+    def rules(self) -> list[FailureRule]:
+        """Every failure that was seen, with what is told of it; those seen most first."""
+        return failures.rules(failures.tally(self.cases), self._known.rules)
 
     def rows_of(self, technique: str, state: str | None = None) -> list[Evidence]:
         """The attempts of one technique, in one state or in all."""

@@ -12,10 +12,11 @@ from typing import Any
 from storage import codec
 from storage.knowledge.base import Base
 from storage.knowledge.exported import KnowledgeError
+from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import standing
-from storage.knowledge.records import Prior, Revision, State, Technique
+from storage.knowledge.records import Prior, Revision, RuleWords, State, Technique
 
-_FIXED = ("name", "is_discovered")
+_FIXED = ("name", "is_discovered", "rule")
 
 
 def change(
@@ -25,6 +26,7 @@ def change(
     states: Sequence[State] = (),
     techniques: Sequence[Technique] = (),
     priors: Sequence[Prior] = (),
+    rules: Sequence[RuleWords] = (),
     reverts: str = "",
 ) -> Revision:
     """A revision with an id of its own, made now, by this user where nobody is named."""
@@ -36,24 +38,35 @@ def change(
         states=tuple(states),
         techniques=tuple(techniques),
         priors=tuple(priors),
+        rules=tuple(rules),
         reverts=reverts,
     )
 
 
-def named(base: Base, name: str) -> State | Technique:
-    """The technique of this name, or else the state.
+def named(base: Base, name: str) -> State | Technique | RuleWords:
+    """The technique of this name, or else the state, or else what a person says of the failure rule of this id.
 
     Raises:
-        KnowledgeError: there is neither.
+        KnowledgeError: there is none of them.
     """
-    found = base.techniques.get(name) or base.states.get(name)
+    found = base.techniques.get(name) or base.states.get(name) or words_of(base, name)
     if found is None:
         raise KnowledgeError(f"nothing is known as {name!r}: `python -m engine knowledge list` shows all names")
     return found
 
 
+def rule_of(base: Base, rule_id: str) -> FailureRule | None:
+    """The failure rule of this id, if such a failure was seen."""
+    return next((one for one in base.rules() if one.rule_id == rule_id), None)
+
+
+def words_of(base: Base, rule_id: str) -> RuleWords | None:
+    """What a person says of a failure rule, empty where nobody has said anything; None where there is no such rule."""
+    return base.known.rules.get(rule_id) or (RuleWords(rule_id) if rule_of(base, rule_id) else None)
+
+
 def switched(base: Base, name: str, is_disabled: bool, why: str = "", by: str = "") -> Revision:
-    """Take a technique or state out of use, or back into it.
+    """Take a technique, a state or a failure rule out of use, or back into it.
 
     Raises:
         KnowledgeError: there is none of this name, or it is so already.
@@ -62,11 +75,11 @@ def switched(base: Base, name: str, is_disabled: bool, why: str = "", by: str = 
     word = "disabled" if is_disabled else "enabled"
     if found.is_disabled == is_disabled:
         raise KnowledgeError(f"{name} is {word} already")
-    return _put(dataclasses.replace(found, is_disabled=is_disabled), why or f"{word} {name}", by)
+    return put(dataclasses.replace(found, is_disabled=is_disabled), why or f"{word} {name}", by)
 
 
 def edited(base: Base, name: str, fields: Mapping[str, str], why: str = "", by: str = "") -> Revision:
-    """Other words for a technique or state; a field of several names takes them separated by commas.
+    """Other words for a technique, a state or a failure rule; a field of several names takes them separated by commas.
 
     Raises:
         KnowledgeError: there is none of this name or no such field, or the field cannot have this value.
@@ -79,7 +92,7 @@ def edited(base: Base, name: str, fields: Mapping[str, str], why: str = "", by: 
             raise KnowledgeError(f"{field!r} cannot be set: use one of {', '.join(allowed)}")
         plain[field] = _read(plain[field], text)
     try:
-        return _put(codec.from_plain(type(found), plain), why or f"edited {', '.join(fields)} of {name}", by)
+        return put(codec.from_plain(type(found), plain), why or f"edited {', '.join(fields)} of {name}", by)
     except codec.DecodeError as error:
         raise KnowledgeError(f"{error}") from error
 
@@ -105,7 +118,10 @@ def reverted(base: Base, revision_id: str, why: str = "", by: str = "") -> Revis
     return change(why or f"reverted {revision_id}", by, reverts=revision_id)
 
 
-def _put(found: State | Technique, why: str, by: str) -> Revision:
+def put(found: State | Technique | RuleWords, why: str, by: str) -> Revision:
+    """A change that puts this in place of what has its name."""
+    if isinstance(found, RuleWords):
+        return change(why, by, rules=(found,))
     if isinstance(found, State):
         return change(why, by, states=(found,))
     return change(why, by, techniques=(found,))

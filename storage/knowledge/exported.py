@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from storage import codec
 from storage.knowledge import seed
 from storage.knowledge.base import Base
-from storage.knowledge.records import Evidence, Revision
+from storage.knowledge.records import Evidence, FailureCase, Revision
 
 VERSION = 1
 
@@ -34,6 +34,7 @@ class Exported:
     revisions: Sequence[Revision]
     evidence: Sequence[Evidence]
     digest: str
+    cases: Sequence[FailureCase] = ()
 
 
 def write(path: Path, base: Base, origin: str = "") -> None:
@@ -49,6 +50,7 @@ def write(path: Path, base: Base, origin: str = "") -> None:
             file.write(_line(head))
             file.writelines(_line({"revision": one}) for one in base.revisions)
             file.writelines(_line({"evidence": row}) for row in base.rows)
+            file.writelines(_line({"failure": one}) for one in base.cases)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
@@ -77,6 +79,7 @@ def read(path: Path) -> Exported:
         raise KnowledgeError(f"{path} ends in the middle of a row: export it again")
     revisions: list[Revision] = []
     evidence: list[Evidence] = []
+    cases: list[FailureCase] = []
     for number, line in enumerate(lines, 2):
         try:
             row = codec.read_line(_Row, line)
@@ -84,15 +87,17 @@ def read(path: Path) -> Exported:
             raise KnowledgeError(f"line {number} of {path} cannot be read: {error}. Export it again") from error
         revisions += [row.revision] if row.revision else []
         evidence += [row.evidence] if row.evidence else []
+        cases += [row.failure] if row.failure else []
     shipped = next((one for one in revisions if one.revision_id == seed.SEED), None)
     own = [one for one in revisions if one.revision_id != seed.SEED]
-    return Exported(origin, shipped, own, evidence, hashlib.sha256(content).hexdigest()[:12])
+    return Exported(origin, shipped, own, evidence, hashlib.sha256(content).hexdigest()[:12], cases)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     revision: Revision | None = None
     evidence: Evidence | None = None
+    failure: FailureCase | None = None
 
 
 def _origin(path: Path, head: bytes) -> str:
@@ -106,7 +111,7 @@ def _origin(path: Path, head: bytes) -> str:
     return str(origin)
 
 
-T = TypeVar("T", Evidence, Revision)
+T = TypeVar("T", Evidence, Revision, FailureCase)
 
 
 def marked(row: T, origin: str) -> T:

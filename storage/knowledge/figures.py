@@ -8,9 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique, Transition
+from storage.knowledge.records import (
+    Evidence,
+    Figures,
+    Outcome,
+    Prior,
+    Revision,
+    RuleWords,
+    State,
+    Technique,
+    Transition,
+)
 
 UNIT = 2**48
 PRIOR_ATTEMPTS = 2  # as many attempts a prior weighs
@@ -87,12 +97,14 @@ def tally(rows: Iterable[Evidence]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known by name at one moment; priors by state and technique. `transitions` in the order they were made."""
+    """What is known by name at one moment; priors by state and technique, `rules` by the failure rule they are
+    about. `transitions` in the order they were made."""
 
     states: Mapping[str, State]
     techniques: Mapping[str, Technique]
     priors: Mapping[tuple[str, str], Prior]
     transitions: Sequence[Transition] = ()
+    rules: Mapping[str, RuleWords] = field(default_factory=dict)
 
 
 def standing(revisions: Sequence[Revision]) -> list[Revision]:
@@ -116,6 +128,7 @@ def known_by(revisions: Sequence[Revision]) -> Known:
         {one.name: one for revision in counting for one in revision.techniques},
         {(one.state, one.technique): one for revision in counting for one in revision.priors},
         [one for revision in counting for one in revision.transitions],
+        {one.rule: one for revision in counting for one in revision.rules},
     )
 
 

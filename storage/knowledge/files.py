@@ -24,9 +24,9 @@ from storage.folder import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.exported import KnowledgeError as KnowledgeError
-from storage.knowledge.records import Evidence, Revision
+from storage.knowledge.records import Evidence, FailureCase, Revision
 
-EVIDENCE, REVISIONS, LOCK = "evidence.jsonl", "revisions.jsonl", "lock"
+EVIDENCE, REVISIONS, FAILURES, LOCK = "evidence.jsonl", "revisions.jsonl", "failures.jsonl", "lock"
 _TAIL = 4096  # bytes before the end of what was read: if they are others now, the file was replaced
 _BLOCK = 4096
 _NO_METRICS: Mapping[str, float] = types.MappingProxyType({})
@@ -49,6 +49,16 @@ def append_evidence(rows: Iterable[Evidence], folder: Path | None = None) -> int
     """
     with writing(folder) as writer:
         return writer.add_evidence(rows)
+
+
+def append_cases(cases: Iterable[FailureCase], folder: Path | None = None) -> int:
+    """Write what kernels show of failures, those whose id is there already apart. Returns how many were new.
+
+    Raises:
+        OSError: the disk is full or may not be written; rows before the failing one are kept.
+    """
+    with writing(folder) as writer:
+        return writer.add_cases(cases)
 
 
 def append_revision(revision: Revision, folder: Path | None = None) -> bool:
@@ -90,7 +100,7 @@ def writing(folder: Path | None = None) -> Iterator[Writer]:
     file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        for name in (EVIDENCE, REVISIONS):
+        for name in (EVIDENCE, REVISIONS, FAILURES):
             _mend_tail(place / name)
         fold = _fold_of(place)
         with fold.turn:
@@ -131,7 +141,16 @@ class Writer:
         _append(self.place / REVISIONS, map(codec.dumps, new.values()))
         return len(new)
 
-    def replace(self, rows: Sequence[Evidence] | Sequence[Revision], file: str) -> None:
+    def add_cases(self, cases: Iterable[FailureCase]) -> int:
+        """Write what kernels show of failures whose id is new; returns how many."""
+        new: dict[tuple[str, str], FailureCase] = {}
+        for one in cases:
+            if one.case_id not in self._fold.cases:
+                new.setdefault(one.case_id, one)
+        _append(self.place / FAILURES, map(codec.dumps, new.values()))
+        return len(new)
+
+    def replace(self, rows: Sequence[Evidence] | Sequence[Revision] | Sequence[FailureCase], file: str) -> None:
         """Put these rows in place of a whole file, which is kept beside it under another name."""
         path = self.place / file
         draft = path.with_name(f".{file}.{os.getpid()}")
@@ -249,6 +268,8 @@ class _Fold:
     turn: threading.RLock = field(default_factory=threading.RLock)
     evidence: _Lines = field(init=False)
     changes: _Lines = field(init=False)
+    failures: _Lines = field(init=False)
+    cases: dict[tuple[str, str], FailureCase] = field(init=False)
     attempts: Attempts = field(init=False)
     revisions: dict[str, Revision] = field(init=False)
     damaged: int = 0
@@ -259,6 +280,7 @@ class _Fold:
 
     def _begin(self) -> None:
         self.evidence, self.changes = _Lines(self.place / EVIDENCE), _Lines(self.place / REVISIONS)
+        self.failures, self.cases = _Lines(self.place / FAILURES), {}
         self.attempts, self.revisions, self.damaged, self.repeated = Attempts(), {}, 0, 0
 
     def read(self) -> None:
@@ -277,6 +299,10 @@ class _Fold:
         for line in self.evidence.news():
             if row := self._row(Evidence, line):
                 self.repeated += not self.attempts.add(_lean(row))
+        for line in self.failures.news():
+            if case := self._row(FailureCase, line):
+                self.repeated += case.case_id in self.cases
+                self.cases.setdefault(case.case_id, case)
 
     def _row(self, kind: Any, line: bytes) -> Any:
         try:
@@ -289,8 +315,10 @@ class _Fold:
         """All of it, as of now."""
         first = [seed.revision()] if seeded else []
         mark = f"evidence:{self.evidence.offset} revisions:{self.changes.offset}"
+        mark += f" failures:{self.failures.offset}" if self.failures.offset else ""
         mark += f" seed:{seed.digest()}" if seeded else ""
-        return Base([*first, *self.revisions.values()], self.attempts, mark, self.damaged, self.repeated)
+        changes, cases = [*first, *self.revisions.values()], self.cases.values()
+        return Base(changes, self.attempts, mark, self.damaged, self.repeated, tuple(cases))
 
 
 @functools.lru_cache(maxsize=4)
@@ -300,7 +328,9 @@ def _exported(path: Path, _changed: int, _size: int, seeded: bool) -> Base:
     for row in found.evidence:
         attempts.add(_lean(row))
     first = [found.seed] if seeded and found.seed else []
-    return Base([*first, *reversed(seen.values())], attempts, f"file:{found.digest}" + (" seed" if first else ""))
+    cases = {one.case_id: one for one in reversed(found.cases)}
+    mark = f"file:{found.digest}" + (" seed" if first else "")
+    return Base([*first, *reversed(seen.values())], attempts, mark, cases=tuple(reversed(cases.values())))
 
 
 def _lean(row: Evidence) -> Evidence:

@@ -13,8 +13,8 @@ from storage.knowledge import exported, seed
 from storage.knowledge.base import Base
 from storage.knowledge.exported import Exported, KnowledgeError, T, marked
 from storage.knowledge.figures import Known, known_by
-from storage.knowledge.files import EVIDENCE, REVISIONS, Writer, writing
-from storage.knowledge.records import Evidence, Prior, Revision, State, Technique
+from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS, Writer, writing
+from storage.knowledge.records import Evidence, FailureCase, Prior, Revision, RuleWords, State, Technique
 
 LISTED = 40
 
@@ -28,12 +28,13 @@ class Prefer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One thing that both have and that differs. `kind`: attempt, revision, state, technique or prior."""
+    """One thing that both have and that differs. `kind`: attempt, failure, revision, state, technique,
+    prior or rule."""
 
     kind: str
     name: str
-    mine: Evidence | Revision | State | Technique | Prior | None
-    theirs: Evidence | Revision | State | Technique | Prior | None
+    mine: Evidence | FailureCase | Revision | State | Technique | Prior | RuleWords | None
+    theirs: Evidence | FailureCase | Revision | State | Technique | Prior | RuleWords | None
 
 
 class ConflictsError(KnowledgeError):
@@ -52,13 +53,15 @@ class ConflictsError(KnowledgeError):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did. `known` rows were here already; `conflicts` were settled as preferred."""
+    """What an import did. `known` rows were here already; `conflicts` were settled as preferred. `failures` are rows of
+    kernels that failed, mended a failure or were written under failure rules."""
 
     origin: str
     attempts: int
     revisions: int
     known: int
     conflicts: Sequence[Conflict]
+    failures: int = 0
 
 
 def import_file(path: Path, prefer: Prefer | None = None, origin: str = "", folder: Path | None = None) -> Imported:
@@ -90,8 +93,9 @@ def _merge(writer: Writer, theirs: Exported, prefer: Prefer | None, origin: str)
     changed = writer.add_revisions([*_new_words(base, theirs), *(marked(one, origin) for one in theirs.revisions)])
     if settling := _settling(writer.base().known, found, prefer, theirs, origin):
         writer.add_revisions([settling])
-    known = len(theirs.evidence) + len(theirs.revisions) - new - changed
-    return Imported(origin, new, changed, max(0, known), found)
+    cases = writer.add_cases(marked(one, origin) for one in theirs.cases)
+    known = len(theirs.evidence) + len(theirs.revisions) + len(theirs.cases) - new - changed - cases
+    return Imported(origin, new, changed, max(0, known), found, cases)
 
 
 def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
@@ -99,6 +103,10 @@ def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
     for row in theirs.evidence:
         if (here := mine.get(row.evidence_id)) and not _is_same(here, row):
             yield Conflict("attempt", " / ".join(row.evidence_id), here, row)
+    cases = {case.case_id: case for case in base.cases}
+    for case in theirs.cases:
+        if (known := cases.get(case.case_id)) and not _is_same(known, case):
+            yield Conflict("failure", " / ".join(case.case_id), known, case)
     changes = {one.revision_id: one for one in base.revisions}
     for one in theirs.revisions:
         if (other := changes.get(one.revision_id)) and not _is_same(other, one):
@@ -121,15 +129,17 @@ def _words_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
                 yield Conflict(kind, _shown(word), word, other.get(name))
 
 
-def _shown(word: State | Technique | Prior) -> str:
+def _shown(word: State | Technique | Prior | RuleWords) -> str:
+    if isinstance(word, RuleWords):
+        return word.rule
     return f"{word.technique} in {word.state}" if isinstance(word, Prior) else word.name
 
 
-_Words = Mapping[object, State | Technique | Prior]
+_Words = Mapping[object, State | Technique | Prior | RuleWords]
 
 
 def _side_by_side(*all_known: Known) -> Iterator[tuple[str, _Words, _Words, _Words, _Words]]:
-    for kind, field in (("state", "states"), ("technique", "techniques"), ("prior", "priors")):
+    for kind, field in (("state", "states"), ("technique", "techniques"), ("prior", "priors"), ("rule", "rules")):
         first, second, third, fourth = (getattr(one, field) for one in all_known)
         yield kind, first, second, third, fourth
 
@@ -160,7 +170,10 @@ def _replace_rows(writer: Writer, base: Base, found: Iterable[Conflict], origin:
     if changes:
         own = (changes.get(one.revision_id, one) for one in base.revisions if one.revision_id != seed.SEED)
         writer.replace([marked(one, origin) if one.revision_id in changes else one for one in own], REVISIONS)
-    if attempts or changes:
+    if cases := {one.theirs.case_id: one.theirs for one in found if isinstance(one.theirs, FailureCase)}:
+        both = (cases.get(one.case_id, one) for one in base.cases)
+        writer.replace([marked(one, origin) if one.case_id in cases else one for one in both], FAILURES)
+    if attempts or changes or cases:
         writer.base()
 
 
@@ -174,7 +187,8 @@ def _settling(
     priors = tuple(
         one for one in wanted if isinstance(one, Prior) and now.priors.get((one.state, one.technique)) != one
     )
-    if not (states or techniques or priors):
+    rules = tuple(one for one in wanted if isinstance(one, RuleWords) and now.rules.get(one.rule) != one)
+    if not (states or techniques or priors or rules):
         return None
     return Revision(
         revision_id=f"import-{theirs.digest}-{time.time_ns()}",
@@ -184,9 +198,12 @@ def _settling(
         states=states,
         techniques=techniques,
         priors=priors,
+        rules=rules,
     )
 
 
-def _switched_off(mine: object) -> State | Technique | None:
-    """What counts here instead of a word that no longer counts there."""
+def _switched_off(mine: object) -> State | Technique | RuleWords | None:
+    """What counts here instead of a word that no longer counts there: of a rule, the repair's own words."""
+    if isinstance(mine, RuleWords):
+        return RuleWords(mine.rule)
     return replace(mine, is_disabled=True) if isinstance(mine, State | Technique) else None

@@ -9,14 +9,15 @@ from pathlib import Path
 from storage import chunks, codec
 from storage.chunks import Chunk, Position
 from storage.knowledge import seed
+from storage.knowledge.failures import rule_id
 from storage.knowledge.figures import log_units
-from storage.knowledge.files import EVIDENCE, REVISIONS
-from storage.knowledge.records import Evidence, Prior, Revision, State, Technique, Transition
+from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS
+from storage.knowledge.records import Evidence, FailureCase, Prior, Revision, RuleWords, State, Technique, Transition
 from storage.projection import Rows, storable
 
 SOURCE = "knowledge/"  # no run can have this name
 SEED = "seed.toml"
-FILES = (REVISIONS, EVIDENCE)
+FILES = (REVISIONS, EVIDENCE, FAILURES)
 
 
 def ends(place: Path) -> dict[str, Position | None]:
@@ -30,7 +31,7 @@ def read(place: Path, file: str, start: Position) -> Iterator[Chunk]:
     if file == SEED:
         yield Chunk(SOURCE, SEED, list(_rows_of_revision(0, seed.revision())), dataclasses.replace(start, offset=1), 0)
         return
-    rows_of = _revision if file == REVISIONS else _evidence
+    rows_of = {REVISIONS: _revision, EVIDENCE: _evidence, FAILURES: _case}[file]
 
     def rows(at: Position, line: bytes) -> Rows:
         try:
@@ -57,13 +58,15 @@ def _rows_of_revision(number: int, revision: Revision) -> Rows:
         "technique_count": len(revision.techniques),
         "prior_count": len(revision.priors),
         "transition_count": len(revision.transitions),
+        "rule_count": len(revision.rules),
     }
     yield "revisions", storable(head | _fields(revision) | derived)
-    tables: dict[str, Sequence[State | Technique | Prior | Transition]] = {
+    tables: dict[str, Sequence[State | Technique | Prior | Transition | RuleWords]] = {
         "kernel_states": revision.states,
         "techniques": revision.techniques,
         "priors": revision.priors,
         "transitions": revision.transitions,
+        "rule_words": revision.rules,
     }
     for table, rows in tables.items():
         for place, row in enumerate(rows):
@@ -81,5 +84,13 @@ def _evidence(number: int, line: bytes) -> Rows:
     yield "evidence", storable({"line": number} | _fields(row) | derived)
 
 
-def _fields(row: State | Technique | Prior | Transition | Evidence | Revision) -> dict[str, object]:
+def _case(number: int, line: bytes) -> Rows:
+    row: FailureCase = codec.read_line(FailureCase, line)
+    own = rule_id(row.language, row.toolchain, row.signature) if row.signature else ""
+    yield "failures", storable({"line": number} | _fields(row) | {"time": row.at, "rule": own})
+
+
+def _fields(
+    row: State | Technique | Prior | Transition | RuleWords | Evidence | FailureCase | Revision,
+) -> dict[str, object]:
     return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}

@@ -1,7 +1,8 @@
 """Rows of the knowledge base. Only what happened is kept; counts, rates, means and confidence are computed from it.
 
-Two files under TILEWRIGHT_HOME/knowledge: `evidence.jsonl`, one row an attempt, and `revisions.jsonl`, one row a change
-of what is known by name. Method: KernelBlaster's knowledge base (arXiv 2602.14293), with failures kept as evidence.
+Three files under TILEWRIGHT_HOME/knowledge: `evidence.jsonl`, one row an attempt, `failures.jsonl`, one row a kernel
+that failed, mended a failure or was written under failure rules, and `revisions.jsonl`, one row a change of what is
+known by name. Method: KernelBlaster's knowledge base (arXiv 2602.14293), with failures kept as evidence.
 """
 
 from __future__ import annotations
@@ -126,6 +127,62 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleWords:
+    """What a person says of a failure rule, which `rule` names: other words than the repair's, or that it is off."""
+
+    rule: str
+    words: str = ""
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCase:
+    """What one kernel shows of failures. `run_id` and `candidate_id` are its id; the first row of an id counts.
+
+    `signature` is its own failure in general words, empty where it has none; `is_repeat` where its parent had failed
+    alike. `mends` is the failure of its parent that it no longer has, and `words` say how. `told` names the rules that
+    its writer was told, each with the words it then had. `message` is the first line of its failure.
+    """
+
+    run_id: str
+    candidate_id: str
+    at: float
+    language: str
+    toolchain: str
+    signature: str = ""
+    is_repeat: bool = False
+    mends: str = ""
+    words: str = ""
+    told: tuple[str, ...] = ()
+    message: str = ""
+    task: str = ""
+    model: str = ""
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.run_id or not self.candidate_id:
+            raise ValueError("a failure needs the run and the kernel that it is from")
+        if not math.isfinite(self.at):
+            raise ValueError(f"at is a time in seconds, not {self.at}")
+
+    @property
+    def case_id(self) -> tuple[str, str]:
+        """What tells it from every other row."""
+        return self.run_id, self.candidate_id
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRule:
+    """A failure rule as a writer was told it: `name` is the rule with its words, `kernels` and `runs` its evidence."""
+
+    name: str
+    signature: str
+    words: str
+    kernels: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts.
 
@@ -182,8 +239,9 @@ class Evidence:
 class Revision:
     """A change of what is known by name: states and techniques put in place of those of their name, priors likewise.
 
-    `transitions` are edges of the graph of techniques; they add to one another. `by` is a person, a run or `seed`.
-    `reverts` names a revision that no longer counts from here on; reverting a revert brings it back.
+    `rules` are words for failure rules. `transitions` are edges of the graph of techniques; they add to one another.
+    `by` is a person, a run or `seed`. `reverts` names a revision that no longer counts from here on; reverting a revert
+    brings it back.
     """
 
     revision_id: str
@@ -196,6 +254,7 @@ class Revision:
     reverts: str = ""
     origin: str = ""
     transitions: tuple[Transition, ...] = ()
+    rules: tuple[RuleWords, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.revision_id:

@@ -122,6 +122,7 @@ from storage.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.queries.retrieved import RetrievedRow as RetrievedRow
 from storage.queries.retrieved import retrieval as retrieval
 from storage.queries.retrieved import retrieved as retrieved
+from storage.queries.retrieved import told_rules as told_rules
 from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import RunSpeedup as RunSpeedup
 from storage.queries.runs import StateCount as StateCount

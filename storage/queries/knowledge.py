@@ -9,9 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from storage.database import Database
+from storage.knowledge import failures
+from storage.knowledge.failures import Counts, FailureRule, FailureTally
 from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, log_units, standing
 from storage.knowledge.graph import START, value
-from storage.knowledge.records import Evidence, Figures, Outcome, Prior, Revision, State, Technique, Transition
+from storage.knowledge.records import (
+    Evidence,
+    FailureCase,
+    Figures,
+    Outcome,
+    Prior,
+    Revision,
+    RuleWords,
+    State,
+    Technique,
+    Transition,
+)
 from storage.queries import fetch
 
 NEWEST = 1000
@@ -134,6 +147,7 @@ class RevisionRow:
     techniques: int
     priors: int
     transitions: int
+    rules: int
     counts: bool
 
 
@@ -168,7 +182,7 @@ def revisions(db: Database) -> list[RevisionRow]:
     """Every change, the newest first, the shipped seed last."""
     sql = """SELECT revision_id, time AS at, made_by AS by, why, reverts, origin, state_count AS states,
         technique_count AS techniques, prior_count AS priors, transition_count AS transitions,
-        true AS counts FROM revisions ORDER BY line"""
+        rule_count AS rules, true AS counts FROM revisions ORDER BY line"""
     found = {row.revision_id: row for row in reversed(fetch.rows(db, RevisionRow, sql))}
     counting = {one.revision_id for one in standing(_revision_ids(db)[1])}
     return [replace(row, counts=row.revision_id in counting) for row in found.values()]
@@ -179,13 +193,14 @@ def revision(db: Database, revision_id: str) -> Revision | None:
     lines, found = _revision_ids(db)
     for line, one in zip(lines, found, strict=True):
         if one.revision_id == revision_id:
-            known = _named(db, [line])
+            states, techniques, priors, transitions, rules = _named(db, [line])
             return replace(
                 one,
-                states=tuple(known[0]),
-                techniques=tuple(known[1]),
-                priors=tuple(known[2]),
-                transitions=tuple(known[3]),
+                states=tuple(states),
+                techniques=tuple(techniques),
+                priors=tuple(priors),
+                transitions=tuple(transitions),
+                rules=tuple(rules),
             )
     return None
 
@@ -194,7 +209,7 @@ def known(db: Database) -> Known:
     """States, techniques and priors as the changes that count leave them."""
     lines, found = _revision_ids(db)
     counting = {one.revision_id for one in standing(found)}
-    states, techniques, priors, transitions = _named(
+    states, techniques, priors, transitions, rules = _named(
         db, [line for line, one in zip(lines, found, strict=True) if one.revision_id in counting]
     )
     return Known(
@@ -202,6 +217,7 @@ def known(db: Database) -> Known:
         {one.name: one for one in techniques},
         {(one.state, one.technique): one for one in priors},
         transitions,
+        {one.rule: one for one in rules},
     )
 
 
@@ -213,12 +229,15 @@ def _revision_ids(db: Database) -> tuple[list[int], list[Revision]]:
     return [line for (line,) in fetch.tuples(db, lines)], fetch.rows(db, Revision, sql)
 
 
-def _named(db: Database, lines: Sequence[int]) -> tuple[list[State], list[Technique], list[Prior], list[Transition]]:
+def _named(
+    db: Database, lines: Sequence[int]
+) -> tuple[list[State], list[Technique], list[Prior], list[Transition], list[RuleWords]]:
     return (
         fetch.rows(db, State, _of_lines(State, "kernel_states"), {"lines": lines}),
         fetch.rows(db, Technique, _of_lines(Technique, "techniques"), {"lines": lines}),
         fetch.rows(db, Prior, _of_lines(Prior, "priors"), {"lines": lines}),
         fetch.rows(db, Transition, _of_lines(Transition, "transitions"), {"lines": lines}),
+        fetch.rows(db, RuleWords, _of_lines(RuleWords, "rule_words"), {"lines": lines}),
     )
 
 
@@ -413,6 +432,39 @@ def sums(db: Database) -> KnowledgeSums:
         revisions=len(_revision_ids(db)[0]),
         damaged=damaged,
     )
+
+
+_CASES = "(FROM failures QUALIFY line = min(line) OVER (PARTITION BY run_id, candidate_id))"
+_SEEN = f"""
+WITH cases AS {_CASES}, failed AS (SELECT language, toolchain, signature, count(*) AS kernels,
+    count(DISTINCT run_id) AS runs, max(time) AS last_at
+    FROM cases WHERE signature <> '' AND NOT is_repeat GROUP BY ALL),
+ mended AS (SELECT language, toolchain, mends AS signature, count(*) AS mended,
+    arg_min(words, line) FILTER (WHERE words <> '') AS words FROM cases WHERE mends <> '' GROUP BY ALL)
+SELECT language, toolchain, signature, coalesce(kernels, 0), coalesce(runs, 0), coalesce(mended, 0),
+    coalesce(words, ''), last_at FROM failed FULL JOIN mended USING (language, toolchain, signature)
+"""
+_TOLD = f"""SELECT name, count(*), count(*) FILTER (WHERE rule = split_part(name, ':', 1))
+FROM (SELECT unnest(told) AS name, rule FROM {_CASES}) GROUP BY ALL"""
+
+
+def rules(db: Database) -> list[FailureRule]:
+    """Every failure that was seen, with what is told of it: the same as an engine reads from the files."""
+    sums = FailureTally(
+        {(language, toolchain, name): Counts(*seen) for language, toolchain, name, *seen in fetch.tuples(db, _SEEN)},
+        {name: (told, recurred) for name, told, recurred in fetch.tuples(db, _TOLD)},
+    )
+    return failures.rules(sums, known(db).rules)
+
+
+def cases(db: Database, rule: FailureRule, limit: int = PAGE) -> list[FailureCase]:
+    """Kernels that a rule is about, the newest first: those that failed so, mended it, or were written under it."""
+    columns = ", ".join("time AS at" if one.name == "at" else one.name for one in fields(FailureCase))
+    sql = f"""SELECT {columns} FROM {_CASES} WHERE language = $language AND toolchain = $toolchain AND
+        (signature = $signature OR mends = $signature OR list_contains(told, $name))
+        ORDER BY time DESC, line DESC LIMIT $limit"""
+    chosen = {"language": rule.language, "toolchain": rule.toolchain, "signature": rule.signature}
+    return fetch.rows(db, FailureCase, sql, chosen | {"name": rule.name, "limit": limit})
 
 
 def choices(db: Database) -> EvidenceChoices:

@@ -1,10 +1,12 @@
-"""What the knowledge base had answered before a kernel was written, and whether the kernel follows it."""
+"""What the knowledge base had answered before a kernel was written, whether the kernel follows it, and which failure
+rules its writer was told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from storage.database import Database
+from storage.knowledge.records import ToldRule
 from storage.queries import fetch
 
 
@@ -77,3 +79,16 @@ def retrieved(db: Database, run_id: str, step: int) -> list[RetrievedRow]:
     columns = "* EXCLUDE (run_id, seq, step, candidate_id)"
     sql = f"SELECT {columns} FROM consulted WHERE run_id = $run AND step = $step ORDER BY place"
     return fetch.rows(db, RetrievedRow, sql, {"run": run_id, "step": step})
+
+
+_TOLD = """
+WITH last AS (SELECT t.seq FROM tellings t JOIN candidates c ON c.run_id = t.run_id AND t.step <= c.step
+    WHERE c.run_id = $run AND c.candidate_id = $candidate AND c.origin IN ('synthesis', 'optimisation', 'repair')
+    QUALIFY t.seq = max(t.seq) OVER ())
+SELECT name, signature, words, kernels, runs FROM told_rules JOIN last USING (seq) WHERE run_id = $run ORDER BY place
+"""
+
+
+def told_rules(db: Database, run_id: str, candidate_id: str) -> list[ToldRule]:
+    """The failure rules that the writer of a kernel was told, in the order of the prompt."""
+    return fetch.rows(db, ToldRule, _TOLD, {"run": run_id, "candidate": candidate_id})

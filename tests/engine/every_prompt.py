@@ -30,6 +30,8 @@ from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.journal import Journal
+from storage.knowledge.failures import MOST_TOLD
+from storage.knowledge.records import ToldRule
 from storage.policy import EVERYTHING, Policy, SpecialValues
 from storage.records import Budget, Command, CommandKind, HardwareLimit, KernelClass, Mismatch, RunSettings
 from tests.engine.contexts import open_context
@@ -206,12 +208,16 @@ class LongPlay(Play):
                     yield event
 
     def record_at(self, count: int) -> Record:
-        """The record after so many events, with a person's hint and rule."""
+        """The record after so many events, with a person's hint and rule, and as many failure rules as there may be."""
         record = Record.of(self.settings, [])
         record.apply(ev.LimitMeasured(limit_of("")))
         for kind, text in ((CommandKind.HINT, "mind the tail"), (CommandKind.BAN, "inline assembly")):
             record.apply(ev.CommandAcknowledged(Command(kind, kind, text, "someone", 0.0), 1))
         record.apply(ev.CommandEffective(CommandKind.BAN, 1, ""))
+        rules = tuple(
+            ToldRule(f"rule-{n}", "no instance of function template " * 3, POINT, 4, 2) for n in range(MOST_TOLD)
+        )
+        record.apply(ev.RulesTold(1, 0, rules))
         for event in self.record.events[len(record.events) : count] if count else ():
             record.apply(event)
         return record
@@ -299,7 +305,9 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
 def asked_again(context: RunContext, ask: Ask) -> list[tuple[Message, ...]]:
     """The prompts that follow where no reply can be used. What came of them stays in the context's record."""
     model, journal = Useless(), cast(Journal, MemoryJournal([]))
-    ask_model(replace(context, model=model, journal=journal, step=context.record.steps_finished + 1), ask)
+    step = context.record.steps_finished + 1
+    context.record.sent[step, 0] = 0  # the first prompt has gone: no base is asked any more
+    ask_model(replace(context, model=model, journal=journal, step=step), ask)
     return model.asked[1:]
 
 

@@ -115,7 +115,7 @@ def test_it_is_carried_to_another_home_in_one_file(
     file = str(tmp_path / "all.jsonl")
     assert "14 attempts" in knowledge("export", file, "--origin", "team a")
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "other"))
-    assert "Imported 14 attempts and 1 revisions of team a." in knowledge("import", file)
+    assert "Imported 14 attempts, 0 rows of failures and 1 revisions of team a." in knowledge("import", file)
     assert {row.origin for row in files.load().rows} == {"team a"}
     knowledge("edit", "tile", "--set", "about=mine")
     assert "technique tile" in knowledge("import", file, code=2)

@@ -33,7 +33,7 @@ from storage.records import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, words
 
-VIEWS = ["techniques", "states", "attempts", "negative evidence", "picture", "runs", "changes"]
+VIEWS = ["techniques", "states", "attempts", "negative evidence", "failure rules", "picture", "runs", "changes"]
 ATTEMPT = Evidence(
     "r1", "c001", "operator <fusion>", Outcome.FASTER, 1.75e9, state="cache_inefficient", task="softmax",
     kernel_class="reduction", device="NVIDIA H200", architecture="sm_90a", predicted_gain=1.4, gain=1.3, gain_low=1.28,
@@ -369,3 +369,24 @@ def test_a_run_that_walked_the_graph_shows_its_walks_on_its_pages(home: Path, op
     shown = words(open_page("candidate", run="walked", candidate="c002", tab="Prompts and replies"))
     assert "Walk through the graph of techniques" in shown
     assert "start → tile" in shown
+
+
+def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home)
+    faded, told, waiting = sorted(files.load(home / "knowledge").rules(), key=lambda one: one.status)
+    assert (faded.status, told.status, waiting.status) == ("faded", "told", "waiting")
+    app = open_page("knowledge", show="failure rules", rule=told.rule_id)
+    assert not app.exception
+    assert "as the first repair that mended it says" in words(app)
+    app.button(key=f"edit:{told.rule_id}").click().run()
+    app.text_area(key="rule_words").set_value("B is (N, K)")
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("shorter")
+    app.button(key="rule_yes").click().run()
+    app.button(key=f"switch:{told.rule_id}").click().run()
+    app.text_input(key="change_by").set_value("Ada")
+    app.text_input(key="change_why").set_value("no longer needed")
+    app.button(key="switch_yes").click().run()
+    now = changes.rule_of(files.load(home / "knowledge"), told.rule_id)
+    assert now
+    assert (now.words, now.status) == ("B is (N, K)", "off")

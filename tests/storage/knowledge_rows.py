@@ -6,13 +6,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from storage.knowledge.failures import rule_id, told_name
 from storage.knowledge.records import (
     Bottleneck,
     Category,
     Evidence,
+    FailureCase,
     Outcome,
     Prior,
     Revision,
+    RuleWords,
     State,
     Technique,
     Transition,
@@ -77,6 +80,29 @@ attempts = st.lists(
     max_size=40,
 )
 
+_failures = ("no function `gemm`", "wrong output in the last rows")
+_told = st.sampled_from(
+    [told_name(rule_id("cute", "cpu", _failures[0]), words) for words in ("as (N, K)", "another", "")]
+)
+
+cases = st.lists(
+    st.builds(
+        FailureCase,
+        run_id=st.sampled_from(["a", "b"]),
+        candidate_id=st.integers(1, 9).map(lambda n: f"c{n:03}"),
+        at=st.floats(0, 1e10),
+        language=st.sampled_from(["cute", "cuda"]),
+        toolchain=st.just("cpu"),
+        signature=st.sampled_from(["", *_failures]),
+        is_repeat=st.booleans(),
+        mends=st.sampled_from(["", *_failures]),
+        words=st.sampled_from(["", "as (N, K)", "another"]),
+        told=st.lists(_told, max_size=2, unique=True).map(tuple),
+        message=_words,
+    ),
+    max_size=30,
+)
+
 _states = st.builds(
     State,
     name=st.sampled_from(STATES),
@@ -103,6 +129,12 @@ _priors = st.builds(
     gain=_factors,
     confidence=st.floats(0, 1),
 )
+_rule_words = st.builds(
+    RuleWords,
+    rule=st.sampled_from([rule_id("cute", "cpu", one) for one in _failures]),
+    words=st.sampled_from(["", "another"]),
+    is_disabled=st.booleans(),
+)
 _nodes = st.sampled_from([*TECHNIQUES, "start"])
 _transitions = st.builds(Transition, source=_nodes, target=_nodes, think=_words, before=_words, after=_words)
 _ids = st.integers(1, 6).map(lambda n: f"change {n}")
@@ -118,6 +150,7 @@ changes = st.lists(
         techniques=st.lists(_techniques, max_size=2).map(tuple),
         priors=st.lists(_priors, max_size=3).map(tuple),
         transitions=st.lists(_transitions, max_size=2).map(tuple),
+        rules=st.lists(_rule_words, max_size=1).map(tuple),
         reverts=st.just("") | _ids | st.just("seed"),
     ),
     max_size=8,

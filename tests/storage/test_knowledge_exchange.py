@@ -14,7 +14,7 @@ from storage.knowledge import changes, exported, files, merging, seed
 from storage.knowledge.base import Base
 from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.merging import ConflictsError, Prefer
-from storage.knowledge.records import Category, Evidence, Outcome, Prior, Revision, State, Technique
+from storage.knowledge.records import Category, Evidence, Outcome, Prior, Revision, Technique
 from tests.storage import knowledge_rows
 from tests.storage.knowledge_rows import attempt, change, state, technique
 
@@ -204,8 +204,8 @@ def test_an_exported_file_is_read_like_a_folder(tmp_path: Path) -> None:
 def test_a_word_is_edited_disabled_enabled_and_set_back(tmp_path: Path) -> None:
     files.append_revision(change("start", techniques=(technique("tile"),), states=(state("bound"),)), tmp_path)
 
-    def now() -> Technique | State:
-        return changes.named(files.load(tmp_path), "tile")
+    def now() -> Technique:
+        return files.load(tmp_path).techniques["tile"]
 
     def base() -> Base:
         return files.load(tmp_path)

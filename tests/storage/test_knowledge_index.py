@@ -18,9 +18,9 @@ from storage.ingest import Ingest
 from storage.knowledge import files
 from storage.knowledge.base import Base
 from storage.knowledge.figures import figures_of, tally
-from storage.knowledge.files import EVIDENCE, REVISIONS
+from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS
 from storage.knowledge.graph import attempts_by_edge, examples_by_edge, value
-from storage.knowledge.records import Evidence, Outcome, Prior, Revision
+from storage.knowledge.records import Evidence, FailureCase, Outcome, Prior, Revision
 from storage.queries import knowledge
 from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
 from tests.samples import write_run
@@ -32,6 +32,7 @@ from tests.storage.knowledge_rows import (
     TECHNIQUES,
     attempt,
     attempts,
+    cases,
     change,
     changes,
     state,
@@ -42,10 +43,12 @@ from tests.storage.test_ingest import READER
 PATIENCE_S = 20.0
 
 
-def write_raw(place: Path, rows: Sequence[Evidence], revisions: Sequence[Revision]) -> None:
+def write_raw(
+    place: Path, rows: Sequence[Evidence], revisions: Sequence[Revision], failures: Sequence[FailureCase] = ()
+) -> None:
     """As files that were edited and joined by hand: ids may stand there twice."""
     place.mkdir(parents=True, exist_ok=True)
-    for file, found in ((EVIDENCE, rows), (REVISIONS, revisions)):
+    for file, found in ((EVIDENCE, rows), (REVISIONS, revisions), (FAILURES, failures)):
         with open(place / file, "ab") as out:
             out.writelines(codec.dumps(row).encode("utf-8", "surrogatepass") + b"\n" for row in found)
 
@@ -53,6 +56,10 @@ def write_raw(place: Path, rows: Sequence[Evidence], revisions: Sequence[Revisio
 def assert_same(db: Database, base: Base) -> None:
     """Everything that a page reads from the index against what an engine reads from the files."""
     assert knowledge.known(db) == base.known
+    assert knowledge.rules(db) == base.rules()
+    for rule in base.rules():
+        shown_cases = {one.case_id for one in knowledge.cases(db, rule, 1000)}
+        assert shown_cases == {one.case_id for one in base.cases if rule.is_about(one)}
     for device in (None, *DEVICES):
         reckoned = knowledge.reckoning(db, device=device)
         for name in (*TECHNIQUES, "never defined"):
@@ -76,20 +83,24 @@ def assert_same(db: Database, base: Base) -> None:
 
 
 @settings(max_examples=40)
-@given(first=attempts, first_changes=changes, second=attempts, second_changes=changes)
+@given(first=attempts, first_changes=changes, second=attempts, second_changes=changes, shown=cases)
 def test_sql_and_the_fold_find_the_very_same_figures(
-    first: list[Evidence], first_changes: list[Revision], second: list[Evidence], second_changes: list[Revision]
+    first: list[Evidence],
+    first_changes: list[Revision],
+    second: list[Evidence],
+    second_changes: list[Revision],
+    shown: list[FailureCase],
 ) -> None:
     """Reverts, inherited and disabled entries, ids written twice, and more rows arriving later."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         place = home / "knowledge"
-        write_raw(place, first, first_changes)
+        write_raw(place, first, first_changes, shown[::2])
         with open_database(index_file(home)) as db:
             ingest = Ingest(db, home / "runs")
             ingest.catch_up()
             assert_same(db, files.load(place))
-            write_raw(place, second, second_changes)
+            write_raw(place, second, second_changes, shown[1::2])
             ingest.catch_up()
             assert_same(db, files.load(place))
 

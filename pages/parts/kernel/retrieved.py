@@ -1,5 +1,5 @@
-"""What the knowledge base had answered before a kernel was written, and whether the kernel follows it. What turns rows
-into words is pure."""
+"""What the knowledge base had answered before a kernel was written, whether the kernel follows it, and which failure
+rules its writer was told. What turns rows into words is pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import queries
+from storage.knowledge.records import ToldRule
 from storage.queries import RetrievalRow, RetrievedRow
 
 COLUMNS = [
@@ -22,9 +23,14 @@ COLUMNS = [
 def draw(run_id: str, candidate_id: str) -> None:
     """A sentence or two, and the answer folded away; nothing where the base was not asked."""
     asked = queries.retrieval(index.current(), run_id, candidate_id)
+    rules = queries.told_rules(index.current(), run_id, candidate_id)
+    if asked or rules:
+        st.markdown("## From the knowledge base")
+    if rules:
+        with st.expander(f"Told {wording.counted(len(rules), 'failure rule')}", icon=":material/rule:"):
+            st.markdown("\n".join(f"- {wording.plain(told(one))}" for one in rules))
     if asked is None:
         return
-    st.markdown("## From the knowledge base")
     st.markdown("  \n".join(wording.plain(line) for line in (state(asked), followed(asked)) if line))
     if not asked.techniques:
         return
@@ -37,6 +43,13 @@ def draw(run_id: str, candidate_id: str) -> None:
                 "Techniques that the knowledge base named", COLUMNS, rows, key="retrieved:found", is_compact=True
             )
             st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
+
+
+def told(one: ToldRule) -> str:
+    """A failure rule with its evidence as it stood then."""
+    return (
+        f"{one.signature}: {one.words} ({wording.counted(one.kernels, 'kernel')} of {wording.counted(one.runs, 'run')})"
+    )
 
 
 def state(asked: RetrievalRow) -> str:

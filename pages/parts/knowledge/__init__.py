@@ -2,6 +2,7 @@
 
 known_tables.py, evidence_table.py      states and techniques with their figures; every attempt, and its prediction
 technique_story.py, state_story.py      one technique; one state
+failure_rules.py                        failures that recur, and what is told of them
 technique_graph.py                      states and techniques as a picture
 learning_table.py                       what runs were told, what they tried then, what they added
 changes_table.py, amend_dialogs.py      who changed what; the dialogs in which a person changes it

@@ -1,5 +1,5 @@
-"""The dialogs in which a person changes what is known: a technique, a state, an expectation, on and off, a revert. Each
-asks who and why, and becomes a revision."""
+"""The dialogs in which a person changes what is known: a technique, a state, an expectation, a failure rule, on and
+off, a revert. Each asks who and why, and becomes a revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.knowledge import changes, files, seed
 from storage.knowledge.base import Base
-from storage.knowledge.records import Bottleneck, Category, Prior, Revision, State, Technique
+from storage.knowledge.failures import WORDS_LENGTH
+from storage.knowledge.records import Bottleneck, Category, Prior, Revision, RuleWords, State, Technique
 from storage.records import KernelClass
 
 NEW_GAIN, NEW_CONFIDENCE = 1.2, 0.5
@@ -33,6 +34,8 @@ def draw() -> None:
             write_state(asked.subject)
         case Dialog.EXPECTATION:
             set_expectation(asked.subject)
+        case Dialog.RULE:
+            word_rule(asked.subject)
         case Dialog.SWITCH:
             switch(*asked.subject.split(":", 1))
         case Dialog.REVERT:
@@ -170,19 +173,46 @@ def _expected(gain: float, confidence: float, key: str) -> tuple[float, float]:
 def switch(kind: str, name: str) -> None:
     """Nothing is deleted; runs are not offered what is off."""
     base = _base()
-    is_state = kind == "state"
-    one = base.states[name] if is_state else base.techniques[name]
+    one: State | Technique | RuleWords
+    if kind == "rule":
+        one, title = changes.words_of(base, name) or RuleWords(name), _failure(base, name)
+    else:
+        one, title = (base.states[name] if kind == "state" else base.techniques[name]), name
     verb = "Turn on" if one.is_disabled else "Turn off"
-    st.markdown(f"{verb} {'the state' if is_state else 'the technique'} **{wording.plain(name)}**?")
+    about = "the failure rule" if kind == "rule" else f"the {kind}"
+    st.markdown(f"{verb} {about} **{wording.plain(title)}**?")
     st.caption(
         "Runs are offered it again." if one.is_disabled else "Its evidence stays. No run is offered it any more."
     )
     by, why = _signature()
     icon = ":material/toggle_on:" if one.is_disabled else ":material/toggle_off:"
     if dialogs.buttons("switch", verb, icon):
-        other = replace(one, is_disabled=not one.is_disabled)
-        states, techniques = ([other], []) if isinstance(other, State) else ([], [other])
-        _append(by, why, changes.change(why, by, states=states, techniques=techniques))
+        _append(by, why, changes.put(replace(one, is_disabled=not one.is_disabled), why, by))
+
+
+@st.dialog("Failure rule", width="large", icon=":material/rule:", on_dismiss=dialogs.close)
+def word_rule(rule_id: str) -> None:
+    """Other words for what mends a failure."""
+    base = _base()
+    rule, said = changes.rule_of(base, rule_id), changes.words_of(base, rule_id)
+    if rule is None or said is None:
+        st.warning("This failure is no longer known here.", icon=":material/search_off:")
+        return
+    st.markdown(f"**{wording.plain(rule.signature)}**")
+    words = st.text_area(
+        "What writers are told", rule.words, key="rule_words", height=68, max_chars=WORDS_LENGTH,
+        help="a short instruction, such as: pass B as (N, K) to cute::gemm",
+    )  # fmt: skip
+    st.caption("In other words the rule begins anew: what was told before no longer counts for or against it.")
+    by, why = _signature()
+    if dialogs.buttons("rule", "Save", ":material/save:"):
+        made = " ".join(str(words).split())
+        _append(by, why, changes.put(replace(said, words=made), why, by), "" if made else "Say what mends it.")
+
+
+def _failure(base: Base, rule_id: str) -> str:
+    rule = changes.rule_of(base, rule_id)
+    return rule.signature if rule else rule_id
 
 
 @st.dialog("Revert a change", icon=":material/undo:", on_dismiss=dialogs.close)

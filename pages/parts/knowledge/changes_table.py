@@ -66,25 +66,32 @@ def summary(row: RevisionRow, said: Revision | None, reverted: RevisionRow | Non
     """What it did, in a few words."""
     if row.reverts:
         return f"Revert: {reverted.why if reverted else row.reverts}"
-    if said and not said.transitions and len(said.states) + len(said.techniques) + len(said.priors) == 1:
+    if said and not said.transitions and _count(said) == 1:
         return _single(said)
     counts = ((row.states, "state"), (row.techniques, "technique"), (row.priors, "expectation"),
-              (row.transitions, "transition"))  # fmt: skip
+              (row.transitions, "transition"), (row.rules, "failure rule"))  # fmt: skip
     return ", ".join(wording.counted(number, noun) for number, noun in counts if number) or "no change"
 
 
 def _single(said: Revision) -> str:
     for one in said.priors:
         return f"Expect {wording.speedup(one.gain)} of {one.technique} in {one.state}"
+    for rule in said.rules:
+        return "Failure rule turned off" if rule.is_disabled else f"Failure rule worded: {rule.words}"
     named: list[State | Technique] = [*said.states, *said.techniques]
     return f"{named[0].name} turned off" if named[0].is_disabled else f"{named[0].name} set"
 
 
+def _count(said: Revision) -> int:
+    return len(said.states) + len(said.techniques) + len(said.priors) + len(said.rules)
+
+
 def names(said: Revision | None) -> str:
     """The first few names in it."""
-    if said is None or len(said.states) + len(said.techniques) + len(said.priors) + len(said.transitions) < 2:
+    if said is None or _count(said) + len(said.transitions) < 2:
         return ""
     found = [one.name for one in said.states] + [one.name for one in said.techniques]
     found += [f"{one.technique} in {one.state}" for one in said.priors]
     found += [f"{one.source} → {one.target}" for one in said.transitions]
+    found += [one.words or one.rule for one in said.rules]
     return ", ".join(found[:SHOWN_NAMES]) + (" …" if len(found) > SHOWN_NAMES else "")

@@ -36,6 +36,7 @@ class Dialog(StrEnum):
     KERNEL_STATE = "kernel_state"
     EXPECTATION = "expectation"
     SWITCH = "switch"
+    RULE = "rule"
     REVERT = "revert"
     IMPORT = "import"
 

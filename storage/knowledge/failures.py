@@ -1,0 +1,169 @@
+"""Failure rules: what goes wrong again and again in kernels of one language on one toolchain, and what mended it.
+
+Computed from the rows alone: from what each kernel shows of failures and from what people say of a rule. Pure; the
+index ends its sums with the same code. Idea: AdaExplore (arXiv 2604.16625), which keeps rules of failures across tasks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from storage.knowledge.records import FailureCase, RuleWords, ToldRule
+
+LEAST_KERNELS = 2  # that failed alike, repairs that failed again apart
+MOST_TOLD = 5
+MOST_LETTERS = 1600  # of all rules of a prompt, about 400 tokens
+WORDS_LENGTH = 240
+
+
+class RuleStatus(StrEnum):
+    """What becomes of a rule. WAITING: seen once, or never mended. FADED: it was told twice or more, and the failure
+    came back more often than not."""
+
+    TOLD = "told"
+    WAITING = "waiting"
+    FADED = "faded"
+    OFF = "off"
+
+
+@dataclass(slots=True)
+class Counts:
+    """Sums over the cases of one failure. `words` are those of its first mend that has any."""
+
+    kernels: int = 0
+    runs: int = 0
+    mended: int = 0
+    words: str = ""
+    last_at: float | None = None
+
+
+@dataclass(slots=True)
+class FailureTally:
+    """Sums over cases: by language, toolchain and signature; and by the name of a told rule how often it was told and
+    how often the failure came back."""
+
+    seen: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
+    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRule:
+    """One failure with its evidence. `kernels` of `runs` runs failed so, repairs that failed again apart; `mended`
+    times a repair ended it. `words` say how, a person's in place of the first repair's. Under these words it was `told`
+    to the writer of so many kernels, of which so many `recurred`."""
+
+    rule_id: str
+    language: str
+    toolchain: str
+    signature: str
+    words: str
+    kernels: int
+    runs: int
+    mended: int
+    told: int
+    recurred: int
+    last_at: float | None
+    is_worded: bool = False
+    is_disabled: bool = False
+
+    @property
+    def name(self) -> str:
+        """The rule under these words, as rows name what was told."""
+        return told_name(self.rule_id, self.words)
+
+    def is_about(self, case: FailureCase) -> bool:
+        """Whether a kernel failed so, mended it, or was written under the rule in these words."""
+        if (case.language, case.toolchain) != (self.language, self.toolchain):
+            return False
+        return self.signature in (case.signature, case.mends) or self.name in case.told
+
+    @property
+    def confidence(self) -> float:
+        """Share of told kernels without the failure, drawn to one half as if two more had been told."""
+        return (self.told - self.recurred + 1) / (self.told + 2)
+
+    @property
+    def status(self) -> RuleStatus:
+        """Whether writers are told it."""
+        if self.is_disabled:
+            return RuleStatus.OFF
+        if not self.words or not (self.is_worded or (self.kernels >= LEAST_KERNELS and self.mended)):
+            return RuleStatus.WAITING
+        return RuleStatus.FADED if self.told >= 2 and 2 * self.recurred > self.told else RuleStatus.TOLD
+
+
+def rule_id(language: str, toolchain: str, signature: str) -> str:
+    """The id of the rule of a failure."""
+    return (
+        "rule-" + hashlib.sha256("\n".join((language, toolchain, signature)).encode(errors="replace")).hexdigest()[:8]
+    )
+
+
+def told_name(rule: str, words: str) -> str:
+    """A rule under one wording: other words begin anew."""
+    return f"{rule}:{hashlib.sha256(words.encode(errors='replace')).hexdigest()[:6]}"
+
+
+def id_of_told(name: str) -> str:
+    """The rule that a name of a told one is of."""
+    return name.partition(":")[0]
+
+
+def tally(cases: Iterable[FailureCase]) -> FailureTally:
+    """Sums over these cases, oldest first."""
+    found, runs = FailureTally(), dict[tuple[str, str, str], set[str]]()
+    for case in cases:
+        if case.signature and not case.is_repeat:
+            key = case.language, case.toolchain, case.signature
+            counts = found.seen.setdefault(key, Counts())
+            counts.kernels += 1
+            runs.setdefault(key, set()).add(case.run_id)
+            counts.runs = len(runs[key])
+            counts.last_at = max(case.at, counts.last_at or case.at)
+        if case.mends:
+            counts = found.seen.setdefault((case.language, case.toolchain, case.mends), Counts())
+            counts.mended += 1
+            counts.words = counts.words or case.words
+        own = rule_id(case.language, case.toolchain, case.signature) if case.signature else ""
+        for name in case.told:
+            told, recurred = found.told.get(name, (0, 0))
+            found.told[name] = told + 1, recurred + (id_of_told(name) == own)
+    return found
+
+
+def rules(sums: FailureTally, said: Mapping[str, RuleWords]) -> list[FailureRule]:
+    """Every failure as a rule, those seen most first."""
+    found = [_rule(*key, counts, sums, said) for key, counts in sums.seen.items()]
+    return sorted(found, key=lambda one: (-one.kernels, -one.mended, one.rule_id))
+
+
+def _rule(
+    language: str, toolchain: str, signature: str, counts: Counts, sums: FailureTally, said: Mapping[str, RuleWords]
+) -> FailureRule:
+    named = rule_id(language, toolchain, signature)
+    person = said.get(named, RuleWords(named))
+    words = (person.words or counts.words)[:WORDS_LENGTH]
+    told, recurred = sums.told.get(told_name(named, words), (0, 0))
+    return FailureRule(
+        named, language, toolchain, signature, words, counts.kernels, counts.runs, counts.mended, told, recurred,
+        counts.last_at, bool(person.words), person.is_disabled,
+    )  # fmt: skip
+
+
+def to_tell(found: Sequence[FailureRule], language: str, toolchain: str, before: Sequence[str]) -> tuple[ToldRule, ...]:
+    """What the writer of the next kernel is told: at most five rules. Those in `before`, the names told last, keep
+    their order and stand first, so that the beginning of a prompt stays the same for an endpoint's cache."""
+    fitting = [
+        one for one in found if (one.language, one.toolchain, one.status) == (language, toolchain, RuleStatus.TOLD)
+    ]
+    best = sorted(fitting, key=lambda one: (-one.kernels * one.confidence, one.rule_id))[:MOST_TOLD]
+    place = {name: number for number, name in enumerate(before)}
+    chosen, letters = list[ToldRule](), 0
+    for one in sorted(best, key=lambda one: place.get(one.name, len(place))):
+        letters += len(one.signature) + len(one.words)
+        if letters <= MOST_LETTERS:
+            chosen.append(ToldRule(one.name, one.signature, one.words, one.kernels, one.runs))
+    return tuple(chosen)
