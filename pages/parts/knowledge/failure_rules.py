@@ -23,7 +23,7 @@ STATUS: dict[RuleStatus, tuple[wording.Tone, str, str]] = {
     RuleStatus.OFF: ("gray", "stopped", "a person has turned it off"),
 }
 COLUMNS = [
-    table.Column("failure", "Failure", "wide"),
+    table.Column("failure", "Failure"),
     table.Column("status", "Status"),
     table.Column("kernels", "Kernels", "right", "that failed so, repairs that failed again apart"),
     table.Column("mended", "Mended", "right", "times that a repair ended it"),
@@ -34,7 +34,7 @@ COLUMNS = [
 CASES = [
     table.Column("kernel", "Kernel", help="opens the kernel, where the run is in this home"),
     table.Column("what", "What it shows"),
-    table.Column("message", "First line of its failure", "wide"),
+    table.Column("message", "First line of its failure"),
     table.Column("task", "Task", "nowrap"),
     table.Column("at", "When", "right"),
 ]
@@ -51,7 +51,7 @@ def draw() -> str | None:
     shown, offset = known_tables.a_part(found)
     rows = [table.Row(one.rule_id, cells(one), link(one)) for one in shown]
     chosen = st.query_params.get(RULE, "")
-    opened = table.draw("Failure rules", COLUMNS, rows, key="rules", selected=chosen, is_folding=True)
+    opened = table.draw("Failure rules", COLUMNS, rows, key="rules", selected=chosen, is_cards=True)
     st.caption(
         f"{known_tables.showing(offset, len(shown), len(found), 'failure')}, most kernels first. Runs that ask the "
         f"knowledge base tell the writer of each kernel at most {MOST_TOLD} of the rules with status *told*, of its "
@@ -103,8 +103,11 @@ def _draw_one(rule: FailureRule) -> str | None:
     db = index.current()
     found = knowledge.cases(db, rule)
     here = {run.run_id for run in queries.of_ids(db, list({one.run_id for one in found}))}
-    rows = [table.Row(f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule), _link(one, here)) for one in found]
-    opened = table.draw("Kernels of this failure", CASES, rows, key="rule_cases", is_folding=True)
+    rows = [
+        table.Row(f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in here), _link(one, here))
+        for one in found
+    ]
+    opened = table.draw("Kernels of this failure", CASES, rows, key="rule_cases", is_cards=True)
     newest = "the newest " if len(found) == knowledge.PAGE else ""
     st.caption(f"{newest}{wording.counted(len(found), 'kernel')}, newest first".capitalize())
     return f"{opened}\n" if opened else None
@@ -115,11 +118,12 @@ def _link(one: FailureCase, here: set[str]) -> str:
     return f"candidate?run={run}&candidate={wording.in_address(one.candidate_id)}" if one.run_id in here else ""
 
 
-def case_cells(one: FailureCase, rule: FailureRule) -> dict[str, table.Cell]:
-    """One kernel as cells."""
+def case_cells(one: FailureCase, rule: FailureRule, is_here: bool) -> dict[str, table.Cell]:
+    """One kernel as cells; a link where its run is in this home."""
     origin = f"{one.run_id}, from {one.origin}" if one.origin else one.run_id
+    name = f"kernel {one.candidate_id.lstrip('c0')}"
     return {
-        "kernel": table.link(one.candidate_id, origin),
+        "kernel": table.link(name, origin) if is_here else table.text(name, "", origin),
         "what": what(one, rule),
         "message": table.text(one.message or wording.NONE, "" if one.message else "muted"),
         "task": table.text(one.task.replace("_", " "), "", one.model),
