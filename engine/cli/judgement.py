@@ -22,6 +22,8 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     console.print(f"[bold]{answer['verdict']}[/]{escape(_speed(answer))}", highlight=False)
     if answer["message"]:
         console.print(escape(printable(answer["message"].strip())), highlight=False)
+    for remark in answer["remarks"]:
+        console.print(escape(printable(remark)), highlight=False)
     if answer["max_error"] is not None:
         console.print(f"largest error {answer['max_error']:.3g}, tolerance {answer['tolerance']:.3g}", highlight=False)
     proofs = standing(codec.from_plain(StagedProof, proof | {"stages": [proof["stage"]]}) for proof in answer["proofs"])
@@ -63,7 +65,7 @@ def printable(text: str) -> str:
 
 def _speed(answer: Mapping[str, Any]) -> str:
     if answer["speedup"] is None:
-        return ""
+        return f", {answer['untimed']}" if answer.get("untimed") else ""
     low, high = answer["speedup_interval"]
     return (
         f", {answer['speedup']:.3g}x over {answer['baseline']} ({low:.3g} to {high:.3g}), "

@@ -128,6 +128,8 @@ def of_candidate(failed: CandidateFailed) -> Failure:
         return failed.failure
     if "missing" in answer:
         return Failure(Verdict.COMPILE_ERROR, str(answer["missing"]))
+    if told := answer.get("compiler"):
+        return Failure(Verdict.COMPILE_ERROR, f"a kernel does not compile, in {failed.during}:\n{told}")
     if answer.get("is_memory"):
         return Failure(Verdict.OUT_OF_MEMORY, f"out of memory in {failed.during}:\n{answer['trace']}")
     if answer["raised"] == "SystemExit":

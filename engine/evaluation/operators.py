@@ -155,7 +155,7 @@ class Observed:
         return Failure(
             Verdict.REFUSED,
             f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {told}"
-            f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the C++ kernel that forward calls",
+            f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the kernel that forward launches",
         )
 
     def _place(self, row: Operator) -> str:

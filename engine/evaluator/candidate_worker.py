@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
+from engine.build import just_in_time
 from engine.build import request as build_request
+from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.poison import Poison
@@ -29,8 +31,10 @@ MAX_TRACE = 6000
 class Candidate:
     """The candidate's module and, once constructed, its model."""
 
-    def __init__(self, source: str, shared: SharedTensors, line: Channel) -> None:
+    def __init__(self, source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:
         self._source = source
+        self._place = place
+        self._kernels: JustInTime | None = None
         self._shared = shared
         self._line = line
         self.observer = Observer()
@@ -40,6 +44,8 @@ class Candidate:
         """Execute the file; builds are asked of the evaluator on the way."""
         linecache.cache[CANDIDATE_FILE] = (len(self._source), None, self._source.splitlines(True), CANDIDATE_FILE)
         build_request.intercept(self._build)
+        if self._place is not None:
+            self._kernels = just_in_time.prepare(self._place)
         module = types.ModuleType("candidate")
         module.__file__ = CANDIDATE_FILE
         sys.modules["candidate"] = module
@@ -48,6 +54,25 @@ class Candidate:
         if not (isinstance(self._kind, type) and issubclass(self._kind, torch.nn.Module)):
             return {"missing": "the file defines no class ModelNew(nn.Module)"}
         return {"loaded": True}
+
+    def call_first(self, task_source: str, seed: int) -> dict[str, Any]:
+        """Make the model and call it at the task's sizes: what is compiled or tuned when it is launched is so then.
+
+        The task's text is executed here: what it makes in this process decides nothing.
+        """
+        assert self._kernels is not None
+        assert self._kind is not None
+        task = types.ModuleType("task")
+        with torch.device(self._shared.device), torch.no_grad():
+            exec(compile(task_source, "task.py", "exec"), task.__dict__)
+            torch.manual_seed(seed)
+            model = self._kind(*_on(task.get_init_inputs(), self._shared.device)).to(self._shared.device)
+            inputs = _on(task.get_inputs(), self._shared.device)
+            model(*inputs)
+            self._kernels.listen()
+            model(*inputs)
+        model_caller.settle()
+        return self._kernels.told()
 
     def construct(
         self,
@@ -137,11 +162,15 @@ class Candidate:
         return self._line.receive()
 
 
-def body(source: str, shared: SharedTensors, line: Channel) -> None:
+def _on(items: Any, device: str) -> list[Any]:
+    return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+
+
+def body(source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:
     """Answer questions until the evaluator closes the line; an exception of the candidate's is an answer too."""
     faulthandler.enable()
     observer.watch_leaving()
-    candidate = Candidate(source, shared, line)
+    candidate = Candidate(source, shared, place, line)
     while True:
         question = line.receive()
         name, number = question.pop("ask"), question.pop("number")
@@ -150,15 +179,16 @@ def body(source: str, shared: SharedTensors, line: Channel) -> None:
             answer = getattr(candidate, name)(**question)
             model_caller.settle()
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
-            answer = _told(error)
+            answer = _told(error, source)
         line.send({**answer, "number": number} | ({"seen": seen} if seen else {}))
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def _told(error: BaseException, source: str) -> dict[str, Any]:
     return {
         "raised": type(error).__name__,
         "text": str(error)[:MAX_TRACE],
         "trace": _trace(error)[-MAX_TRACE:],
+        "compiler": just_in_time.explained(error, source)[:MAX_TRACE],
         "is_memory": isinstance(error, MemoryError)
         or "can't allocate memory" in str(error)
         or "bad_alloc" in str(error)

@@ -28,8 +28,10 @@ class EvaluatorClient:
     The fork server ends with the thread that started it, so start it from the main thread.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, variables: Mapping[str, str] | None = None) -> None:
+        """`variables` are set for its processes beside those of every one."""
         self._threads = threads
+        self._variables = dict(variables or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._is_closing = False
@@ -79,7 +81,7 @@ class EvaluatorClient:
             return self._line
         self._drop()
         ours, theirs = socket.socketpair()
-        environment = sandbox.environment(self._threads)
+        environment = sandbox.environment(self._threads) | self._variables
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])
         command = [sys.executable, "-m", "engine.evaluator.forkserver", str(os.getpid()), str(theirs.fileno())]
         self._process = subprocess.Popen(

@@ -161,7 +161,10 @@ class Staged:
         (folder / "candidate.py").write_text(workers.request.source)
         (folder / "task.py").write_text(workers.request.task_source)
         (folder / "builds.json").write_text(json.dumps(workers.answers))
-        (folder / "request.json").write_text(json.dumps({"seed": workers.call_seed, "calls": WARM_UP_CALLS}))
+        order: dict[str, object] = {"seed": workers.call_seed, "calls": WARM_UP_CALLS}
+        if workers.place is not None:
+            order["kernels"] = str(workers.place.kept.resolve()) if workers.place.kept else ""
+        (folder / "request.json").write_text(json.dumps(order))
         return cls(folder, workers.libraries)
 
     def run(self, words: list[str], limit_s: float, isolation: Isolation) -> Done:

@@ -30,7 +30,7 @@ from engine.evaluation.screening import (
     verdict_message,
 )
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
-from engine.evaluator import observing, worker_pair
+from engine.evaluator import first_calls, observing, worker_pair
 from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
@@ -38,7 +38,7 @@ from engine.evaluator.observing import Staged
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.timing import Timing
 from engine.evaluator.worker import Worker
-from engine.evaluator.worker_pair import EvaluationRequest, WorkerPair
+from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
 from engine.machine import processes, quiet
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
@@ -116,7 +116,10 @@ def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
-        return {"result": codec.to_plain(ACTS[request["act"]](_request(request, isolation), folder))}
+        wanted = _request(request, isolation)
+        if request["act"] in CALLING:
+            wanted = first_calls.ahead(wanted, folder)
+        return {"result": codec.to_plain(ACTS[request["act"]](wanted, folder))}
     except UnusableTask as error:
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:
@@ -134,6 +137,8 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
     if gate.is_shut:
         seconds, checks = time.monotonic() - started, (*gate.checks, *request.isolation.checks())
         return CompileResult(False, seconds, gate.message, gate.message, verdict=Verdict.REFUSED, proofs=checks)
+    request = first_calls.ahead(request, folder, gate.read_library)
+    first = request.first_calls or FirstCalls(None)
     with WorkerPair(request, folder, with_reference=False, inspect=gate.read_library) as workers:
         failure = _import(workers)
         seconds = time.monotonic() - started
@@ -148,10 +153,10 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
             True,
             seconds,
             log=log,
-            remarks=tuple(remark for one in built for remark in one.remarks),
-            is_cached=bool(built) and all(one.is_cached for one in built),
+            remarks=(*first.remarks, *(remark for one in built for remark in one.remarks)),
+            is_cached=first.is_cached or (bool(built) and all(one.is_cached for one in built)),
             proofs=checks,
-            resources=tuple(kernel for one in built for kernel in one.resources),
+            resources=(*first.resources, *(kernel for one in built for kernel in one.resources)),
         )
 
 
@@ -240,6 +245,8 @@ def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     return {}
 
 
+CALLING = ("check", "time", "measure", "profile", "sanitize")
+"""Acts that call the candidate: what its compile step did not give, because it was not asked or lost, is made first."""
 ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "compile": compile_candidate,
     "check": check,

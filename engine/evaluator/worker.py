@@ -55,6 +55,7 @@ class Worker:
         on_request: Reply | None = None,
         isolation: Isolation | None = None,
         readable: tuple[Path, ...] = (),
+        writable: tuple[Path, ...] = (),
     ) -> Worker:
         """Start a child that runs `body` in a sandbox (without any: only limits), in `folder` where it has no
         file system of its own.
@@ -69,7 +70,9 @@ class Worker:
         os.set_blocking(read_output, False)
         isolation = isolation or Isolation()
         devices = tuple(map(Path, isolation.devices))
-        filesystem = SandboxFilesystem(folder.with_name(f"{folder.name}.room"), readable, (), limits.scratch, devices)
+        filesystem = SandboxFilesystem(
+            folder.with_name(f"{folder.name}.room"), readable, writable, limits.scratch, devices
+        )
         kept = (theirs.read_from, theirs.write_to, *keep)
         spec = ChildSpec(isolation, filesystem, limits, folder, write_output, kept)
         child = sandbox.start(spec, lambda: _answer_until_closed(body, theirs))

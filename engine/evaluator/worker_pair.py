@@ -14,12 +14,15 @@ from typing import Any
 
 import torch
 
+from engine import languages
+from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.device.build import DeviceBuilder
 from engine.build.device.installation import DeviceInstallation
 from engine.build.host.build import Builder, BuildFailed, Built
 from engine.build.host.flags import FlagRefused
 from engine.build.host.installation import Installation
+from engine.build.just_in_time import Place
 from engine.build.request import RequestRefused
 from engine.evaluation import operators, poison
 from engine.evaluation.candidate_failures import (
@@ -42,7 +45,7 @@ from engine.machine.shared_tensors import SharedTensors
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation
 from storage.policy import Policy
-from storage.records import Verdict
+from storage.records import KernelResources, Verdict
 
 AnyBuilder = Builder | DeviceBuilder
 
@@ -58,10 +61,22 @@ UNLIMITED = 1 << 46
 
 
 @dataclass(frozen=True, slots=True)
+class FirstCalls:
+    """What the compile step gave of kernels compiled when they are launched. `kept` is None where it failed."""
+
+    kept: Path | None
+    failure: FailedBuild | None = None
+    resources: tuple[KernelResources, ...] = ()
+    remarks: tuple[str, ...] = ()
+    is_cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationRequest:
     """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone.
 
-    `language` is the one that the candidate must be written in; empty for any.
+    `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
+    its own gave, where the language has one.
     """
 
     task_source: str
@@ -74,13 +89,19 @@ class EvaluationRequest:
     device: str = "cpu"
     language: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    first_calls: FirstCalls | None = None
+
+    @property
+    def is_just_in_time(self) -> bool:
+        """Whether its kernels are compiled when they are launched, in the candidate's process."""
+        return languages.find(self.language or languages.written_in(self.source)).is_just_in_time
 
 
 class WorkerPair:
     """A reference worker and a candidate worker. Both are forked before this process computes anything.
 
     `inspect` sees each library and its sources before the candidate does; a text it returns is the reason not to
-    hand it over.
+    hand it over. `compiles_to` is where the compile step of a just-in-time language keeps its kernels.
     """
 
     def __init__(
@@ -89,6 +110,7 @@ class WorkerPair:
         folder: Path,
         with_reference: bool = True,
         inspect: Callable[[Path, tuple[str, ...]], str] | None = None,
+        compiles_to: Path | None = None,
     ) -> None:
         self.request = request
         self._inspect = inspect
@@ -112,9 +134,10 @@ class WorkerPair:
                 reference_worker.body, request.task_source, self._trusted, request.policy.precision
             )
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
-        body = functools.partial(candidate_worker.body, request.source, self._shared)
         self.libraries = folder / "libraries"
         self.libraries.mkdir(exist_ok=True)
+        self.place = self._place(compiles_to) if request.is_just_in_time else None
+        body = functools.partial(candidate_worker.body, request.source, self._shared, self.place)
         self.candidate = Worker.fork(
             body,
             request.limits,
@@ -123,6 +146,7 @@ class WorkerPair:
             self._serve,
             request.isolation,
             readable=(self.libraries,),
+            writable=(compiles_to,) if compiles_to else (),
         )
         # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors
         # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
@@ -137,6 +161,17 @@ class WorkerPair:
         self.candidate.end()
         if self.reference:
             self.reference.end()
+
+    def _place(self, compiles_to: Path | None) -> Place:
+        """Where the candidate's process finds its compiled kernels, in a copy, or puts them."""
+        self.launches.own |= languages.kernel_names(self.request.source)
+        first = self.request.first_calls
+        if first is None or first.kept is None:
+            self.failed_build = first.failure if first else None
+            return Place(None, compiles_to)
+        kept = self.libraries / just_in_time.CACHE
+        shutil.copytree(first.kept, kept)
+        return Place(kept, compiles_to)
 
     def import_candidate(self) -> None:
         """Build and import.

@@ -1,7 +1,7 @@
 """The seam between loop and language: what a kernel's source must look like. Knows no model, no compiler, no run.
 
-cute.py, cuda.py        the languages
-structure.py            what they share: the C++ in a file, and what one version lost of the other
+cute.py, cuda.py, triton.py     the languages
+structure.py                    what the first two share: the C++ in a file, and what one version lost of the other
 
 A language's prompt texts lie in `prompts/languages/<name>`: words for the slots of texts that all languages share,
 texts of its own in place of such (`prompting.in_language`), and its example kernels in `examples/<device>`. A source is
@@ -18,6 +18,7 @@ from typing import Protocol
 from engine.errors import EngineError
 from engine.languages.cuda import Cuda
 from engine.languages.cute import Cute
+from engine.languages.triton import Triton, kernel_names
 from engine.toolchain_table import TABLE, device_of
 
 
@@ -31,6 +32,8 @@ class Language(Protocol):
         devices: where its kernels run: HOST, GPU.
         suffix: that of a file which held the kernel alone, `cpp`: a fence in a prompt is named by it.
         imports: modules that a source may import beyond those that every candidate may.
+        is_just_in_time: whether kernels are compiled when they are launched, so that building one means to call it.
+        interpreted: where its kernels are checked by an interpreter, without a timing; no run can be made of that.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Language(Protocol):
     devices: tuple[str, ...]
     suffix: str
     imports: tuple[str, ...]
+    is_just_in_time: bool
+    interpreted: tuple[str, ...]
 
     def lacks(self, source: str) -> str:
         """What a source must have to be a kernel of this language and has not, and what to do, as sentences for the
@@ -55,7 +60,20 @@ class Language(Protocol):
 
 
 DEFAULT = "cute"
-LANGUAGES: Mapping[str, Language] = {one.name: one for one in (Cute(), Cuda())}
+LANGUAGES: Mapping[str, Language] = {one.name: one for one in (Cute(), Cuda(), Triton())}
+__all__ = [
+    "DEFAULT",
+    "LANGUAGES",
+    "Language",
+    "check",
+    "find",
+    "kernel_names",
+    "label",
+    "of_toolchain",
+    "title",
+    "untimed",
+    "written_in",
+]
 
 
 def find(name: str) -> Language:
@@ -67,6 +85,23 @@ def find(name: str) -> Language:
     if (found := LANGUAGES.get(name or DEFAULT)) is None:
         raise EngineError(f"unknown language {name!r}: use {', '.join(LANGUAGES)}")
     return found
+
+
+def written_in(source: str) -> str:
+    """The language of a file of any language by name, as far as it decides how the file is built: Triton where it has a
+    kernel of Triton's, else empty."""
+    return Triton.name if kernel_names(source) else ""
+
+
+def untimed(language: str, source: str, toolchain: str) -> str:
+    """Why a kernel is checked on a toolchain and not timed, as a sentence; empty where it is timed.
+
+    `language` may be empty for any.
+    """
+    found = find(language or written_in(source))
+    if device_of(toolchain) not in found.interpreted:
+        return ""
+    return f"checked with {found.label}'s interpreter; not timed: {found.label} kernels are timed on a GPU"
 
 
 def title(name: str) -> str:
@@ -94,7 +129,11 @@ def check(name: str, toolchain: str) -> None:
         return
     usable = " or ".join(one for one in TABLE if device_of(one) in find(name).devices)
     others = " or ".join(of_toolchain(toolchain))
+    checked = (
+        f". `python -m engine evaluate TASK FILE --language {name} --toolchain {toolchain}` checks one kernel with "
+        f"{find(name).label}'s interpreter, without timing it"
+    )
     raise EngineError(
         f"kernels in {find(name).label} do not run on the toolchain {toolchain}: choose the toolchain {usable}, or the "
-        f"language {others}"
+        f"language {others}{checked if device_of(toolchain) in find(name).interpreted else ''}"
     )

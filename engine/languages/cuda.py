@@ -29,6 +29,8 @@ class Cuda:
     devices: tuple[str, ...] = (GPU,)
     suffix = "cpp"
     imports: tuple[str, ...] = ()
+    is_just_in_time = False
+    interpreted: tuple[str, ...] = ()
 
     def lacks(self, source: str) -> str:
         """A kernel, its launch, and freedom from CuTe."""

@@ -26,6 +26,8 @@ class Cute:
     devices: tuple[str, ...] = (GPU, HOST)
     suffix = "cpp"
     imports: tuple[str, ...] = ()
+    is_just_in_time = False
+    interpreted: tuple[str, ...] = ()
 
     def lacks(self, source: str) -> str:
         """A use of CuTe."""

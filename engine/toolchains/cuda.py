@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 
+from engine import languages
 from engine.build.device import installation
 from engine.build.device.installation import DeviceInstallation
 from engine.errors import ProfileUnavailable, ToolchainError
@@ -89,6 +90,13 @@ class CudaToolchain(LocalToolchain):
     def lease_files(self) -> lease.Files:
         """The device's own, under whatever name and by whomever it was chosen."""
         return lease.of_host(self.gpu.lease)
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        """Build and import; a kernel that is compiled when it is launched is launched, alone on the device."""
+        if not languages.find(task.language or languages.written_in(source)).is_just_in_time:
+            return super().compile(task, source)
+        with lease.hold(*self.lease_files):  # configurations are measured
+            return super().compile(task, source)
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference; of a wrong or crashing kernel the sanitizer's findings are added."""
@@ -169,7 +177,16 @@ class CompileGate:
         self._ask("prepare", "")
 
     def compile(self, source: str) -> CompileResult:
-        """Screen, build and import one candidate."""
+        """Screen, build and import one candidate.
+
+        Raises:
+            ToolchainError: its kernels are compiled when they are launched.
+        """
+        if languages.find(languages.written_in(source)).is_just_in_time:
+            raise ToolchainError(
+                "a Triton kernel is compiled when it is launched: use `python -m engine evaluate TASK FILE` on a "
+                "machine with a GPU"
+            )
         result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", source))
         return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine import languages
 from engine.errors import ProfileUnavailable
 from engine.tasks import Task
 from engine.toolchains import Toolchain
@@ -13,7 +14,8 @@ from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 
 
 def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = False) -> dict[str, Any]:
-    """Compile, check, time and if asked profile; stops at the first verdict that is not passed.
+    """Compile, check, time and if asked profile; stops at the first verdict that is not passed. A kernel that is only
+    checked on this toolchain, by an interpreter, is not timed: `untimed` says so then.
 
     Returns:
         Every key is always there; what a failed evaluation does not have is None. Times as their names say.
@@ -24,10 +26,12 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     built = toolchain.compile(task, source)
     checked = toolchain.check(task, source) if built.is_ok else None
     is_right = checked is not None and checked.verdict is Verdict.PASSED
-    timed = toolchain.time(task, source) if is_right else None
+    untimed = languages.untimed(task.language, source, toolchain.name)
+    timed = toolchain.time(task, source) if is_right and not untimed else None
     failed = timed if isinstance(timed, CheckResult) else None
     answer = _verdict_fields(built, failed or checked)
     answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
+    answer["untimed"] = untimed if is_right and untimed else None
     answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
@@ -41,6 +45,8 @@ def _verdict_fields(built: CompileResult, checked: CheckResult | None) -> dict[s
         "message": checked.message if checked else built.diagnostics,
         "compile_seconds": built.seconds,
         "is_cached": built.is_cached,
+        "remarks": list(built.remarks),
+        "resources": codec.to_plain(built.resources),
     }
 
 

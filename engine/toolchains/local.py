@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from engine.build import just_in_time
 from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
@@ -90,7 +91,8 @@ class LocalToolchain(ABC):
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._times = times
         self._limits = limits
-        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)))
+        interpreting = just_in_time.INTERPRET if self.device == "cpu" else {}
+        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting)
         self._turn = threading.Lock()
         self._known_limits: dict[str, HardwareLimit] = {}
 
@@ -139,6 +141,7 @@ class LocalToolchain(ABC):
         """Changes with everything that can change a result, the evaluator's own code included."""
         threads = len(os.sched_getaffinity(0))
         known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
+        known += [just_in_time.version()] if just_in_time.version() else []
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
     def compile(self, task: Task, source: str) -> CompileResult:
@@ -172,7 +175,7 @@ class LocalToolchain(ABC):
         times = replace(self._times, call_s=self._times.reference_s)
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         # It is the library's own work that is timed here.
-        free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)))
+        free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)), language="")
         with lease.hold(*self.lease_files):
             source = compiled_source(task.source, task.policy.precision)
             plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))

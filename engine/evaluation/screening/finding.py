@@ -80,6 +80,6 @@ def verdict_message(findings: Sequence[Finding]) -> str:
         (
             "The candidate was refused before it ran, by its text or its built library:",
             *lines,
-            f"{what}: the whole computation belongs into the custom C++ kernel that forward calls.",
+            f"{what}: the whole computation belongs into the custom kernel that forward launches.",
         )
     )

@@ -51,7 +51,7 @@ NAMES: tuple[tuple[Rule, bool, str, re.Pattern[str]], ...] = tuple(
     (rule, is_refusal, why, re.compile(pattern, re.VERBOSE))
     for rule, is_refusal, why, pattern in (
         (
-            Rule.LIBRARY, True, "hands the work to a compiler or to PyTorch's internals; do it in the C++ kernel",
+            Rule.LIBRARY, True, "hands the work to a compiler or to PyTorch's internals; do it in the kernel",
             r"""torch\.(compile|jit|_dynamo|_inductor|fx|export|onnx|_export|_C|_VF|_refs|_prims|_decomp|func|vmap
             |_higher_order_ops|_functorch|package|_numpy|_meta_registrations|_tensor|_ops|_jit_internal|_lowrank
             |utils\.mobile_optimizer)(\..*)?""",
@@ -103,6 +103,13 @@ NAMES: tuple[tuple[Rule, bool, str, re.Pattern[str]], ...] = tuple(
             |fspath|process_cpu_count|PathLike|uname|devnull|altsep|extsep|fsencode|fsdecode)(\..*)?$)\w+.*""",
         ),
         (Rule.DYNAMIC, True, "runs what cannot be read here; write it out", r"json\.loads|numpy\.from(string|buffer)"),
+        (
+            Rule.MACHINERY, True, "reaches behind Triton's language; a kernel needs triton.jit, autotune, heuristics, "
+            "Config, cdiv, next_power_of_2, set_allocator and triton.language",
+            r"""triton\.(?!(language|jit|autotune|heuristics|Config|cdiv|next_power_of_2|set_allocator|constexpr_function
+            |tools\.tensor_descriptor|tools$|__version__$)\b)\w+.*|triton\.language\.(.*\.)?(extern\w*|core\._\w+|semantic|builtin)\b.*
+            |triton\.language\.extra\.cuda\.(?!libdevice\b|smid$|num_threads$|num_warps$|convert_\w+$)\w+.*""",
+        ),
     )
 )  # fmt: skip
 # Of anything: what only somebody who leaves the kernel's own business asks for.
@@ -135,6 +142,11 @@ BUILTINS: dict[str, tuple[Rule, str]] = {
     ),
     **dict.fromkeys(("breakpoint", "memoryview"), (Rule.MACHINERY, "has no place in a kernel's file")),
     "open": (Rule.OUTSIDE, "opens a file; a candidate is one file and needs no other"),
+}
+KEYWORDS: dict[str, str] = {
+    "triton.jit(repr)": "runs a kernel under another name than its function's; leave it out",
+    "triton.autotune(do_bench)": "measures by itself; leave the measuring of configurations to Triton",
+    "triton.autotune(post_hook)": "runs beside each measured configuration; leave it out",
 }
 # Hand memory to another library unseen.
 INTERFACES = frozenset({"__array_interface__", "__array_struct__", "__cuda_array_interface__", "__buffer__"})
@@ -245,7 +257,7 @@ def findings(module: ast.Module, policy: Policy) -> Iterator[Finding]:
     asked = {id(part) for node in ast.walk(module) if isinstance(node, COMPARISONS) for part in ast.walk(node)}
     for node in ast.walk(module):
         if _named_as(node) in INTERFACES:
-            message = "hands memory to another library; do the work in the C++ kernel"
+            message = "hands memory to another library; do the work in the kernel"
             yield Finding(Rule.LIBRARY, getattr(node, "lineno", None), f"`{_named_as(node)}` {message}", True)
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node, policy)
@@ -318,6 +330,9 @@ def _calls(node: ast.Call, names: Names, policy: Policy) -> Iterator[Finding]:
         yield Finding(Rule.DYNAMIC, line, "makes a class with type(); write a class statement", True)
     elif isinstance(node.func, ast.Attribute) and not full:
         yield from _narrowing(node.func.attr, line, policy)
+    for word in node.keywords:
+        if why := KEYWORDS.get(f"{full}({word.arg})"):
+            yield Finding(Rule.MACHINERY, line, f"`{word.arg}=` of {full} {why}", True)
     if any(word.arg == "daemon" and not _is_false(word.value) for word in node.keywords):
         yield Finding(Rule.PROCESSES, line, "starts a daemon thread; join your threads instead", True)
 

@@ -36,7 +36,8 @@ def screen(source: str, policy: Policy, language: str = "") -> list[Finding]:
     if sum(1 for _ in ast.walk(module)) > MAX_NODES:
         return [_unreadable("the file has too many expressions to be read")]
     try:
-        return ordered([*_findings(module, _allowing(policy, language)), *_of_language(source, language)])
+        allowed = _allowing(policy, language or languages.written_in(source))
+        return ordered([*_findings(module, allowed), *_of_language(source, language)])
     except RecursionError:
         return [_unreadable("the file is nested too deeply to be read")]
 

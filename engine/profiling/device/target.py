@@ -1,7 +1,8 @@
 """The program under the profiler: makes the candidate's model from a prepared folder and calls it. Judges nothing.
 
 The folder holds candidate.py, task.py, builds.json (the answers to the candidate's build requests, in order) and
-request.json (seed, calls). torch is imported only here, in the process that needs it.
+request.json (seed, calls, and `kernels`: what the compile step of a just-in-time language left). torch is imported only
+here, in the process that needs it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     seed = int(request["seed"])
     torch.set_default_device(device)
     task = _executed("task", folder / "task.py")
+    if "kernels" in request:
+        from engine.build import just_in_time
+
+        just_in_time.prepare(just_in_time.Place(Path(request["kernels"]) if request["kernels"] else None))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
     candidate = _executed("candidate", folder / "candidate.py")
     _seed(seed)

@@ -1,0 +1,157 @@
+"""The compile step of a language whose kernels are compiled when they are launched: the candidate is called once at the
+task's sizes, in a process of its own, and what was compiled and tuned is kept for the processes that judge it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.build import just_in_time
+from engine.evaluation import candidate_failures
+from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, Failure, WorkerEnded
+from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
+from engine.sandbox import OwnFailure
+from storage import codec
+from storage.records import KernelResources, Verdict
+
+NOTE = "built.json"
+MAX_FILES = 4000
+MAX_BYTES = 512 << 20
+INSTALL = {
+    "cpu": "this kernel is written in Triton, which is not installed here; its interpreter checks kernels where there "
+    "is no GPU: .venv/bin/python -m pip install -r requirements-triton.txt (1 GB installed)",
+    "cuda": "this kernel is written in Triton, which is not installed here: it comes with PyTorch's CUDA builds, see "
+    "https://pytorch.org/get-started/locally",
+}
+Inspect = Callable[[Path, tuple[str, ...]], str]
+
+
+def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = None) -> EvaluationRequest:
+    """The request with what the compile step of its candidate gives, now or before; as it is where it needs none.
+
+    Raises:
+        OwnFailure: Triton is not installed.
+    """
+    if not request.is_just_in_time:
+        return request
+    version = just_in_time.version()
+    if not version:
+        raise OwnFailure(INSTALL[request.device])
+    if request.device == "cpu":
+        return request
+    place = _kept(request, version)
+    found = _found(place) or _made(request, folder / "first", place, inspect)
+    return replace(request, first_calls=found)
+
+
+def _kept(request: EvaluationRequest, version: str) -> Path:
+    ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
+    known = [request.source, request.task_source, version, request.builder.here.fingerprint, ours]
+    return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+def _found(place: Path) -> FirstCalls | None:
+    try:
+        note = json.loads((place / NOTE).read_text())
+    except FileNotFoundError:
+        return None
+    resources = tuple(codec.from_plain(KernelResources, plain) for plain in note["resources"])
+    return FirstCalls(place, None, resources, tuple(note["remarks"]), is_cached=True)
+
+
+def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspect | None) -> FirstCalls:
+    compiled = folder / just_in_time.CACHE
+    compiled.mkdir(parents=True)
+    with WorkerPair(request, folder, with_reference=False, inspect=inspect, compiles_to=compiled) as workers:
+        told = _called(workers)
+        printed = candidate_failures.printed(workers.candidate.output)[-candidate_failures.TAIL :].strip()
+    failed = workers.failed_build or _failure(told, printed)
+    if failed:
+        return FirstCalls(None, failed)
+    try:
+        choices, resources = _read(told)
+    except ValueError as error:
+        return FirstCalls(None, FailedBuild(str(error), str(error), Verdict.REFUSED))
+    remarks = tuple(map(str, choices))
+    return _put(compiled, place, FirstCalls(None, None, resources, remarks), codec.to_plain(choices))
+
+
+def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
+    try:
+        workers.import_candidate()
+        question = {"ask": "call_first", "task_source": workers.request.task_source, "seed": workers.call_seed}
+        workers.stage = "the first call"
+        answer = workers.candidate.ask(question, workers.request.times.build_s)
+        if "raised" in answer or "missing" in answer:
+            raise CandidateFailed(answer, workers.stage)
+    except (CandidateFailed, WorkerEnded) as error:
+        return candidate_failures.of_error(error, workers.stage, workers.failed_build)
+    return answer
+
+
+def _failure(told: dict[str, Any] | Failure, printed: str) -> FailedBuild | None:
+    """What a compile step may fail of; a kernel that runs into something else is for the check to judge."""
+    if not isinstance(told, Failure) or told.verdict in (Verdict.RUNTIME_ERROR, Verdict.OUT_OF_MEMORY):
+        return None
+    more = f"\nIt printed:\n{printed}" if printed and "PassManager" in told.message else ""
+    return FailedBuild(told.message + more, f"{told.message}\n{printed}", told.verdict)
+
+
+def _read(told: dict[str, Any] | Failure) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
+    if isinstance(told, Failure):
+        return [], ()
+    choices = just_in_time.read_choices(told.get("choices"))
+    try:
+        resources = tuple(
+            KernelResources(
+                str(one["kernel"])[:200],
+                int(one["registers"]),
+                spill_stores=int(one["spill_stores"]),
+                shared_bytes=int(one["shared_bytes"]),
+            )
+            for one in told["kernels"]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError("what the worker tells of its compiled kernels is malformed") from error
+    return choices, resources
+
+
+def _put(compiled: Path, place: Path, made: FirstCalls, choices: Any) -> FirstCalls:
+    """Keep it, plain files only: the folder was the candidate's."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".triton.", dir=place.parent))
+    try:
+        _copy(compiled, work / just_in_time.CACHE)
+        (work / just_in_time.CHOICES).write_text(json.dumps(choices))
+        note = {"resources": codec.to_plain(made.resources), "remarks": made.remarks}
+        (work / NOTE).write_text(json.dumps(note))
+        work.chmod(0o755)
+        try:
+            work.rename(place)
+        except OSError:  # another process was first
+            if not (place / NOTE).exists():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return replace(made, kept=place)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Files two folders deep, as Triton lays them out; links and whatever is too much stay behind."""
+    count = size = 0
+    for path in sorted(source.glob("*/*")):
+        if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+            continue
+        count, size = count + 1, size + path.stat().st_size
+        if count > MAX_FILES or size > MAX_BYTES:
+            return
+        copy = target / path.parent.name / path.name
+        copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        copy.chmod(0o644)
