@@ -46,7 +46,7 @@ def _verdict_fields(built: CompileResult, checked: CheckResult | None) -> dict[s
         "compile_seconds": built.seconds,
         "is_cached": built.is_cached,
         "remarks": list(built.remarks),
-        "resources": codec.to_plain(built.resources),
+        "resources": list(codec.to_plain(built.resources)),
     }
 
 
