@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from engine import languages
 from engine.build.host import flags
 from engine.build.light_headers import SHIM
 from engine.cli.report import kernel_of, load
@@ -26,7 +27,10 @@ NEEDS = {
     GPU: """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, the CUDA toolkit (nvcc), ninja, a C++ compiler
 # and CUTLASS: pip install nvidia-cutlass, or set CUTLASS_PATH.""",
 }
+NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which brings Triton along, and a C compiler.
+# Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
+MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
 _WRAPPED = re.compile(r"_tilewright\(([\w.\s]+?)(?:, \*_TILEWRIGHT_HOST)?\)")
 
 
@@ -55,6 +59,9 @@ def standing_alone(source: str, toolchain: str) -> str:
     Raises:
         SyntaxError: the source is not valid Python.
     """
+    if languages.written_in(source):
+        needed = f"{inspect.getsource(_tilewright_triton).rstrip()}\n\n\n_tilewright_triton()"
+        return f"{needed}\n{MARK_OF_TRITON}\n{_rewritten(source, '')}"
     is_host = device_of(toolchain) == HOST
     kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if is_host else "")
     parts = [inspect.getsource(part).rstrip() for part in (_tilewright, _tilewright_headers, _tilewright_arch)]
@@ -65,7 +72,8 @@ def standing_alone(source: str, toolchain: str) -> str:
 
 def without_support(text: str) -> str:
     """The kernel of an exported file, to be judged once more; any other text as it is."""
-    _, mark, kernel = text.partition(f"{MARK}\n")
+    mark = next((one for one in (MARK, MARK_OF_TRITON) if f"\n{one}\n" in text), "")
+    kernel = text.partition(f"\n{mark}\n")[2] if mark else text
     return _WRAPPED.sub(r"\1", kernel) if mark else text
 
 
@@ -73,7 +81,8 @@ def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> 
     told = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     if candidate.timed and record.limit:
         told += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
-    return f"{told}.\n{NEEDS[device_of(record.settings.toolchain)]}"
+    is_triton = record.settings.language == "triton"
+    return f"{told}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:
@@ -178,6 +187,15 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
         return build(name, cpp, cuda, *rest, **options)
 
     return built
+
+
+def _tilewright_triton() -> None:
+    """Say what is missing where Triton is not installed."""
+    import importlib.util
+
+    if importlib.util.find_spec("triton") is None:
+        remedy = "install PyTorch with CUDA, which brings it along: https://pytorch.org/get-started/locally"
+        raise ImportError(f"This kernel needs Triton: {remedy}")
 
 
 def _tilewright_headers(is_host: bool) -> "list[str]":

@@ -39,6 +39,12 @@ PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
         "",
     ),
     "peak_scale": ("x", "x / (1 + x.abs().amax(1, keepdim=True))", "torch.randn(37, 2500)", ""),
+    "centred_scale": (
+        "x, g",
+        "g * (x - x.mean(1, keepdim=True)) / (1 + (x - x.mean(1, keepdim=True)).abs().mean(1, keepdim=True))",
+        "torch.randn(37, 2500), torch.randn(2500)",
+        "",
+    ),
     "deviation": ("x, centre", "(x - centre).abs().sum(0)", "torch.randn(131, 260), torch.randn(260)", ""),
     "update": (
         "c, u, v",
@@ -68,6 +74,9 @@ PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
 SOLVES: Mapping[str, str] = {
     "row_in_registers": "peak_scale",
     "row_in_cluster": "peak_scale",
+    "row_at_once": "peak_scale",
+    "update_tiles": "update",
+    "split_tuned": "update",
     "row_in_cache": "peak_scale",
     "async_stages": "deviation",
     "tensor_cores": "update",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from engine.cli.export import exported, standing_alone, without_support
 from engine.errors import EngineError
 from storage.blobs import Blobs
 from tests.engine.evaluation.screening import recorded
+from tests.engine.languages.test_contract import TRITON
 from tests.engine.llm.test_cuda_recordings import last
 from tests.engine.toolchains.kernels import SWISH
 from tests.real_pair import real_pair
@@ -55,6 +57,14 @@ def test_an_exported_kernel_can_be_judged_again_as_it_was(task: str) -> None:
             text = standing_alone(source, toolchain)
             assert "= _tilewright(load_inline" in text
             assert without_support(text) == source
+
+
+def test_an_exported_triton_kernel_says_what_it_needs_and_can_be_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = standing_alone(TRITON, "cuda")
+    assert without_support(text) == TRITON
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="This kernel needs Triton: install PyTorch with CUDA"):
+        exec(compile(text, "kernel", "exec", dont_inherit=True), {})
 
 
 @pytest.fixture

@@ -22,6 +22,27 @@ MODULE = 'e = load_inline(name="e", cpp_sources="", cuda_sources=S)\n\nclass Mod
 RAW = "__global__ void k(float* x) { x[0] = 1; }\nvoid f(float* x) { k<<<1, 1>>>(x); }"
 PLAIN = "void f(float* x) { x[0] = 1; }"
 
+TRITON = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, n, TILE: tl.constexpr):
+    at = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(x + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def doubled(x):
+    double[(triton.cdiv(x.numel(), 64),)](x, x.numel(), TILE=64)
+    return x
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return doubled(x.clone())
+"""
+
 
 def written(cpp: str) -> str:
     """A module that builds this C++."""
@@ -40,6 +61,13 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         written(RAW.replace("k<<<1, 1>>>(x);", "")): "never launched",
         written(f"#include <cute/tensor.hpp>\n{RAW}"): "include <cute/",
         written(RAW.replace("x[0] = 1", "x[0] = cute::max(1, 2)")): "cute::",
+    },
+    "triton": {
+        written(RAW): "no kernel is defined",
+        TRITON.replace("@triton.jit", "@torch.no_grad()"): "no kernel is defined",
+        TRITON.replace("double[(triton.cdiv(x.numel(), 64),)](x, x.numel(), TILE=64)", "x.mul_(2)"): "never started",
+        TRITON.replace("return doubled(", "return torch.clone("): "never started",
+        f"{TRITON}\nfrom torch.utils.cpp_extension import load_inline\n": "builds C++",
     },
 }
 pytestmark = pytest.mark.parametrize("language", LANGUAGES.values(), ids=lambda one: one.name)
@@ -109,7 +137,7 @@ def test_a_version_that_builds_nothing_has_lost_its_structure(language: Language
 
 
 def test_nothing_of_another_language_stands_among_its_texts(language: Language) -> None:
-    others = {"cute": "make_tensor", "cuda": "cute::", "triton": "tl.load"}
+    others = {"cute": "local_tile", "cuda": "cute::", "triton": "tl.load"}
     for path in sorted(Path(PROMPTS / "languages" / language.name).rglob("*.md")):
         text = path.read_text()
         assert not [word for name, word in others.items() if name != language.name and word in text], path
