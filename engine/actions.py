@@ -71,7 +71,8 @@ class Ask:
 
     `makes` is None where the reply is no kernel. `fields` are the keys of the object that a JSON reply has to bring;
     each is one text unless `reads` reads the reply, whose payload is journaled for the method to decide by.
-    `shows_profile` tells that the prompt carries a profile.
+    `shows_profile` tells that the prompt carries a profile. `tools` is how often the model may compile, check or
+    profile a kernel of its own before a reply that brings a source, where its endpoint has tool calls.
     """
 
     label: str
@@ -83,6 +84,7 @@ class Ask:
     shows_profile: bool = False
     fields: tuple[str, ...] = ()
     reads: ReplyReader | None = None
+    tools: int = 0
 
 
 @dataclass(frozen=True, slots=True)

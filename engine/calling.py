@@ -60,7 +60,13 @@ SMALLEST_RAISE = 8192
 
 
 def reply_to(
-    context: RunContext, ask: Ask, call: int, messages: list[Message], *, wants_edits: bool = False
+    context: RunContext,
+    ask: Ask,
+    call: int,
+    messages: list[Message],
+    *,
+    wants_edits: bool = False,
+    tools_left: int | None = None,
 ) -> Completion:
     """The reply to call number `call` of the step in flight; one that was paid for before is read, not bought.
 
@@ -74,7 +80,7 @@ def reply_to(
         if reason := limits.exhausted(record):
             raise BudgetExhausted(reason)
         return ask_person(context, ask, call, messages)
-    purpose = replace(context.purpose(ask.label, ask.about), wants_edits=wants_edits)
+    purpose = replace(context.purpose(ask.label, ask.about), wants_edits=wants_edits, tools_left=tools_left)
     completion = Question(context, call, purpose, messages, ask.about, ask.shows_profile).ask()
     _warn(context, is_metered=context.speaker.terms(purpose) is not None)
     return completion

@@ -235,13 +235,14 @@ def compose(name: str, room: int | None, **values: str | Ranked) -> Message:
 
 
 def fit_conversation(messages: list[Message], room: int | None) -> list[Message]:
-    """The conversation within `room` characters: first the oldest replies go, then the oldest questions again asked.
+    """The conversation within `room` characters: first the oldest replies go, then what tools
+    answered, then the oldest questions again asked.
 
     The system message, the first prompt and the last message stay whole.
     """
     fitted = list(messages)
     inner = range(2, len(fitted) - 1)
-    for role in ("assistant", "user"):
+    for role in ("assistant", "tool", "user"):
         for place in inner:
             if room is None or sum(len(m.text) for m in fitted) <= room:
                 return fitted

@@ -149,6 +149,7 @@ class Record:
     reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
     consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
     taught: dict[int, ev.Taught] = field(default_factory=dict)
+    tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
     told_rules: list[ev.RulesTold] = field(default_factory=list)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
@@ -238,6 +239,8 @@ class Record:
                 self.reviews[step, call] = event
             case ev.Consulted(depth=index, candidate_id=name):
                 self.consulted[index, name] = event
+            case ev.ToolAnswered(step=step, call=call, number=number):
+                self.tools[step, call, number] = event
             case ev.RulesTold():
                 self.told_rules.append(event)
             case ev.Taught(step=step):

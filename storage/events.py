@@ -398,6 +398,37 @@ class Consulted:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The model asks, within its turn, to compile, check or profile a kernel of its own; a ToolAnswered ends it.
+
+    `number` counts the tool calls of one reply, which is `call` of the step, from 0."""
+
+    step: int
+    call: int
+    number: int
+    tool: str
+    depth: int
+    candidate_id: str | None
+    source_blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered:
+    """What a tool call came to. `outcome` is a Verdict value, `unreadable`, or `done` where nothing was carried out;
+    `summary` is a line for people, `text_blob` what the model was told."""
+
+    step: int
+    call: int
+    number: int
+    tool: str
+    source_blob: str
+    outcome: str
+    summary: str
+    text_blob: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RulesTold:
     """Failure rules that the writers of kernels are told from this step on, in the order of the prompt, until others
     are told; none where no rule holds any more. `mark` names exactly what the knowledge base had read."""
@@ -530,6 +561,8 @@ Event = (
     | Profiled
     | ProfileFailed
     | Consulted
+    | ToolCalled
+    | ToolAnswered
     | RulesTold
     | Taught
     | DepthFinished

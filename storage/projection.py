@@ -255,6 +255,16 @@ def _(event: events.Consulted) -> Rows:
         yield "consulted", {"candidate_id": event.candidate_id, "step": event.step, "place": place} | _fields(one)
 
 
+@project.register(events.ToolCalled)
+def _(event: events.ToolCalled) -> Rows:
+    yield "tool_calls", _fields(event)
+
+
+@project.register(events.ToolAnswered)
+def _(event: events.ToolAnswered) -> Rows:
+    yield "tool_calls", _fields(event)
+
+
 @project.register(events.RulesTold)
 def _(event: events.RulesTold) -> Rows:
     yield "tellings", _fields(event)

@@ -176,6 +176,13 @@ CREATE TABLE weighed (
     visits BIGINT, value DOUBLE, prior DOUBLE, score DOUBLE, is_taken BOOLEAN
 );
 
+-- Kernels of its own that the model had compiled, checked or profiled within a turn. A row that has no outcome is of when it
+-- was asked for.
+CREATE TABLE tool_calls (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, number BIGINT, tool VARCHAR, source_blob VARCHAR,
+    outcome VARCHAR, summary VARCHAR, text_blob VARCHAR, seconds DOUBLE
+);
+
 -- Failure rules that the writers of kernels were told from a step on, and the rules one by one; none where they ended.
 CREATE TABLE tellings (run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, mark VARCHAR);
 

@@ -11,7 +11,7 @@ from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import CONSULT, TEACH, Fallback
 from storage.journal import Entry
-from storage.knowledge.records import Advised, Bottleneck, Category, WeighedEdge
+from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule, WeighedEdge
 from storage.models import CallFailure
 from storage.records import (
     Command,
@@ -37,6 +37,9 @@ POINT = {
     "change": "Swizzle the tile's layout.",
     "plan": "Compose the layout with Swizzle<3, 2, 3>; loads and stores stay as they are.",
 }
+
+
+GEMM_RULE = ToldRule("rule-0:0", "no instance of function template `cute::gemm`", "pass B as (N, K)", 4, 2)
 
 
 class Script:
@@ -136,6 +139,12 @@ class Script:
 
     def write(self, kind: str, parent: str | None, repair: int = 0) -> str:
         self.begin(kind, parent)
+        if self.settings.knowledge != "off" and kind == StepKind.OPTIMISE:
+            self.emit(ev.RulesTold(self.step, self.depth, (GEMM_RULE,)))
+            tried = (self.step, 0, 0, "check")
+            self.emit(ev.ToolCalled(*tried, self.depth, parent, source := self.keep("class ModelNew: ...")))
+            answer = self.keep("It compiles, and it passes the check in 14 trials.")
+            self.emit(ev.ToolAnswered(*tried, source, "passed", "it passes the check in 14 trials", answer, 2.5))
         exposed = kind == StepKind.OPTIMISE and self.depth >= 3
         self.call(str(kind), parent, 0, exposed)
         if parent and kind != REWRITE:

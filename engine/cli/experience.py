@@ -20,7 +20,8 @@ def lines(folder: RunFolder) -> Iterator[str]:
     """One JSON object a call that was to bring a kernel, oldest first, whatever the method of the run.
 
     `state` is the prompt as messages, `action` the reply. `reward` is that of the kernel which the call brought, null
-    where nothing has decided it; a reply that could not be used has that of a kernel which does not compile. Money is
+    where nothing has decided it; a reply that could not be used has that of a kernel which does not compile, one that
+    called tools has none and lists them. Money is
     in US dollars, times are in milliseconds; null stands for what is not known.
     """
     record, blobs = load(folder), Blobs(folder.blobs)
@@ -43,6 +44,11 @@ def _told(
     folder: RunFolder, record: Record, called: ev.ModelCalled, made: Candidate | None, blobs: Blobs
 ) -> dict[str, Any]:
     timed = made.timed if made is not None else None
+    tools = [
+        {"tool": one.tool, "outcome": one.outcome, "summary": one.summary}
+        for (step, call, _), one in record.tools.items()
+        if record.calls.get((step, call)) is called
+    ]
     prompt = [{"role": one["role"], "text": one["text"]} for one in json.loads(blobs.get(called.prompt_blob))]
     return {
         "run": folder.run_id,
@@ -54,7 +60,8 @@ def _told(
         "model": called.model,
         "state": prompt,
         "action": blobs.get(called.reply_blob),
-        "reward": reward(made),
+        "reward": None if tools else reward(made),
+        "tools": tools,
         "kernel": made.candidate_id if made is not None else None,
         "parent": made.created.parent_id if made is not None else None,
         "verdict": str(made.verdict) if made is not None and made.verdict is not None else None,

@@ -4,6 +4,7 @@ endpoint.py, protocols.py               any OpenAI-compatible endpoint and its t
 watched_client.py                       an HTTP client that can be broken off while it waits
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, environment.py              which model answers which role
+tools.py                                what a model may call within one turn
 prices.py                               what a model costs
 """
 
@@ -23,7 +24,8 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; `role` is system, user or assistant. Its sections, where it has any, make up the whole text."""
+    """One chat message; `role` is system, user, assistant, or tool for the answer to a tool call. Its sections, where
+    it has any, make up the whole text."""
 
     role: str
     text: str
@@ -37,6 +39,7 @@ class Purpose:
     `source_hash` is the SHA-256 of the kernel the call is about (None for a synthesis); `occurrence` counts earlier
     calls of the same role about the same kernel. `given` are hashes of all replies the run has had. `wants_edits` asks
     for line edits in the form that suits the endpoint; `output_limit` (tokens) stands above the model's own option.
+    `tools_left` is how many tool calls the reply may make, None where no tools are offered.
     """
 
     role: str
@@ -46,6 +49,7 @@ class Purpose:
     given: frozenset[str] = frozenset()
     wants_edits: bool = False
     output_limit: int | None = None
+    tools_left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

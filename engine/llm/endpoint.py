@@ -26,7 +26,7 @@ SILENCE_S = 600.0
 CONNECT_S = 15.0
 WINDOW = 128_000
 REPLY_ROOM = 32_000
-_DISPENSABLE = ("stream_options", "response_format", "tools")
+_DISPENSABLE = ("stream_options", "response_format", "tools", "tool_choice")
 
 
 class EndpointModel:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from engine.errors import CallError
-from engine.llm import Message, OnText, Purpose
+from engine.llm import Message, OnText, Purpose, tools
 from storage.models import CallFailure, ModelOptions, PatchForm, TokenUsage
 
 MARK = "[key removed]"
@@ -68,6 +68,7 @@ class Draft:
         self._pieces: list[str] = []
         self._length = 0
         self._tool: int | None = None
+        self._is_named = False
         self._half = ""
 
     @property
@@ -90,16 +91,23 @@ class Draft:
                 is_charged=True,
             )
 
-    def arguments(self, number: int, text: str) -> str:
-        """A piece of a tool call's arguments as a piece of the reply: all calls in one fenced block, one a line."""
-        opening = "" if number == self._tool else "\n```json\n" if self._tool is None else "\n"
-        self._tool = number
-        return opening + text
+    def arguments(self, number: int, text: str, name: str = "") -> str:
+        """A piece of a tool call's arguments as a piece of the reply: all calls in one fenced block, one a line; with
+        the tool's name where it is one that a turn may call."""
+        if number == self._tool:
+            return text
+        opening = "\n```json\n" if self._tool is None else f"{self._closing}\n"
+        self._tool, self._is_named = number, name in tools.TOOLS
+        return opening + (tools.opening(name) if self._is_named else "") + text
+
+    @property
+    def _closing(self) -> str:
+        return tools.CLOSING if self._is_named else ""
 
     def close(self) -> str:
         """The whole reply without secrets: what was passed on, joined."""
         if self._tool is not None:
-            self._pass_on(self._scrubber.feed("\n```\n"))
+            self._pass_on(self._scrubber.feed(f"{self._closing}\n```\n"))
             self._tool = None
         self._pass_on(self._scrubber.rest(), is_last=True)
         return "".join(self._pieces)
@@ -174,7 +182,7 @@ class Chat:
         """The fields of one request."""
         fields: dict[str, Any] = {
             "model": options.model,
-            "messages": [{"role": m.role, "content": m.text} for m in messages],
+            "messages": tools.on_the_wire(messages),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -184,6 +192,8 @@ class Chat:
             fields["temperature"] = options.temperature
         if limit := purpose.output_limit or options.max_output:
             fields["max_completion_tokens" if is_openai else "max_tokens"] = limit
+        if purpose.tools_left is not None:
+            return fields | tools.declared(purpose.tools_left)
         return fields | (_chat_edits(options.patches or PatchForm.TEXT) if purpose.wants_edits else {})
 
     def pieces(self, events: Iterable[Mapping[str, Any]], draft: Draft) -> Iterator[str]:
@@ -198,8 +208,9 @@ class Chat:
                 if content := said.get("content"):
                     yield _chat_text(content)
                 for number, tool in enumerate(said.get("tool_calls") or []):
-                    arguments = (tool.get("function") or {}).get("arguments") or ""
-                    yield draft.arguments(tool.get("index") or number, arguments)
+                    called = tool.get("function") or {}
+                    place = tool.get("index") or number
+                    yield draft.arguments(place, called.get("arguments") or "", called.get("name") or "")
 
 
 class Responses:
@@ -213,7 +224,7 @@ class Responses:
         """The fields of one request."""
         fields: dict[str, Any] = {
             "model": options.model,
-            "input": [{"role": m.role, "content": m.text} for m in messages],
+            "input": [{"role": "user" if m.role == tools.ROLE else m.role, "content": m.text} for m in messages],
             "stream": True,
             "store": False,
         }

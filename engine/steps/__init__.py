@@ -7,5 +7,6 @@ history.py                  what a prompt tells of the run's past, cut by worth
 briefing.py                 device, contract and headroom in words
 candidates.py               candidates made, step indexes ended
 knowledge.py                asking the knowledge base, and teaching it
+tools.py                    a turn in which the model calls tools
 evaluate.py                 judging a kernel; a failure in words for the model
 """

@@ -18,6 +18,7 @@ from engine.record import Candidate
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
 from engine.steps.knowledge import tell_rules
+from engine.steps.tools import converse
 from storage import codec
 from storage.events import AttemptFailed, ClassProposed, DiagnosisWritten, PatchTried, ReviewWritten
 from storage.records import KernelClass, Origin
@@ -123,7 +124,8 @@ def ask_model(context: RunContext, ask: Ask) -> str:
     hints = context.record.pending_hints
     replies: tuple[str, ...]
     if ask.expects is Expects.SOURCE:
-        completion = reply_to(context, ask, 0, ask.prompt(context, ask))
+        talk = ask.prompt(context, ask)
+        completion = converse(context, ask, talk) if ask.tools else reply_to(context, ask, 0, talk)
         source, replies, found = find_python(completion.text), (completion.text,), ""
         if completion.finish_reason == "length":
             source = None

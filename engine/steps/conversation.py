@@ -12,6 +12,7 @@ from engine.llm import Message
 from engine.prompting import Ranked, compose
 from engine.record import Candidate
 from engine.steps import briefing, guidance
+from engine.steps.evaluate import timing_words
 from engine.steps.history import history
 from storage.events import CommandEffective
 from storage.records import Command, KernelClass
@@ -87,10 +88,4 @@ def as_code(source: str) -> str:
 
 def timing_line(candidate: Candidate) -> str:
     """What was measured of a kernel, in one line."""
-    if candidate.timed is None:
-        return "not timed"
-    t = candidate.timed
-    return (
-        f"{t.latency_ms:.4g} ms against {t.baseline_latency_ms:.4g} ms of the {t.baseline} PyTorch reference: "
-        f"{t.speedup:.3g}x (95 % interval {t.speedup_interval[0]:.3g} to {t.speedup_interval[1]:.3g})"
-    )
+    return timing_words(candidate.timed) if candidate.timed is not None else "not timed"

@@ -9,7 +9,7 @@ from engine.context import RunContext
 from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.record import Candidate
 from storage.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
-from storage.records import CheckResult, Mismatch, Verdict
+from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
 
 COMPILED = "torch.compile"
 
@@ -130,10 +130,22 @@ def describe_failure(candidate: Candidate) -> str:
     verdict = candidate.verdict
     if verdict is None or verdict is Verdict.PASSED:
         raise ValueError(f"{candidate.candidate_id} has not failed")
-    heading = HEADINGS[verdict]
-    if candidate.compiled is not None and not candidate.compiled.is_ok:
-        return f"{heading}.\n\n{candidate.compiled.diagnostics.strip()}"
-    return f"{heading}.\n\n{_describe_check(candidate.checked)}"
+    return describe_failed(verdict, candidate.compiled, candidate.checked)
+
+
+def describe_failed(verdict: Verdict, compiled: CompileResult | None, checked: CheckResult | None) -> str:
+    """A failed build or check as text for the model."""
+    if compiled is not None and not compiled.is_ok:
+        return f"{HEADINGS[verdict]}.\n\n{compiled.diagnostics.strip()}"
+    return f"{HEADINGS[verdict]}.\n\n{_describe_check(checked)}"
+
+
+def timing_words(t: TimingResult) -> str:
+    """What was measured of a kernel, in one line."""
+    return (
+        f"{t.latency_ms:.4g} ms against {t.baseline_latency_ms:.4g} ms of the {t.baseline} PyTorch reference: "
+        f"{t.speedup:.3g}x (95 % interval {t.speedup_interval[0]:.3g} to {t.speedup_interval[1]:.3g})"
+    )
 
 
 def _describe_check(check: CheckResult | None) -> str:

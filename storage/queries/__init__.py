@@ -43,6 +43,7 @@ from storage.queries.calls import PatchRow as PatchRow
 from storage.queries.calls import PromptRow as PromptRow
 from storage.queries.calls import ReviewRow as ReviewRow
 from storage.queries.calls import SpendingRow as SpendingRow
+from storage.queries.calls import ToolCallRow as ToolCallRow
 from storage.queries.calls import allowance as allowance
 from storage.queries.calls import conversation as conversation
 from storage.queries.calls import diagnoses as diagnoses
@@ -55,6 +56,7 @@ from storage.queries.calls import patches as patches
 from storage.queries.calls import prompt_before as prompt_before
 from storage.queries.calls import reviews as reviews
 from storage.queries.calls import spending as spending
+from storage.queries.calls import tool_calls as tool_calls
 from storage.queries.compare import ConditionsRow as ConditionsRow
 from storage.queries.compare import ReachedRow as ReachedRow
 from storage.queries.compare import RunChoice as RunChoice

@@ -351,3 +351,27 @@ def allowance(db: Database, run_id: str) -> AllowanceRow | None:
         coalesce((SELECT sum(seconds) FROM worked WHERE run_id = $run), 0.0) AS spent_s
         FROM allowances WHERE run_id = $run"""
     return fetch.one(db, AllowanceRow, sql, {"run": run_id})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRow:
+    """A kernel of its own that the model had compiled, checked or profiled in the turn that brought a kernel. `outcome`
+    is a verdict, or unreadable, or done where nothing was carried out."""
+
+    call: int
+    number: int
+    tool: str
+    outcome: str
+    summary: str
+    source_blob: str
+    text_blob: str
+    seconds: float
+
+
+def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow]:
+    """In the order in which the model made them."""
+    sql = """SELECT t.call, t.number, tool, outcome, t.summary, t.source_blob, text_blob, seconds FROM tool_calls t
+        JOIN candidates c ON c.run_id = t.run_id AND c.step = t.step
+        WHERE t.run_id = $run AND c.candidate_id = $candidate AND outcome IS NOT NULL
+        QUALIFY t.seq = max(t.seq) OVER (PARTITION BY t.call, t.number) ORDER BY t.call, t.number"""
+    return fetch.rows(db, ToolCallRow, sql, {"run": run_id, "candidate": candidate_id})

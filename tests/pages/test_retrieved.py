@@ -44,6 +44,8 @@ def test_the_prompts_tab_shows_what_was_found_where_the_base_was_asked(home: Pat
     samples.write_run(home / "runs", "alone", depths=4)
     said = words(open_page("candidate", run="asking", candidate="c002", tab="Prompts and replies"))
     assert "From the knowledge base" in said
+    assert "pass B as (N, K) (4 kernels of 2 runs)" in said.replace("\\", "")
+    assert "Tools that the model called before it sent this kernel" in said
     assert "Followed: this kernel's technique, vectorise loads, is number 1 of what was found." in said.replace(
         "\\", ""
     )

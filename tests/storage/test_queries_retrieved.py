@@ -8,7 +8,7 @@ from pathlib import Path
 from storage import events as ev
 from storage import queries
 from storage.database import Database
-from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
 from storage.queries import RetrievalRow
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
@@ -94,3 +94,19 @@ def test_steps_that_ask_and_teach_say_what_came_of_them(db: Database, root: Path
         "Revised the knowledge base: wider words help here",
         "Looking up what is known for kernel 1",
     ]
+
+
+def test_a_kernel_has_the_rules_its_writer_was_told_last_and_the_tools_the_model_called(
+    db: Database, root: Path
+) -> None:
+    rules = [ToldRule(f"rule-{n}:1", "no `gemm`", f"words {n}", 2, 1) for n in range(3)]
+    second = ev.ToolAnswered(4, 0, 1, "check", "s", "passed", "it passes", "t", 1.0)
+    tools = [second, ev.ToolAnswered(4, 0, 0, "compile", "s", "compile_error", "error: no", "t", 0.5)]
+    tell(
+        db, root, ev.RulesTold(1, 0, (rules[0],)), *FIRST, ev.RulesTold(3, 1, (rules[1], rules[2])), *tools,
+        *made(4, "c002", "c001"), ev.RulesTold(5, 1, ()), *made(5, "c003", "c002"),
+    )  # fmt: skip
+    told = [queries.told_rules(db, "r1", name) for name in ("c001", "c002", "c003")]
+    assert told == [[rules[0]], [rules[1], rules[2]], []]
+    assert [one.tool for one in queries.tool_calls(db, "r1", "c002")] == ["compile", "check"]
+    assert queries.tool_calls(db, "r1", "c001") == []

@@ -14,7 +14,7 @@ from engine.record import Candidate, Record
 from engine.steps.conversation import sample
 from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, all_done, next_evaluation
-from engine.strategies.options import option, read
+from engine.strategies.options import Choice, option, read
 from engine.strategies.reward_loop.prompts import Refine
 from engine.strategies.reward_loop.rewards import reward
 from storage.command_arguments import CONSULT, Submission
@@ -22,6 +22,7 @@ from storage.method_words import MethodWords
 from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
 REFINE = "refine"
+OFF, AUTO = "off", "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,13 @@ class RewardLoopSettings:
         True, "each attempt refines the kernel before it; without this each is written from the task alone",
         label="Refine with feedback",
     )  # fmt: skip
+    tools: str = option(
+        OFF, "whether the model may compile, check and profile kernels of its own within a turn; each reply that does "
+        "so is a further call", label="Tool calls",
+        choices=(Choice(OFF, "the loop alone judges kernels"), Choice(AUTO, "where the endpoint has them")),
+    )  # fmt: skip
+    max_tools: int = option(4, "tool calls of one attempt at most, with `tools` `auto`", label="Tool calls per attempt",
+                            least=1)  # fmt: skip
 
 
 class RewardLoop:
@@ -99,7 +107,7 @@ class RewardLoop:
         index = record.step_index
         if label == SYNTHESISE:
             makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "first kernel")
-            return Ask(SYNTHESISE, index, None, Expects.SOURCE, sample, makes)
+            return Ask(SYNTHESISE, index, None, Expects.SOURCE, sample, makes, tools=_tools(record))
         if label == StepKind.SUBMIT:
             return _take(record, about)
         if (evaluation := evaluation_again(record, label, about)) is not None:
@@ -133,6 +141,10 @@ def _settings(record: Record) -> RewardLoopSettings:
     return read(RewardLoopSettings, record.settings.strategy_options)
 
 
+def _tools(record: Record) -> int:
+    return _settings(record).max_tools if _settings(record).tools == AUTO else 0
+
+
 def _base(candidate: Candidate | None) -> str | None:
     return candidate.created.base_id if candidate is not None else None
 
@@ -150,7 +162,8 @@ def _refine(record: Record, candidate: Candidate) -> Ask:
     makes = NewCandidate(origin, base, 0, "Change", "refinement")
     has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
     shows = has_profile and not candidate.has_failed and record.steering.expose is not Switch.OFF
-    return Ask(REFINE, record.step_index, name, Expects.SOURCE, Refine(_settings(record).shown), makes, shows)
+    prompt = Refine(_settings(record).shown)
+    return Ask(REFINE, record.step_index, name, Expects.SOURCE, prompt, makes, shows, tools=_tools(record))
 
 
 def _conclude(record: Record, outcome: DepthOutcome, candidate: Candidate | None, reason: str) -> Conclude:

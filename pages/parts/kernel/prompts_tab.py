@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.kernel import prompt_sections, retrieved, walk
+from pages.parts.kernel import prompt_sections, retrieved, tool_calls, walk
 from pages.parts.texts import Text
 from storage import queries
 from storage.models import CallFailure
@@ -20,6 +20,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     """Calls oldest first; the text of a call is read when it is opened, or when somebody searches."""
     retrieved.draw(run_id, candidate.candidate_id)
     walk.draw(run_id, candidate.candidate_id)
+    tool_calls.draw(run_id, candidate.candidate_id)
     calls = queries.conversation(index.current(), run_id, candidate.candidate_id)
     failed = queries.failed_tries(index.current(), run_id, candidate.candidate_id)
     if not calls and not failed:

@@ -1,0 +1,84 @@
+"""A turn in which the model calls tools: each call is journaled before and after, and answered from the journal after a
+crash. Knows stages of evaluation, not methods and no endpoint."""
+
+from __future__ import annotations
+
+import time
+
+from engine import limits
+from engine.actions import Ask
+from engine.calling import reply_to
+from engine.context import RunContext
+from engine.errors import ProfileUnavailable
+from engine.llm import Completion, Message
+from engine.llm.tools import CHECK, COMPILE, ROLE, ToolCall, read_calls
+from engine.steps.evaluate import describe_failed, timing_words
+from storage.events import ToolAnswered, ToolCalled
+from storage.records import CheckResult, CompileResult, Verdict, headline
+
+NONE_LEFT = "No tool call is left in this turn: send the final reply now."
+UNREADABLE = "unreadable"
+HAS = "done"
+
+
+def converse(context: RunContext, ask: Ask, talk: list[Message]) -> Completion:
+    """The reply after which the model calls no tool; at most `ask.tools` calls are carried out before it."""
+    used = call = 0
+    while True:
+        left = max(0, ask.tools - used)
+        completion = reply_to(context, ask, call, talk, tools_left=left)
+        wanted = read_calls(completion.text) if completion.finish_reason != "length" else []
+        if not wanted or not left:
+            return completion
+        answers = [_answer(context, ask, call, number, one, used + number) for number, one in enumerate(wanted)]
+        talk = [*talk, Message("assistant", completion.text), *(Message(ROLE, text) for text in answers)]
+        used, call = used + len(wanted), call + 1
+
+
+def _answer(context: RunContext, ask: Ask, call: int, number: int, wanted: ToolCall, used: int) -> str:
+    """What a call is answered; one that was answered before is read."""
+    known = context.record.tools.get((context.step, call, number))
+    if known is not None:
+        return context.blobs.get(known.text_blob)
+    source, began = context.blobs.put(wanted.source), time.monotonic()
+    context.emit(ToolCalled(context.step, call, number, wanted.tool, context.record.index_in_flight, ask.about, source))
+    if used >= ask.tools:
+        outcome, summary, text = HAS, NONE_LEFT, NONE_LEFT
+    elif reason := limits.exhausted(context.record):
+        outcome, summary, text = HAS, reason, f"The run's {reason}. {NONE_LEFT}"
+    elif wanted.problem:
+        outcome, summary, text = UNREADABLE, wanted.problem, wanted.problem
+    else:
+        outcome, summary, text = _carry_out(context, wanted)
+    blob, seconds = context.blobs.put(text), time.monotonic() - began
+    context.emit(ToolAnswered(context.step, call, number, wanted.tool, source, outcome, summary, blob, seconds))
+    return text
+
+
+def _carry_out(context: RunContext, wanted: ToolCall) -> tuple[str, str, str]:
+    """(verdict, a line for people, a text for the model)."""
+    task, tools, source = context.task, context.toolchain, wanted.source
+    compiled: CompileResult = context.judge(tools.compile, task, source)
+    if not compiled.is_ok:
+        return _failed(compiled.verdict, compiled, None)
+    if wanted.tool == COMPILE:
+        return Verdict.PASSED, "it compiles", "It compiles."
+    checked: CheckResult = context.judge(tools.check, task, source)
+    if checked.verdict is not Verdict.PASSED:
+        return _failed(checked.verdict, compiled, checked)
+    passed = f"it passes the check in {len(checked.trials)} trials"
+    if wanted.tool == CHECK:
+        return Verdict.PASSED, passed, f"It compiles, and {passed}."
+    timed = context.judge(tools.time, task, source)
+    if isinstance(timed, CheckResult):
+        return _failed(timed.verdict, compiled, timed)
+    words = timing_words(timed)
+    try:
+        summary = context.judge(tools.profile, task, source, timed).summary.strip()
+    except ProfileUnavailable as error:
+        summary = f"No profile: {error}"
+    return Verdict.PASSED, words, f"It is correct: {words}.\n\n{summary}"
+
+
+def _failed(verdict: Verdict, compiled: CompileResult, checked: CheckResult | None) -> tuple[str, str, str]:
+    return verdict, headline(checked or compiled), describe_failed(verdict, compiled, checked)
