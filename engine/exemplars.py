@@ -3,6 +3,7 @@ Knows the table beside the files and words of a source, not what a kernel does."
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -80,8 +81,13 @@ def table(toolchain: str, language: str = DEFAULT) -> Table:
         PromptError: the table cannot be read.
     """
     name = f"{_folder(toolchain, language)}/exemplars.toml"
+    return _table(name, prompting.text(name))
+
+
+@functools.lru_cache(maxsize=32)
+def _table(name: str, text: str) -> Table:
     try:
-        found: Table = codec.from_plain(Table, tomllib.loads(prompting.text(name)))
+        found: Table = codec.from_plain(Table, tomllib.loads(text))
     except (tomllib.TOMLDecodeError, DecodeError) as error:
         raise PromptError(f"prompt file {name} cannot be read: {error}") from error
     if unknown := sorted({name for gate in found.gates.values() for name in gate} - set(found.examples)):

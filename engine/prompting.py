@@ -3,6 +3,7 @@ is cut by rule, and the prompt says what was cut. Tells each section of a prompt
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -180,7 +181,12 @@ def message(role: str, name: str, **values: str) -> Message:
     return Message(role, whole, tuple(Section(section, len(filled)) for section, filled in found))
 
 
-def _pieces(template: str) -> Iterator[tuple[str, str]]:
+@functools.lru_cache(maxsize=512)
+def _pieces(template: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_cut(template))
+
+
+def _cut(template: str) -> Iterator[tuple[str, str]]:
     """(section, text): in a paragraph the lines down to each slot belong to it, and what follows the last slot too."""
     for paragraph in _PARAGRAPHS.split(template):
         section, lines, slots = "", paragraph.splitlines(keepends=True), len(_SLOT.findall(paragraph))

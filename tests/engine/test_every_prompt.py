@@ -3,11 +3,14 @@ are found, not listed."""
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import pytest
 
+from engine import prompting
 from engine.prompting import PROMPTS, slots
 from engine.strategies import catalogue
 from engine.toolchain_table import TABLE, device_of
@@ -24,8 +27,12 @@ ARCHITECTURES = {path.stem for path in (PROMPTS / "architectures").glob("*.md")}
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> list[Asked]:
-    return list(every_prompt.every_one(tmp_path_factory.mktemp("prompts")))
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Asked]]:
+    """No file changes meanwhile, and there are thousands of prompts: each file is read once."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(prompting, "text", functools.cache(prompting.text))
+    yield list(every_prompt.every_one(tmp_path_factory.mktemp("prompts")))
+    patch.undo()
 
 
 def test_every_method_class_toolchain_and_language_is_asked_for(asked: list[Asked]) -> None:
@@ -50,8 +57,7 @@ def test_no_prompt_holds_the_text_of_another_method_class_toolchain_language_or_
     asked: list[Asked],
 ) -> None:
     for one in asked:
-        told = "\n".join(text for role, name, text in one.sections if name not in OF_THE_RUN)
-        files = files_in(told)
+        files = set[str]().union(*(files_in(text) for _, name, text in one.sections if name not in OF_THE_RUN))
         here = architectures_in(files)
         assert len(here) <= 1, (one, here)
         for name in files:
