@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import select
 import subprocess
 import sys
@@ -14,8 +16,10 @@ from types import TracebackType
 
 from engine.errors import TaskError
 from engine.tasks import Size, TaskFile, set_constants
+from storage.folder import home
 
 ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "engine" / "evaluation" / "estimate.py"
 GROUP = Path("/sys/fs/cgroup")
 MOST = 0.6  # of what is free: the rest is for what else runs here, and for the estimate's error
 LIMIT_S = 60
@@ -27,7 +31,7 @@ def see_that_it_fits(source: str, sizes: Mapping[str, int | float], needed: int 
     Raises:
         TaskError: it has not; the message names the need, what is free and a size that would do.
     """
-    needed = _asked(source) if needed is None else needed
+    needed = remembered(source, lambda: _asked(source)) if needed is None else needed
     if needed is not None and (told := refusal(needed, free_bytes(), sizes)):
         raise TaskError(told)
 
@@ -56,6 +60,21 @@ def free_bytes() -> int:
         group = int((GROUP / "memory.max").read_text()) - int((GROUP / "memory.current").read_text())
         return min(free, max(0, group))
     return free
+
+
+def remembered(source: str, estimate: Callable[[], int | None]) -> int | None:
+    """The estimate for a task, made once: importing torch for it takes seconds. None where there is none."""
+    digest = hashlib.sha256(PROGRAM.read_bytes() + source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    file = home() / "cache" / "estimates" / digest
+    with suppress(OSError, ValueError):
+        return int(file.read_text())
+    if (needed := estimate()) is not None:
+        with suppress(OSError):  # a home that cannot be written to, or a full disk, is told of by what must be kept
+            file.parent.mkdir(parents=True, exist_ok=True)
+            beside = file.with_suffix(f".{os.getpid()}")
+            beside.write_text(str(needed))
+            beside.replace(file)
+    return needed
 
 
 def _asked(source: str) -> int | None:

@@ -58,11 +58,15 @@ class CpuToolchain(LocalToolchain):
     def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
         """Before anything of a task is allocated: does it fit? A machine that swaps or kills serves nobody."""
         if act in ALLOCATING and task.source not in self._fitting:
-            needed = super()._ask("estimate", task, "")["bytes"]
+            needed = fitting.remembered(task.source, lambda: self._estimate(task))
             if needed is not None:
-                fitting.see_that_it_fits(task.source, task.sizes, int(needed))
+                fitting.see_that_it_fits(task.source, task.sizes, needed)
             self._fitting.add(task.source)
         return super()._ask(act, task, source, **changed)
+
+    def _estimate(self, task: Task) -> int | None:
+        needed = super()._ask("estimate", task, "")["bytes"]
+        return None if needed is None else int(needed)
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         needs = self._ask("describe", task, "")
