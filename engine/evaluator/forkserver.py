@@ -28,7 +28,6 @@ from engine.sandbox.probe import probe
 
 # What every evaluator needs, torch first.
 NEEDED = ("torch", "torch.utils.cpp_extension", "torch.utils.flop_counter", "engine.evaluator.process")
-WITHOUT_REFERENCE = ("compile", "prepare")
 MAX_ANSWER = 256 << 20
 
 
@@ -56,10 +55,6 @@ def main(engine: int, line: socket.socket) -> None:
 
 def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolation) -> dict[str, Any] | None:
     """An evaluator's answer; None when the engine went away meanwhile."""
-    if request["act"] not in WITHOUT_REFERENCE:
-        # Counting operations needs it, and most of it the estimate: a second or two per process, paid here once and not
-        # by the first compile.
-        importlib.import_module("torch._dynamo")
     gc.freeze()  # else a child's first collection would touch, and so copy, every page of what has been imported
     _end_management()
     read_from, write_to = os.pipe()

@@ -186,7 +186,7 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
     """How fast, against the reference."""
     started = time.monotonic()
     is_first = quiet.raise_priority()
-    busy = quiet.wait()
+    busy = quiet.wait(request.times.timing_s)
     with WorkerPair(request, folder) as workers:
         outcome = _prepared(workers, lambda: Timing(workers).run())
         if isinstance(outcome, TimingResult):
@@ -207,7 +207,7 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Raw observations for a profile, in the same quiet as a timing."""
     quiet.raise_priority()
-    quiet.wait()
+    quiet.wait(request.times.timing_s)
     with WorkerPair(request, folder) as workers:
         outcome = _prepared(workers, lambda: observing.observe(workers, folder))
         return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
@@ -216,7 +216,7 @@ def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
 def profile(request: EvaluationRequest, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
     quiet.raise_priority()
-    quiet.wait()
+    quiet.wait(request.times.timing_s)
     laid_out = _staged(request, folder)
     return {"failure": laid_out.message} if isinstance(laid_out, Failure) else observing.profile(request, laid_out)
 

@@ -10,11 +10,13 @@ from pathlib import Path
 WINDOW_S = 0.2
 BUSY = 0.15
 PRIORITY = -10
+LIMIT_S = 3.0
 
 
-def wait(limit_s: float = 3.0) -> float:
-    """Wait for a quiet moment, not longer than the limit; returns the share of the processors others used last."""
-    deadline = time.monotonic() + limit_s
+def wait(limit_s: float = LIMIT_S) -> float:
+    """Wait for a quiet moment, not longer than the limit and three seconds; returns the share of the processors that
+    others used last. Who measures for less than that waits for no longer than it measures."""
+    deadline = time.monotonic() + min(limit_s, LIMIT_S)
     while True:
         share = _busy_share()
         if share < BUSY or time.monotonic() > deadline:

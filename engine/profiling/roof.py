@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from storage.records import DeviceFacts
 SOURCE = Path(__file__).with_name("roof.cpp")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-std=c++20")
 LIMIT_S = 120
+FRESH_S = 600  # engines that start one after the other need not each look again
 PROCESSORS = Path("/sys/devices/system/cpu")
 
 
@@ -60,6 +62,8 @@ class Roof:
 def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again: bool = False) -> Roof:
     """This machine's roof from the cache; measured now, alone, if there is none yet or when asked to look again.
 
+    Who asks to look again within ten minutes of the last look gets what that found.
+
     Raises:
         ToolchainError: the measuring program does not build or run here.
     """
@@ -68,7 +72,7 @@ def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
-    if known_roof is None or again:
+    if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):
         with lease.hold(*lease_files):
             quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,6 @@ PAGES = {
     "what a run learned": ("learning?run=whole", "text=had been offered"),
     "technique": ("technique?technique=operator+fusion", "text=newest first"),
     "new run": ("new_run", "text=Start run"),
-    "whole run": ("run?run=whole", 'tr[data-id="c004"]'),
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
     "half a run": ("run?run=half", '[role="table"]'),
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
@@ -51,6 +50,9 @@ PAGES = {
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
 TABBED = ["kernel", "kernel that failed"]
+# The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
+VARIANTS = ("overview with nothing that fits", "state", "attempts", "changes of what is known", "half a run",
+            "running run", "lost run", "run without anything yet", "kernel that failed")  # fmt: skip
 TABS = ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"]
 
 
@@ -74,8 +76,9 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     stop_server(server)
 
 
-def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> list[str]:
-    """Everything wrong with a page, in every theme and width; and with some of its tabs."""
+def look(page: Page, address: str, sign: str, tabs: list[str] | None = None, *, is_variant: bool = False) -> list[str]:
+    """Everything wrong with a page, in every theme and width; and with some of its tabs. A variant is read by axe-core
+    in the last theme and width alone."""
     page.set_viewport_size({"width": LOOKS[0][1], "height": 900})
     page.goto(address, wait_until="domcontentloaded")
     expect(page.locator(sign).first).to_be_visible()
@@ -85,7 +88,8 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None) -> 
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.set_viewport_size({"width": width, "height": 900})
         found += [f"{scheme} {width}: {problem}" for problem in settled(page)]
-        found += [f"{scheme} {width}: {problem}" for problem in rules.broken(page)]
+        if not is_variant or (scheme, width) == LOOKS[-1]:
+            found += [f"{scheme} {width}: {problem}" for problem in rules.broken(page)]
     for tab in tabs or []:
         page.get_by_role("tab", name=tab).click()
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
@@ -105,7 +109,8 @@ def settled(page: Page) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name: str) -> None:
     address, sign = PAGES[name]
-    assert look(page, f"{full.url}/{address}", sign, TABS if name in TABBED else None) == []
+    tabs = TABS if name in TABBED else None
+    assert look(page, f"{full.url}/{address}", sign, tabs, is_variant=name in VARIANTS) == []
 
 
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
@@ -113,7 +118,7 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
     signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model replies yet"}
     signs |= {"system": "text=Checked ", "knowledge": "text=No attempt has been kept yet"}
     for address, sign in signs.items():
-        assert look(page, f"{server.url}/{address}", sign) == [], address
+        assert look(page, f"{server.url}/{address}", sign, is_variant=True) == [], address
     page.goto(server.url)
     page.get_by_role("link", name="Start the first run").click()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,16 +19,16 @@ import engine.__main__
 from engine import supervisor
 from engine.cli import arguments, live, report
 from engine.llm.recording import read_recording
+from storage import events as ev
 from storage import liveness
 from storage.command_arguments import Submission
 from storage.commands import read_from
-from storage.events import StepFinished
 from storage.folder import RunFolder
 from storage.records import Budget
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
-from tests.engine.test_supervisor import until
+from tests.engine.test_supervisor import events_of, until
 from tests.real_pair import real_pair
 
 SET = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
@@ -34,8 +37,23 @@ RESTARTS = "tests.engine.strategies.random_restarts:RandomRestarts"
 
 
 def tilewright(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """The command line, in this process: to start one for each command takes most of a second."""
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
+    asked_to_stop = signal.getsignal(signal.SIGINT)
+    with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        try:
+            code = engine.__main__.main(list(words))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    signal.signal(signal.SIGINT, asked_to_stop)
+    return subprocess.CompletedProcess(words, code, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def process(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command line as a person starts it."""
     command = [sys.executable, "-m", "engine", *words]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
@@ -43,7 +61,7 @@ def run_id(home: Path) -> str:
     recording = write_recording(home / "replies.jsonl", REPLIES)
     words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "2", *SET]
     words += ["--collect", "off"]  # profiles are seen in test_loop.py
-    done = tilewright("run", "swish", *words)
+    done = process("run", "swish", *words)
     assert done.returncode == 0, done.stderr
     assert "kernel 3: incorrect" in done.stdout
     assert "finished: all 2 depths are done" in done.stdout
@@ -114,15 +132,15 @@ def test_a_finished_run_says_so_without_a_model_and_takes_only_what_lets_it_go_o
 
 def test_a_reply_that_could_not_be_used_has_its_line() -> None:
     for kind, outcome in (("synthesise", "patch_failed"), ("judge", "unreadable")):
-        assert live.sentence(StepFinished(1, kind, 1.0, outcome)) == f"{kind}: the reply could not be used"
-    assert live.sentence(StepFinished(1, "synthesise", 1.0, "created")) == ""
+        assert live.sentence(ev.StepFinished(1, kind, 1.0, outcome)) == f"{kind}: the reply could not be used"
+    assert live.sentence(ev.StepFinished(1, "synthesise", 1.0, "created")) == ""
 
 
-def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
+def test_a_run_is_forked_by_a_real_engine_and_given_a_kernel_by_hand(home: Path) -> None:
     (home / "runs").mkdir()
     run = real_pair(home)
     run_id = run.run_id
-    words = ["--model", "manual", "--no-profiles", "--set-budget", "depths=3", "--hint", "mind the tail"]
+    words = ["--model", "manual", "--no-profiles", "--set-budget", "depths=1", "--hint", "mind the tail"]
     assert "no kernel 99; it has 2" in tilewright("fork", run_id, "99").stderr
     done = tilewright("fork", run_id, "2", *words)
     assert done.returncode == 0, done.stderr
@@ -130,11 +148,15 @@ def test_a_run_is_forked_and_given_a_kernel_by_hand(home: Path) -> None:
     settings = made.read_settings()
     assert settings.forked_from is not None
     assert (settings.forked_from.run_id, settings.forked_from.candidate_id) == (run_id, "c002")
-    assert (settings.model, settings.budget.depths, settings.strategy_options["expose_from_depth"]) == ("manual", 3, 4)
+    assert (settings.model, settings.budget.depths, settings.strategy_options["expose_from_depth"]) == ("manual", 1, 2)
     assert [c.argument for c in read_from(made.commands_file)[0]] == ["mind the tail"]
     until(lambda: report.details(made)["state"] == "waiting", "a question")
+    (taken,) = events_of(made, ev.Imported)
+    assert isinstance(taken, ev.Imported)
+    assert taken.file == f"c002 of run {run_id}"
     shown = json.loads(tilewright("show", made.run_id, "--json").stdout)
-    assert (shown["state"], shown["attempts"][0]["verdict"]) == ("waiting", "passed")
+    assert (shown["state"], [row["verdict"] for row in shown["attempts"]]) == ("waiting", ["passed"])
+    assert [done.base_id for done in events_of(made, ev.DepthFinished) if isinstance(done, ev.DepthFinished)] == [None]
     tilewright("command", made.run_id, "stop")
     until(lambda: not liveness.is_held(made), "the engine to be gone")
 

@@ -14,18 +14,14 @@ from engine.importing import take_over_kernel
 from engine.record import Record
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.strategies.options import Option
-from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Journal
-from storage.records import Budget, CommandKind, KernelClass, Origin, RunSettings, RunState, StepKind, Verdict
+from storage.records import Budget, KernelClass, Origin, RunSettings, StepKind
 from tests.engine.contexts import context_with_tools
 from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of
 from tests.engine.test_steering_course import three_depths
-from tests.engine.test_supervisor import events_of as told_in
-from tests.engine.test_supervisor import until
-from tests.real_pair import real_pair
 
 
 def parent_run(home: Path) -> RunFolder:
@@ -92,24 +88,6 @@ def test_a_fork_that_cannot_keep_its_money_budget_is_not_started(home: Path) -> 
     with pytest.raises(EngineError, match="price"):
         supervisor.fork(source, "c002", model="dear", budget=replace(Budget(), cost_usd=1.0))
     assert [folder.name for folder in runs_folder().glob("*")] == [] or not any(runs_folder().glob("*/engine.json"))
-
-
-def test_a_real_engine_judges_the_kernel_it_took_over(home: Path) -> None:
-    first = real_pair(home)
-    made = supervisor.fork(first, "c002", "mind the tail", "ada", budget=Budget(depths=0))
-    until(lambda: told_in(made, ev.RunEnded), "the end of the fork")
-    until(lambda: not liveness.is_held(made), "the engine to be gone")
-    (taken,) = told_in(made, ev.Imported)
-    assert isinstance(taken, ev.Imported)
-    assert taken.file == f"c002 of run {first.run_id}"
-    checked = [e for e in told_in(made, ev.Checked) if isinstance(e, ev.Checked)]
-    assert (checked[0].candidate_id, checked[0].result.verdict) == ("c001", Verdict.PASSED)
-    assert [c.asked_by for c in commands.read_from(made.commands_file)[0] if c.kind is CommandKind.HINT] == ["ada"]
-    depths = [d for d in told_in(made, ev.DepthFinished) if isinstance(d, ev.DepthFinished)]
-    assert [d.base_id for d in depths] == [None]
-    ended = told_in(made, ev.RunEnded)[-1]
-    assert isinstance(ended, ev.RunEnded)
-    assert ended.state is RunState.FINISHED
 
 
 def test_options_that_are_described_are_read_without_their_strategy(home: Path) -> None:

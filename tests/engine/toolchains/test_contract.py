@@ -17,6 +17,7 @@ import pytest
 from engine import tasks
 from engine.errors import BaselineUnavailable, ProfileUnavailable, TaskError, ToolchainError
 from engine.machine import processes
+from engine.profiling import roof
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -209,8 +210,9 @@ def test_a_task_whose_reference_fails_is_the_tasks_fault_not_the_candidates(subj
 
 @every()
 def test_the_limit_is_what_the_machine_can_do_and_what_the_task_needs_and_a_second_look_never_lowers_it(
-    subject: Subject,
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(roof, "FRESH_S", 0)
     first, second = subject.toolchain.limit(subject.task), subject.toolchain.limit(subject.task)
     sizes = KINDS[subject.name].sizes
     assert (first.min_bytes, first.min_flop) == (2 * 4 * sizes["batch_size"] * sizes["dim"], 0)

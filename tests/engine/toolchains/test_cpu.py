@@ -126,6 +126,13 @@ def test_torch_compile_is_timed_against_eager(
     timed = cpu.compiled_baseline(small_swish)
     assert timed.baseline == "eager"
     assert timed.speedup > 0
+
+
+@pytest.mark.gpu  # it needs none; it compiles twice, for 30 s, and half precision is what GPUs are asked for
+def test_torch_compile_in_half_precision_is_the_faster_of_both(
+    cpu: CpuToolchain, small_swish: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
     half = cpu.compiled_baseline(replace(small_swish, policy=Policy(precision="half")))
     assert half.baseline in (half_baseline.AS_IT_IS, half_baseline.IN_BFLOAT16)
 

@@ -1,6 +1,6 @@
 """The example kernels shown to the model: those for a processor are right, those that no GPU has run compile.
 
-Compiling all of them takes minutes; the others are compiled and run in tests/gpu.
+Compiling takes minutes and nvcc: it is done where there is a GPU, and in tests/gpu the others are run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CompileGate
 from storage.policy import Policy
 from storage.records import Verdict
-from tests.engine.build.test_device_build import has_nvcc
 from tests.engine.exemplars import files, task_of
 
 UNTRIED = [
@@ -41,7 +40,7 @@ def compiled_for(one: Exemplar) -> str:
     return one.architecture if one.architecture.endswith("a") else "sm_90a"
 
 
-@pytest.mark.skipif(not has_nvcc(), reason="no nvcc here")
+@pytest.mark.gpu
 @pytest.mark.parametrize("arch", sorted({compiled_for(one) for _, _, one in UNTRIED}))
 def test_examples_that_were_never_run_compile_for_their_architecture(cpu_home: None, arch: str) -> None:
     with CompileGate(arch, Policy(precision="tf32")) as gate:
