@@ -197,7 +197,9 @@ def _told(error: BaseException, source: str) -> dict[str, Any]:
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback cut to the candidate's own lines."""
-    shown = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == CANDIDATE_FILE]
+    """The traceback cut to the candidate's own lines, those of its cause among them: an interpreter's error has one."""
+    causes = [one for one in (error, error.__cause__) if one is not None]
+    frames = [frame for one in causes for frame in traceback.extract_tb(one.__traceback__)]
+    shown = [frame for frame in frames if frame.filename == CANDIDATE_FILE]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(shown[-8:])] if shown else []
     return "".join([*lines, *traceback.format_exception_only(error)]).rstrip()

@@ -45,7 +45,7 @@ class Triton:
         if not _launched(module, names):
             told = ", ".join(f"`{name}`" for name in sorted(names)[:3])
             return (
-                f"no kernel is launched from ModelNew: {told} is defined and never started there. Launch it from "
+                f"no kernel is launched from ModelNew: what is defined ({told}) is never started there. Launch it from "
                 "forward, or from a function that forward calls, with `kernel[grid](...)`"
             )
         if "load_inline" in _words(module) or any("cpp_extension" in name for name in _imported(module).values()):
@@ -135,11 +135,11 @@ def _launched(module: ast.Module, kernels: set[str]) -> bool:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in kernels
     }
     assigned = {
-        target.id: node.value
-        for node in module.body
+        target.id if isinstance(target, ast.Name) else target.attr: node.value
+        for node in ast.walk(module)
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name)
+        if isinstance(target, ast.Name | ast.Attribute)
     }
     kernels = kernels | {name for name, value in assigned.items() if kernels & _words(value).keys()}
     open_, seen = ["ModelNew"], set[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import tasks
@@ -13,6 +13,7 @@ from storage.records import Verdict
 
 KERNELS = Path(__file__).resolve().parent / "kernels" / "cpu"
 CUDA_KERNELS = KERNELS.parent / "cuda"
+TRITON_KERNELS = KERNELS.parent / "triton"
 HONEST = "honest"
 ANY = "any"
 DEFAULT_TASK = "swish batch_size=64 dim=4096"
@@ -80,7 +81,8 @@ def task_of(declared: Declaration) -> Task:
     """The task at the sizes that the file names: `swish batch_size=64 dim=4096`."""
     name, *sizes = declared.task.split()
     overrides = {key: int(value) for key, _, value in (size.partition("=") for size in sizes)}
-    return tasks.find(name).task("cpu", overrides)
+    language = "triton" if TRITON_KERNELS in declared.path.parents else ""
+    return replace(tasks.find(name).task("cpu", overrides), language=language)
 
 
 def _docstring(path: Path) -> str:

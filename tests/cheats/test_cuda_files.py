@@ -1,4 +1,4 @@
-"""What can be said of the CUDA files of the suite without a GPU: what screening alone makes of them."""
+"""What can be said of the CUDA and Triton files of the suite without a GPU: what screening alone makes of them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import pytest
 from engine.evaluation.screening.screening import screen
 from storage.records import Verdict
 from tests.cheats import declaration
-from tests.cheats.declaration import CUDA_KERNELS, Declaration
+from tests.cheats.declaration import CUDA_KERNELS, TRITON_KERNELS, Declaration
 
 FILES = declaration.in_folder(CUDA_KERNELS)
+TRITON = declaration.in_folder(TRITON_KERNELS)
 
 
-@pytest.mark.parametrize("declared", FILES, ids=lambda declared: declared.path.stem)
-def test_screening_refuses_a_cuda_file_only_where_that_is_right(declared: Declaration) -> None:
+@pytest.mark.parametrize("declared", [*FILES, *TRITON], ids=lambda declared: declared.path.stem)
+def test_screening_refuses_a_file_for_a_gpu_only_where_that_is_right(declared: Declaration) -> None:
     task = declaration.task_of(declared)
-    refusals = [found.message.lower() for found in screen(declared.source, task.policy) if found.is_refusal]
+    refusals = [
+        found.message.lower() for found in screen(declared.source, task.policy, task.language) if found.is_refusal
+    ]
     if declared.verdicts == (Verdict.REFUSED,):
         assert any(word in message for word in declared.says for message in refusals), refusals
     elif Verdict.REFUSED not in declared.verdicts:
         assert not refusals
 
 
-def test_there_are_enough_cuda_files_of_both_kinds() -> None:
-    assert sum(not declared.is_honest for declared in FILES) >= 20
-    assert sum(declared.is_honest for declared in FILES) >= 6
-    assert all(declared.verdicts == ("passed",) for declared in FILES if declared.is_honest)
-    assert not [declared.name for declared in FILES if not declared.is_honest and declared.verdicts == ("passed",)]
+@pytest.mark.parametrize(("files", "cheats", "honest"), [(FILES, 20, 6), (TRITON, 10, 8)])
+def test_there_are_enough_files_of_both_kinds(files: list[Declaration], cheats: int, honest: int) -> None:
+    assert sum(not declared.is_honest for declared in files) >= cheats
+    assert sum(declared.is_honest for declared in files) >= honest
+    assert all(declared.verdicts == ("passed",) for declared in files if declared.is_honest)
+    assert not [declared.name for declared in files if not declared.is_honest and declared.verdicts == ("passed",)]

@@ -1,4 +1,4 @@
-"""Every CUDA file of the suite gets the verdict it declares, for the reason it declares, on a real GPU."""
+"""Every CUDA and Triton file of the suite gets the verdict it declares, for the reason it declares, on a real GPU."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from typing import Any
 import pytest
 
 from tests.cheats import declaration, running
-from tests.cheats.declaration import CUDA_KERNELS, Declaration
+from tests.cheats.declaration import CUDA_KERNELS, TRITON_KERNELS, Declaration
 from tests.cheats.running import Mode
 
 pytestmark = pytest.mark.gpu
 
-FILES = declaration.in_folder(CUDA_KERNELS)
+FILES = [*declaration.in_folder(CUDA_KERNELS), *declaration.in_folder(TRITON_KERNELS)]
 HONEST_ONCE = next(declared for declared in FILES if declared.path.stem == "in_place_passes")
 # Screening refuses the others before they run; these show what is left to the checks on the device.
 UNSCREENED = (
-    "graph_captured_in_cpp",
-    "side_stream",
-    "host_function",
-    "late_copy",
-    "cache_by_address",
-    "events_patched",
+    "cuda-graph_captured_in_cpp",
+    "cuda-side_stream",
+    "cuda-host_function",
+    "cuda-late_copy",
+    "cuda-cache_by_address",
+    "cuda-events_patched",
+    "triton-side_stream",
+    "triton-benchmarks_inputs",
+    "triton-cached_output",
+    "triton-library_call",
 )
 
 
 def by_name(declared: Declaration) -> str:
-    return declared.path.stem
+    return f"{declared.path.parts[-3]}-{declared.path.stem}"
 
 
 @pytest.mark.parametrize("declared", FILES, ids=by_name)
-def test_a_cuda_file_gets_its_verdict(gpu: Any, scratch: Path, declared: Declaration) -> None:
+def test_a_file_gets_its_verdict(gpu: Any, scratch: Path, declared: Declaration) -> None:
     outcome = running.run(gpu, scratch, declared, Mode.WHOLE)
     assert running.complaints(declared, outcome, Mode.WHOLE) == []
 
