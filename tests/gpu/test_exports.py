@@ -12,6 +12,7 @@ import pytest
 
 from engine import tasks
 from engine.cli.export import standing_alone
+from tests.cheats.declaration import TRITON_KERNELS
 from tests.engine.llm.test_cuda_recordings import last
 from tests.gpu.test_recordings import SIZES
 
@@ -50,6 +51,18 @@ def test_an_exported_kernel_runs_where_tilewright_is_not_installed(tmp_path: Pat
     kernel, reference = tmp_path / "kernel.py", tmp_path / "reference.py"
     kernel.write_text(standing_alone(source, "cuda"))
     reference.write_text(tasks.find(task).task("cuda", SIZES[task]).source)
+    run(tmp_path, kernel, reference, task, way)
+
+
+def test_an_exported_triton_kernel_runs_from_its_file(tmp_path: Path) -> None:
+    kernel, reference = tmp_path / "kernel.py", tmp_path / "reference.py"
+    kernel.write_text(standing_alone((TRITON_KERNELS / "honest" / "autotuned.py").read_text(), "cuda"))
+    reference.write_text(tasks.find("swish").task("cuda", SIZES["swish"]).source)
+    run(tmp_path, kernel, reference, "swish", "file")  # as KernelBench loads one of its backend triton
+
+
+def run(tmp_path: Path, kernel: Path, reference: Path, task: str, way: str) -> None:
+    """Load and compare in a process without Tilewright."""
     command = [sys.executable, "-I", "-c", CHILD, str(reference), str(kernel), json.dumps(SIZES[task]), way]
     environment = os.environ | {"TORCH_EXTENSIONS_DIR": str(tmp_path / "builds"), "TORCH_CUDA_ARCH_LIST": "Hopper"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
