@@ -500,6 +500,10 @@ def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("words", nargs="*", metavar="WORD", help="what the suite takes, such as LEVEL PATH of kernelbench")
     run.add_argument("--arms", default="", metavar="NAME,...", help="only these arms (default: all of the file)")
     run.add_argument("--name", help="name of the suite here (default: that of the file)")
+    run.add_argument(
+        "--settings", default="", metavar="WORDS",
+        help='further words of `run` for every cell, such as --settings="--model manual --toolchain cpu"',
+    )  # fmt: skip
     resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
     resume.add_argument("suite", metavar="NAME")
     for one in (run, resume):

@@ -49,8 +49,8 @@ def run_suite(options: Namespace) -> int:
     read_only.guard(EngineError, "run suites")
     defined = definition.read(definition.find(options.suite), options.words)
     defined = definition.chosen(defined, [one for one in options.arms.split(",") if one], options.repeats)
-    if options.name:
-        defined = replace(defined, name=options.name)
+    settings = f"{defined.settings} {options.settings}".strip()
+    defined = replace(defined, name=options.name or defined.name, settings=settings)
     folder = files.folder_of(defined.name)
     known = fold(files.read(folder))
     if known is not None:

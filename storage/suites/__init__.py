@@ -3,6 +3,4 @@
 records.py      the vocabulary: what a suite is made of, and what happens in it
 files.py        a suite's folder: appended under a lock, read line by line
 standing.py     where a suite and each of its cells stand, folded from its journal
-results.py      what a cell has come to, in figures; worked out from its run
-projection.py   its journal as rows of the index
 """
