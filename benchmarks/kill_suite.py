@@ -57,6 +57,7 @@ def _only(suite: str, task: str | None) -> Path:
     if task is None:
         return path
     draft = home() / "one-task.toml"
+    draft.parent.mkdir(parents=True, exist_ok=True)
     plain = definition.read(path)
     draft.write_text(f'tasks = ["{task}"]\nsettings = "{plain.settings}"\n')
     return draft
