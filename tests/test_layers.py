@@ -27,12 +27,9 @@ SHARED_STORAGE = {
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
-<<<<<<< HEAD
     "storage.knowledge.failures",
-=======
     "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
     "storage.suites.results",
->>>>>>> 4eed0b5 (suites: shipped files, a program that kills them, docs)
 }  # fmt: skip
 
 
