@@ -13,13 +13,14 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.examples import PROFILE, examples
 from tests.progress import pytest_configure
 
 __all__ = ["home", "pytest_configure", "shared_cache"]
 
 # A busy machine may stop a process for a second between two lines.
-hypothesis.settings.register_profile("tests", deadline=None)
-hypothesis.settings.load_profile("tests")
+hypothesis.settings.register_profile(PROFILE, deadline=None, max_examples=examples())
+hypothesis.settings.load_profile(PROFILE)
 # Compiling takes long, and every run would do it once; one test of its own does.
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 # Whole runs are about what follows what, not about a percent of speed.

@@ -16,6 +16,7 @@ from engine.__main__ import main
 from engine.cli import report
 from engine.errors import EngineError
 from storage.folder import RunFolder
+from tests.examples import examples
 from tests.samples import write_run
 
 
@@ -80,7 +81,7 @@ def test_a_kernel_of_a_damaged_run_is_exported_with_a_warning(home: Path, capsys
     assert "tilewright: warning: This run's journal is damaged." in found.err
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_missing_the_rest_of_a_run_can_be_shown(home: Path, data: st.DataObject) -> None:
     shutil.rmtree(home / "runs", ignore_errors=True)

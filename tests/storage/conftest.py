@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from storage.database import Database, index_file, open_database
 from storage.ingest import Ingest
 from tests.samples import write_run
-
-settings.register_profile("steady", deadline=None)  # a busy machine is no failure
-settings.load_profile("steady")
 
 
 @pytest.fixture

@@ -12,13 +12,14 @@ from storage import queries
 from storage.database import Database
 from storage.ingest import Ingest
 from storage.journal import Entry
+from tests.examples import examples
 from tests.samples import as_line, sample_settings, write_run
 from tests.storage.event_strategies import KINDS, any_event
 from tests.storage.questions import ask_everything
 
 
 @pytest.mark.parametrize("part", range(4))
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_event_a_record_allows_is_indexed(db: Database, root: Path, part: int, data: st.DataObject) -> None:
     """Several kinds in one journal: asking everything takes longer than to draw them."""

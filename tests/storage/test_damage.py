@@ -17,6 +17,7 @@ from storage.events import CandidateCreated, EngineStarted, ModelCalled, StepSta
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.journal import DamagedJournalError, FaultKind, Journal
+from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.index_dump import rebuilt
 
@@ -198,7 +199,7 @@ def test_what_was_lost_before_a_resume_stays_told(root: Path, db: Database) -> N
     assert queries.states(db, "sample")[-1].reason == "Run resumed; 5 earlier events are missing from the journal"
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_lines_are_spoilt_or_lost_exactly_their_events_are_missing(
     tmp_path: Path, data: st.DataObject

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from storage import queries
 from storage.database import ACROSS_RUNS, Database, index_file, open_database
 from storage.ingest import Ingest, Lag
+from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.children import child, line_from
 from tests.storage.index_dump import dump, rebuilt
@@ -54,7 +55,7 @@ def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -
     assert lines == run.journal_file.read_text().splitlines()
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(1, 40_000), min_size=1, max_size=6))
 def test_a_journal_that_arrives_in_any_pieces_gives_the_same_rows(tmp_path: Path, cuts: list[int]) -> None:
     """Pieces end anywhere in a line; the index is closed and opened again between them."""
@@ -92,7 +93,7 @@ def test_a_torn_last_line_waits_for_its_newline(db: Database, root: Path) -> Non
 
 
 def test_a_reader_killed_again_and_again_reads_every_line_once(home: Path, root: Path) -> None:
-    for number in range(3):
+    for number in range(2):
         write_run(root, f"run-{number}", seed=number, depths=60)
         with child(READER, index_file(home), root) as reader:
             line_from(reader)

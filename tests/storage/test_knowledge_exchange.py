@@ -15,6 +15,7 @@ from storage.knowledge.base import Base
 from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.merging import ConflictsError, Prefer
 from storage.knowledge.records import Category, Evidence, Outcome, Prior, Revision, Technique
+from tests.examples import examples
 from tests.storage import knowledge_rows
 from tests.storage.knowledge_rows import attempt, change, state, technique
 
@@ -30,7 +31,7 @@ def give(place: Path, *rows: Revision | Evidence) -> Path:
     return file
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=knowledge_rows.attempts, revisions=knowledge_rows.changes)
 def test_exported_and_imported_it_says_the_same(rows: list[Evidence], revisions: list[Revision]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -39,7 +39,7 @@ def test_a_run_that_has_just_begun_is_starting_with_nothing_yet(db: Database, ro
     assert run.ended_at is None
 
 
-ASKED_EVERY = 7  # a prime to the pattern of a depth's events; asking after each takes long
+ASKED_EVERY = 23  # a prime to the pattern of a depth's events; asking after each takes long
 
 
 def test_a_journal_cut_after_many_a_line_answers_everything_and_remembers_nothing_old(db: Database, root: Path) -> None:

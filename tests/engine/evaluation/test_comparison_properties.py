@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.evaluation import comparison, tolerance
@@ -33,7 +33,6 @@ def measured(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor) -> comp
 
 
 @pytest.mark.parametrize("dtype", ROUNDED)
-@settings(deadline=None)
 @given(SEEDS, SHAPES, MAGNITUDES)
 def test_rounding_noise_of_the_dtype_always_passes(
     dtype: torch.dtype, seed: int, shape: tuple[int, ...], magnitude: float
@@ -47,7 +46,6 @@ def test_rounding_noise_of_the_dtype_always_passes(
 
 
 @pytest.mark.parametrize("dtype", ROUNDED)
-@settings(deadline=None)
 @given(SEEDS, SHAPES, MAGNITUDES, st.integers(0, 10_000), st.booleans(), st.floats(10, 1e6))
 def test_one_element_ten_times_over_the_tolerance_never_passes_and_is_the_one_described(
     dtype: torch.dtype, seed: int, shape: tuple[int, ...], magnitude: float, spot: int, is_up: bool, times: float
@@ -70,7 +68,6 @@ def test_one_element_ten_times_over_the_tolerance_never_passes_and_is_the_one_de
     assert not shape or int(torch.arange(out.numel()).view(shape)[described.index]) == place
 
 
-@settings(deadline=None)
 @given(SEEDS, st.integers(0, 299), st.sampled_from([math.nan, math.inf, -math.inf]), st.sampled_from(ROUNDED))
 def test_a_value_that_is_not_finite_is_wrong_wherever_the_reference_is_finite(
     seed: int, spot: int, value: float, dtype: torch.dtype
@@ -85,7 +82,6 @@ def test_a_value_that_is_not_finite_is_wrong_wherever_the_reference_is_finite(
     ]
 
 
-@settings(deadline=None)
 @given(st.permutations([1.0, math.nan, math.inf, -math.inf]), st.permutations([1.0, math.nan, math.inf, -math.inf]))
 def test_where_the_reference_is_not_finite_only_the_same_passes(mine: list[float], theirs: list[float]) -> None:
     out, own = torch.tensor(mine), torch.tensor(theirs)
@@ -103,7 +99,6 @@ def test_a_finite_answer_that_the_references_dtype_overflowed_on_may_be_given() 
     assert measured(torch.tensor([3.0]), answer, own).relative > 0.1
 
 
-@settings(deadline=None)
 @given(SEEDS, st.integers(-20, 20))
 def test_scaling_both_sides_by_a_power_of_two_changes_nothing(seed: int, power: int) -> None:
     answer = drawn(seed, (40,), torch.float32)
@@ -115,7 +110,6 @@ def test_scaling_both_sides_by_a_power_of_two_changes_nothing(seed: int, power: 
     assert math.isclose(before.typical, after.typical, rel_tol=1e-12)
 
 
-@settings(deadline=None)
 @given(SEEDS)
 def test_the_order_of_elements_changes_nothing(seed: int) -> None:
     answer = drawn(seed, (300,), torch.float32)
@@ -127,7 +121,6 @@ def test_the_order_of_elements_changes_nothing(seed: int) -> None:
     assert before.absolute == after.absolute
 
 
-@settings(deadline=None)
 @given(SEEDS, st.integers(0, 99), st.floats(0, 10), st.floats(0, 10))
 def test_a_larger_error_at_an_element_never_counts_for_less(seed: int, spot: int, a: float, b: float) -> None:
     answer = drawn(seed, (100,), torch.float64)
@@ -139,7 +132,6 @@ def test_a_larger_error_at_an_element_never_counts_for_less(seed: int, spot: int
     assert relative[0] <= relative[1]
 
 
-@settings(deadline=None)
 @given(SEEDS, st.integers(2, 30), st.integers(1, 30))
 def test_by_rows_a_small_row_is_judged_by_its_own_size_down_to_a_hundredth(seed: int, rows: int, columns: int) -> None:
     answer = drawn(seed, (rows, columns), torch.float32)
@@ -154,7 +146,6 @@ def test_by_rows_a_small_row_is_judged_by_its_own_size_down_to_a_hundredth(seed:
     assert comparison.errors(out, answer, answer.float(), scales).relative > 1e-3
 
 
-@settings(deadline=None)
 @given(st.integers(2**53, 2**62), st.sampled_from([-1, 1]))
 def test_integers_are_exact_beyond_what_double_precision_can_tell(number: int, step: int) -> None:
     own = torch.tensor([number])
@@ -192,7 +183,6 @@ def test_where_the_answer_is_zero_throughout_the_references_noise_is_the_scale()
     assert not measured(torch.full((4,), 1e-3), answer, own).relative <= tolerance.allowed("float32", own_error, 0)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1e8), st.sampled_from(["float64", "float32", "float16", "bfloat16"]))
 def test_tolerance_never_falls_below_its_floor_and_never_becomes_infinite(own: float, depth: float, dtype: str) -> None:
     allowed = tolerance.allowed(dtype, own, depth)

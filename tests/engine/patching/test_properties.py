@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.patching.edits import Action, Edit, EditError, Lines, apply_edits, invert_edits, settle
 from engine.patching.proposed_patch import read_patch
 from engine.patching.reply import find_python, labelled
+from tests.examples import examples
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=6)
 CODE = st.lists(st.one_of(TEXT, st.sampled_from(["", "  a", "a", "\tb"])), min_size=1, max_size=12)
@@ -53,7 +54,7 @@ PIECES = st.one_of(
 REPLIES = st.lists(PIECES, max_size=8).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(SOURCES, REPLIES)
 def test_any_reply_gives_a_new_source_or_a_report(source: str, reply: str) -> None:
     find_python(reply)
@@ -67,7 +68,7 @@ def test_any_reply_gives_a_new_source_or_a_report(source: str, reply: str) -> No
     changed.encode()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(SOURCES, EDITS)
 def test_edits_apply_wholly_or_not_at_all_and_touch_no_other_line(source: str, edits: list[Edit]) -> None:
     before = Lines.of(source)
@@ -88,7 +89,7 @@ def test_edits_apply_wholly_or_not_at_all_and_touch_no_other_line(source: str, e
     assert all(text in remaining for text in kept if text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(CODE, ENDS, EDITS)
 def test_the_inverse_of_edits_gives_the_source_back(lines: list[str], end: str, edits: list[Edit]) -> None:
     source = end.join(lines) + end

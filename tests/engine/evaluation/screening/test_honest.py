@@ -21,6 +21,7 @@ from tests.engine.evaluation.screening import recorded
 from tests.engine.evaluation.screening.candidates import forward, found, with_cpp
 from tests.engine.swish_story import BROKEN, FIRST, SECOND, THIRD, WRONG
 from tests.engine.toolchains import kernels
+from tests.examples import examples
 
 WORDS = st.sampled_from(
     [
@@ -137,14 +138,14 @@ def test_no_recorded_change_loses_the_structure(task: str) -> None:
     ] == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.text())
 def test_any_text_is_screened_without_an_error(text: str) -> None:
     screen(text, Policy())
     screen(f"x = {text!r}\n", Policy())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(WORDS, max_size=60))
 def test_any_row_of_words_is_screened_without_an_error(words: list[str]) -> None:
     text = " ".join(words)
