@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import fitting, forking, recording_runs, remeasuring, replaying
+from engine import exporting, fitting, forking, recording_runs, remeasuring, replaying
 from engine.capabilities import FREE_MODELS as FREE_MODELS
 from engine.capabilities import Finding as Finding
 from engine.capabilities import available_models as available_models
@@ -52,6 +52,15 @@ def recording_of(folder: RunFolder) -> str:
         EngineError: the run has had no reply yet, or a text of it is missing.
     """
     return recording_runs.recording_of(folder)
+
+
+def exported(folder: RunFolder, candidate_id: str | None = None) -> str:
+    """A run's best kernel, or another one, as one Python file that needs no Tilewright: what `export` writes.
+
+    Raises:
+        EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
+    """
+    return exporting.exported(folder, candidate_id)
 
 
 def see_that_it_fits(settings: RunSettings) -> None:
@@ -127,28 +136,18 @@ def advance(folder: RunFolder, device: str | None = None) -> tuple[int, str]:
 
     Returns the engine's exit code and the last line of its log, which says why it could not work where it could not.
     """
-    engine = begin(folder, device)
-    return engine.wait(), said_last(folder)
-
-
-def begin(folder: RunFolder, device: str | None = None) -> subprocess.Popen[bytes]:
-    """Start an engine that works on a run until it waits for a person or is over. It outlives whoever started it."""
     read_only.guard(EngineError, "resume runs")
     named = [] if device is None else ["--device", device]
     with open(folder.log_file, "ab") as log:
-        return subprocess.Popen(
+        engine = subprocess.run(
             [sys.executable, "-m", "engine", "resume", folder.run_id, "--until-waiting", *named],
-            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
+            check=False,
         )
-
-
-def said_last(folder: RunFolder) -> str:
-    """The last line of an engine's log."""
-    return _tail(folder.log_file, 1).removeprefix("tilewright: ")
+    return engine.returncode, _tail(folder.log_file, 1).removeprefix("tilewright: ")
 
 
 def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:

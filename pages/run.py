@@ -65,7 +65,8 @@ def draw_standing(run: RunRow, token: str) -> None:
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
     run_header.draw_figures(run, state)
-    now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id))
+    now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
+             steer.pending(run_id) if not pinned else None)  # fmt: skip
     activity.draw_reply(run, state, step)
 
 

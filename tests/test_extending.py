@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import supervisor, tasks, toolchain_table
-from engine.cli import arguments, export
+from engine import exporting, supervisor, tasks, toolchain_table
+from engine.cli import arguments
 from engine.errors import EngineError, ProfileUnavailable, TaskError, ToolchainError
 from engine.steps.conversation import synthesise
 from engine.toolchain_table import Entry
@@ -68,7 +68,7 @@ def test_one_entry_makes_a_toolchain_known_everywhere(listed: str, tmp_path: Pat
         supervisor.see_that_it_fits(settings)
     with pytest.raises(EngineError, match="a device is a GPU"):
         supervisor.new_settings("swish", toolchain=listed, model="manual", device="0")
-    assert export.standing_alone(SWISH, listed) == export.standing_alone(SWISH, "cpu") != SWISH
+    assert exporting.standing_alone(SWISH, listed) == exporting.standing_alone(SWISH, "cpu") != SWISH
     context = open_context(tmp_path)
     prompts = []
     for name in ("cpu", listed):

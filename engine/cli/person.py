@@ -8,7 +8,8 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from engine.cli import export, report
+from engine import exporting
+from engine.cli import report
 from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.human.replies import require_usable
@@ -81,7 +82,7 @@ def _raw(file: str) -> str:
         text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read {file}: {error}") from error
-    return export.without_support(text)
+    return exporting.without_support(text)
 
 
 def _told(folder: RunFolder, command_id: str) -> int:

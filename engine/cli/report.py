@@ -12,6 +12,7 @@ from rich.table import Table
 from engine.cli.judgement import printable
 from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
+from engine.exporting import kernel_of as kernel_of
 from engine.record import Candidate, Record
 from engine.strategies import catalogue
 from storage import codec, damage, journal, liveness, relative
@@ -132,18 +133,6 @@ def details(folder: RunFolder) -> dict[str, Any]:
     settings |= {"prompts": record.settings.prompts.hash, "prompt_pack": record.settings.prompts.name}
     settings |= {"knowledge": record.settings.knowledge}
     return summary(folder) | settings | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
-
-
-def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:
-    """A kernel by its number or its id.
-
-    Raises:
-        EngineError: the run has no such kernel.
-    """
-    name = f"c{int(text):03d}" if text.isdecimal() else text
-    if name not in record.candidates:
-        raise EngineError(f"run {folder.run_id} has no kernel {text}; it has {len(record.candidates)}: see `show`")
-    return record.candidates[name]
 
 
 def proofs_of(candidate: Candidate) -> list[StagedProof]:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from engine import fitting, languages, supervisor, tasks
 from engine.actions import Finish
-from engine.cli import experience, export, report
+from engine.cli import experience, report
 from engine.errors import EngineError
 from engine.llm.recording import recorded_language, recorded_strategy
 from engine.patching.edits import EditError
@@ -86,7 +86,7 @@ def export_kernel(options: Namespace) -> int:
     """Write a kernel out."""
     folder = find_run(options.run_id)
     warn_of_damage(folder)
-    report.write(export.exported(folder, options.candidate), options.output)
+    report.write(supervisor.exported(folder, options.candidate), options.output)
     return OK
 
 

@@ -82,6 +82,7 @@ class TroubleRow:
     budgets: list[str]
     budget_seq: int | None
     last_event_at: float | None
+    base_id: str | None = None
 
 
 _TROUBLES = f"""
@@ -113,7 +114,8 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
     recent.seq AS last_seq,
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
-    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, NULL AS last_event_at
+    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, NULL AS last_event_at,
+    w.base_id
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
 LEFT JOIN spent USING (run_id) LEFT JOIN allowances a USING (run_id)
 LEFT JOIN numbers n ON n.run_id = r.run_id AND n.candidate_id = w.id

@@ -47,8 +47,8 @@ def test_the_curve_is_whole_on_the_first_screen_with_state_best_and_headroom(pag
     expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
     expect(page.get_by_text("usually").or_(page.get_by_text("longer than usual"))).to_be_visible()
     limit = curve.chart(page).get_by_text("hardware limit")
-    is_above = "limit => limit.closest('.figure').querySelector('.legend').getBoundingClientRect().bottom"
-    becomes(lambda: limit.evaluate(f"{is_above} <= limit.getBoundingClientRect().top"), True)
+    is_below = "limit => limit.closest('.figure').querySelector('.legend').getBoundingClientRect().top"
+    becomes(lambda: limit.evaluate(f"{is_below} >= limit.getBoundingClientRect().bottom"), True)
 
 
 def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -> None:

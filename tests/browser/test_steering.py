@@ -36,7 +36,8 @@ def begin(page: Page, server: Server, run_id: str, depths: int = 3) -> PretendEn
     engine.play_until(model_step)
     page.goto(f"{server.url}/run?run={run_id}")
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    drawn(page)
+    drawn(page).get_by_text("More", exact=True).click()
+    at_rest(page.get_by_role("button", name="Base kernel", exact=True))
     return engine
 
 
@@ -271,15 +272,6 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
     expect(page.get_by_text("showing 1 of 14, newest first")).to_be_visible()
     expect(page.get_by_role("table")).to_contain_text("idea number 7")
     expect(page.get_by_role("table")).to_contain_text("grace")
-
-
-def test_a_typed_hint_survives_new_data(page: Page, server: Server) -> None:
-    engine = begin(page, server, "types", depths=2)
-    box = page.get_by_label("Hint for the next prompt")
-    box.fill("half a thou")
-    engine.play_until(finished_depth)
-    expect(page.get_by_text("Depth 2 ends with").first).to_be_visible()
-    expect(box).to_have_value("half a thou")
 
 
 def test_a_word_back_moves_nothing_under_the_pointer(page: Page, server: Server) -> None:

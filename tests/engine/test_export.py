@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from engine.cli.export import exported, standing_alone, without_support
 from engine.errors import EngineError
+from engine.exporting import exported, standing_alone, without_support
 from storage.blobs import Blobs
 from tests.engine.evaluation.screening import recorded
 from tests.engine.languages.test_contract import TRITON

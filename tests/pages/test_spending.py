@@ -55,8 +55,9 @@ def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     liveness.hold(folder)
     app = open_page("run", run="r1")
+    app.button(key="limits:r1").click().run()
     app.number_input(key="more_calls").set_value(80)
-    app.run().button(key="more_budget:r1").click().run()
+    app.run().button(key="limits_yes").click().run()
     assert not app.exception
     asked, _ = commands.read_from(folder.commands_file)
     assert (asked[-1].kind, asked[-1].argument) == (CommandKind.SET_BUDGET, "calls=80")
@@ -118,6 +119,7 @@ def test_a_limit_says_what_is_used_and_what_it_would_be(home: Path, open_page: O
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     liveness.hold(folder)
     app = open_page("run", run="r1")
+    app.button(key="limits:r1").click().run()
     app.number_input(key="more_tokens").set_value(3_000_000)
     said = words(app.run()).replace("\\", "")
     assert "used of 2.00 M" in said

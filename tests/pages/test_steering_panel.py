@@ -73,6 +73,7 @@ def steered(home: Path, open_page: Open) -> Steered:
 def test_pause_and_resume(steered: Steered) -> None:
     steered.press("Pause")
     pause = steered.asks(CommandKind.PAUSE)
+    assert "Pausing" in [one.label for one in steered.app.button], "seen before the engine has read it"
     steered.obey(pause)
     steered.tell(ev.StateChanged(RunState.PAUSED, "paused by a person"))
     steered.press("Resume")
@@ -146,9 +147,12 @@ def test_the_class_is_changed_after_a_look_at_what_follows(steered: Steered) -> 
     assert command.kind is CommandKind.SET_CLASS
 
 
-@pytest.mark.parametrize(("button", "told"), [("Send hint", "Hint not sent"), ("Add rule", "Rule not added")])
-def test_an_empty_text_is_told_and_not_sent(steered: Steered, button: str, told: str) -> None:
-    app = steered.press(button)
+@pytest.mark.parametrize(
+    ("buttons", "told"), [(["Hint", "Send the hint"], "Hint not sent"), (["Add rule"], "Rule not added")]
+)
+def test_an_empty_text_is_told_and_not_sent(steered: Steered, buttons: list[str], told: str) -> None:
+    for button in buttons:
+        app = steered.press(button)
     assert steered.sent() == []
     word = app.session_state["word_back"]
     assert word.text == f"{told}: it is empty."

@@ -200,8 +200,8 @@ def chart_layout(x_title: str, values: Sequence[float], is_log: bool, revision: 
     small, grid = {"size": 12}, {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
     top, low = max([1.0, *values]), min([1.0, *values])
     speed: dict[str, Any] = {"title": {"text": "best speed-up so far, over eager baseline", "font": small}, **grid}
-    ticks = plot.FINE if top / low < 4 else plot.COARSE
     if is_log:
+        ticks = plot.log_ticks(low / 1.2, top * 1.2)
         speed |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]}
     else:
         speed |= {"ticksuffix": "×"}

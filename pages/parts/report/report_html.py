@@ -106,7 +106,7 @@ class Curve:
         self._x = min(0.0, *xs, 0.0), max([*xs, min(xs) + 1e-9])
         self._y = low, high = min([*ys, *near]) / 1.12, max([*ys, *near]) * 1.15
         self.levels = [level for level in levels if low <= level.value <= high]
-        self.y_ticks = [t for t in (plot.FINE if high / low < 6 else plot.COARSE) if low <= t <= high]
+        self.y_ticks = plot.log_ticks(low, high)
         step = self._step(is_whole)
         self.x_ticks = [round(k * step, 10) for k in range(int(self._x[1] / step) + 1)]
 

@@ -14,14 +14,14 @@ from pages.parts import index, method, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
 from pages.parts.widgets import plot
-from storage import exposure, folder, queries
+from storage import exposure, folder, queries, relative
 from storage.codec import DecodeError
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow, RunRow, SteeringMark, UnappliedRow
 from storage.records import RunSettings, Verdict
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
-HEIGHT = "clamp(360px, calc(100vh - 405px), 1100px)"
+HEIGHT = "clamp(380px, calc(100vh - 372px), 1100px)"
 
 
 def draw(run: RunRow) -> None:
@@ -96,7 +96,7 @@ def _settings(run_id: str) -> RunSettings | None:
 
 
 NAME_WIDTH = 0.3  # of the chart's: what a line's name takes up of a narrow one
-MANY = 300  # points beyond which their noise is left to the hover
+MANY = 300  # points beyond which their marks are smaller
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
 # Lines of trajectories; green is the best so far.
 TRAJECTORIES = ("@blue-color", "@orange-color", "@violet-color", "@yellow-color", "@red-color")
@@ -137,15 +137,16 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
     """The whole figure; `revision` names the run, so that zoom is kept while it stays the same."""
     best = [p for p in rows.points if p.is_best]
     values = [p.speedup for p in rows.points if p.speedup]
+    spots = {p.candidate_id: p for p in rows.points}
     size = 10 if len(rows.points) <= MANY else 6
     drawn = [
         _band(rows.beam, rows.words.step),
         *_branches(rows.points),
         _best_so_far(rows.rises),
-        *(_without_noise(rows, _kernels(name, found, symbol, colour, size))
+        *(_kernels(name, found, symbol, colour, spots, size)
           for name, found, symbol, colour in _by_outcome(rows.points)),
-        _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", 15),
-        _kernels("best", best, "star", "@green-color", size=17),
+        _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", spots, 15),
+        _kernels("best", best, "star", "@green-color", spots, 17),
         *_selection(rows.points, rows.failures, rows.selected_id),
         *_failures(rows.failures, rows.unapplied, rows.words.step),
         *_spacers(values),
@@ -158,10 +159,6 @@ def _by_outcome(points: Sequence[PointRow]) -> Iterator[tuple[str, list[PointRow
     yield "accepted", [p for p in points if p.is_accepted], "circle", "@blue-color"
     yield "correct, pending", pending, "circle-open-dot", "@blue-color"
     yield "abandoned", [p for p in points if not p.is_accepted and not p.is_pending], "circle-open", "@blue-color"
-
-
-def _without_noise(rows: CurveRows, trace: Trace) -> Trace:
-    return trace if len(rows.points) <= MANY else {k: v for k, v in trace.items() if k != "error_y"}
 
 
 def last_depth(rows: CurveRows) -> int:
@@ -184,19 +181,21 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
     notes = [*notes, *curve_marks.best_labels(p for p in rows.points if p.is_best)]
     flags, flag_notes = curve_marks.steering_flags(rows.steering)
     small = {"size": 12}
+    drawn = [*values, *(shape["y0"] for shape in shapes)]
     return {
         "uirevision": revision, "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
-        "margin": {"l": 58, "r": 14, "t": 34, "b": 40},
+        "margin": {"l": 58, "r": 14, "t": 26, "b": 66},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": f"{rows.words.step} ({rows.words.counts})", "font": small, "standoff": 6},
                   "anchor": "y2", "dtick": plot.tick_step(last), "range": axis, **GRID},
-        "yaxis": _speed_axis(is_log, revision, values),
+        "yaxis": _speed_axis(is_log, revision, drawn),
         "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, curve_marks.LANE_TOP], "range": [-1, 1],
                    "showticklabels": False, "fixedrange": True, "zeroline": False, "showgrid": False},
-        "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0, "font": {"size": 11}, "itemwidth": 30,
-                   "itemsizing": "constant"},
+        # Below the chart, clear of the toolbar, which stands above it.
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11},
+                   "itemwidth": 30, "itemsizing": "constant"},
         "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",
                        "font": {"color": "@text-color", "size": 12}, "namelength": -1},
         "shapes": [*curve_marks.phase_bands(rows.phases), *shapes, *flags, curve_marks.LANE],
@@ -205,41 +204,56 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
 
 
 def _speed_axis(is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
-    ticks = plot.FINE if max([1.0, *values]) / min([1.0, *values]) < 4 else plot.COARSE
+    ticks = plot.log_ticks(min([1.0, *values]) / curve_marks.ROOM_BELOW, max([1.0, *values]) * curve_marks.ROOM_ABOVE)
     scale = (
         {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]} if is_log else {"ticksuffix": "×"}
     )
     return {
         "title": {"text": "speed-up over eager baseline", "font": {"size": 12}},
-        "domain": [curve_marks.LANE_TOP + 0.04, curve_marks.RIBBON - 0.01], "uirevision": f"{revision}{is_log}",
+        "domain": [curve_marks.FLAGS_TOP, curve_marks.RIBBON - 0.01], "uirevision": f"{revision}{is_log}",
         **GRID, **scale,
     }  # fmt: skip
 
 
-def _kernels(name: str, found: Sequence[PointRow], symbol: str, colour: str, size: int = 10) -> Trace:
+def _kernels(
+    name: str, found: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
+) -> Trace:
     """Correct kernels with the noise of their measurement."""
     return {
         "type": "scatter", "mode": "markers", "name": name,
         "x": [p.x for p in found], "y": [p.speedup for p in found],
-        "customdata": [p.candidate_id for p in found], "text": [_hover_text(p) for p in found],
+        "customdata": [p.candidate_id for p in found],
+        "text": [_hover_text(p, spots.get(p.base_id or "")) for p in found],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
-            "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour, "visible": size < 15,
+            "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour,
             "array": [(p.high or 0) - (p.speedup or 0) for p in found],
             "arrayminus": [(p.speedup or 0) - (p.low or 0) for p in found],
         },
     }  # fmt: skip
 
 
-def _hover_text(p: PointRow) -> str:
-    """The optimisation in one line."""
+def _hover_text(p: PointRow, base: PointRow | None) -> str:
+    """What was changed, what it gained, and the verdict: a line each."""
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
     what = _short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
     outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending)
-    return f"<b>{what}</b> · {measured} · kernel {p.number} · {outcome}{line}{rank}"
+    return (
+        f"<b>{what}</b><br>{measured} over eager PyTorch{_gain(p, base)}<br>kernel {p.number} · {outcome}{line}{rank}"
+    )
+
+
+def _gain(p: PointRow, base: PointRow | None) -> str:
+    """How much faster or slower than the kernel it was made from; empty where that is not known."""
+    if base is None or base is p or None in (p.speedup, p.noise, base.speedup, base.noise):
+        return ""
+    change = relative.between_sessions(p.speedup or 0, p.noise or 0, base.speedup or 0, base.noise or 0)
+    is_real = change.is_faster or change.is_slower
+    gained = f"{100 * (change.speedup - 1):+.1f} %" if is_real else "no measurable change"
+    return f" · {gained} from kernel {base.number}"
 
 
 def _short(text: str, length: int) -> str:
@@ -338,7 +352,7 @@ def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], s
 def _failure(f: FailureRow) -> str:
     what = _short(f.summary, 60) or "kernel"
     verdict = f"{_times(f.count)}{wording.VERDICT_NAME[f.verdict]}"
-    return f"<b>{what}</b> · {verdict} · kernel {f.number} · {_short(f.message, 84)}"
+    return f"<b>{what}</b><br>kernel {f.number} · {verdict}<br>{_short(f.message, 84)}"
 
 
 def _times(count: int) -> str:

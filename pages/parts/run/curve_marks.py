@@ -19,7 +19,8 @@ from storage.relative import is_known
 from storage.verbs import VERBS
 
 Shape = dict[str, Any]
-LANE_TOP, RIBBON = 0.12, 0.94  # the parts of the chart's height: failures below the one, phases above the other
+# The parts of the chart's height: failures at the foot, over them the names of flags, phases at the top.
+LANE_TOP, FLAGS_TOP, RIBBON = 0.11, 0.175, 0.945
 LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
@@ -135,7 +136,7 @@ def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Sha
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
-        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": 0.17, "texts": [f"⚑ {verbs}", "⚑"],
+        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": LANE_TOP, "texts": [f"⚑ {verbs}", "⚑"],
                       "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
                       "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
     return shapes, notes

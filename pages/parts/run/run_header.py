@@ -5,6 +5,7 @@ room: state, best speed-up, headroom, and the handful of other numbers."""
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -17,7 +18,7 @@ from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
-from storage import folder, queries
+from storage import commands, folder, queries
 from storage.queries import RunRow
 from storage.records import RunState
 
@@ -36,39 +37,48 @@ KEYS = (
 
 def draw(run: RunRow, state: RunState) -> None:
     """Title, state, what is run on what; alerts, freeze and keys; a resume button where work was left."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-        st.title(run.title.capitalize(), anchor=False, width="content")
-        provenance.replay_badge(run)
-        if run.is_demo:
-            st.badge(
-                "demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed"
-            )
-        provenance.draw_fork(run)
-        _divergence(run)
-        strategy = queries.strategy(index.current(), run.run_id)
-        method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
-        told = [
-            wording.CLASS_NAME[run.kernel_class],
-            languages.label(run.language),
-            run.toolchain,
-            *method,
-            wording.plain(run.model),
-        ]
-        st.caption(" · ".join(told), width="content")
-        problem = _offer_resume(run, state) if access.may_steer() else ""
-        st.space("stretch")
-        alerts.draw(run, state)
-        pinned_snapshot.button(run.run_id)
-        _key_help()
-        _menu(run, state)
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small", key="run_head"
+    ):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_name"):
+            _name(run)
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content", key="run_tools"):
+            alerts.draw(run, state, partial(_may_act, run, state), steer.act)
+            pinned_snapshot.button(run.run_id)
+            _key_help()
+            _menu(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
         provenance.replay_banner(run, state)
+        damaged.banner(run.run_id)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
+            _alert(run, state)
+            problem = _offer_resume(run, state) if access.may_steer() else ""
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
-        damaged.banner(run.run_id)
-        _alert(run, state)
+
+
+def _name(run: RunRow) -> None:
+    """What the run is, and what it works on with what."""
+    st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
+    st.title(run.title.capitalize(), anchor=False, width="content")
+    provenance.replay_badge(run)
+    if run.is_demo:
+        st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
+    provenance.draw_fork(run)
+    _divergence(run)
+    strategy = queries.strategy(index.current(), run.run_id)
+    method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
+    told = [
+        wording.CLASS_NAME[run.kernel_class], languages.label(run.language), run.toolchain, *method,
+        wording.plain(run.model),
+    ]  # fmt: skip
+    st.caption(" · ".join(told), width="content")
+
+
+def _may_act(run: RunRow, state: RunState, act: alerts.Act) -> bool:
+    may_take = access.may_steer() and commands.is_offered(act.command, state, is_replay=bool(run.replay_of))
+    return may_take and steer.refusal(run, act.command) is None
 
 
 def _where(run: RunRow) -> str:

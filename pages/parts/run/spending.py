@@ -3,21 +3,18 @@ this machine keep to in one day."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, method, wording
+from pages.parts import access, index, wording
 from pages.parts.status import damaged
-from pages.parts.steering import steer
+from pages.parts.steering import dialogs, limits_dialog
 from storage import folder, queries
 from storage.queries import AllowanceRow, RunRow, SpendingRow
-from storage.records import CommandKind, RunState
+from storage.records import RunState
 
 WARNING_SHARE = 0.8
-NO_LIMIT = "no limit"
 DAY_FIELDS = {"calls": "Calls per day", "tokens": "Tokens per day", "cost": "US dollars per day"}
 
 
@@ -43,7 +40,7 @@ def draw(run: RunRow, state: RunState) -> None:
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
         elif access.may_steer():
-            _other_limits(run, state, allowed)
+            _other_limits(run, state)
             _day_limits()
 
 
@@ -85,73 +82,14 @@ def _unknown(rows: list[SpendingRow]) -> None:
         st.caption(f"No token count from the endpoint for {wording.counted(uncounted, 'call')}.")
 
 
-def _other_limits(run: RunRow, state: RunState, allowed: AllowanceRow) -> None:
+def _other_limits(run: RunRow, state: RunState) -> None:
     is_over = state.is_over
     if is_over and not damaged.of(run.run_id).can_resume:
         return
-    label = "Raise limits and resume" if is_over else "Change limits"
-    with st.popover(label, icon=":material/add_card:", width="stretch"):
-        text = _limits_form(run, allowed)
-        if st.button(label, key=f"more_budget:{run.run_id}", type="primary", disabled=not text):
-            _set_limits(run, text, is_over)
-
-
-def _set_limits(run: RunRow, text: str, is_over: bool) -> None:
-    steer.send(run.run_id, CommandKind.SET_BUDGET, text)
-    if not is_over:
-        return
-    try:
-        with st.spinner("Starting the engine"):
-            supervisor.resume(folder.find_run(run.run_id))
-    except (EngineError, FileNotFoundError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit in the unit it is typed in; `used` and `now` as people read them."""
-
-    name: str
-    label: str
-    used: str
-    now: str
-    smallest: float = 1
-
-
-def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
-    """The limits that can be changed, in the order of the form."""
-    calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
-    return [
-        Limit("depths", method.words(run.run_id).titles, str(run.depth or 0), str(allowed.depths)),
-        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT),
-        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT),
-        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT, 0.01),
-        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT),
-    ]
-
-
-def _limits_form(run: RunRow, allowed: AllowanceRow) -> str:
-    """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
-    st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
-    columns, given = st.columns(2), dict[Limit, float]()
-    for number, limit in enumerate(limits(run, allowed)):
-        with columns[number % 2]:
-            whole = limit.smallest == 1
-            value = st.number_input(
-                limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
-                placeholder=limit.now, help=f"the new limit; now {limit.now}",
-            )  # fmt: skip
-            st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))
-        if value is not None:
-            given[limit] = value
-    if given:
-        changes = ", ".join(f"{limit.label.lower()} {limit.now} → {_short(value)}" for limit, value in given.items())
-        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}.')}")
-    return " ".join(f"{limit.name}={value}" for limit, value in given.items())
-
-
-def _short(value: float) -> str:
-    return wording.count(int(value)) if value == int(value) else f"{value:g}"
+    st.button(
+        limits_dialog.label(is_over), icon=":material/add_card:", key=f"limits:{run.run_id}", width="stretch",
+        on_click=dialogs.ask, args=(dialogs.Dialog.LIMITS, run.run_id),
+    )  # fmt: skip
 
 
 def _day_limits() -> None:

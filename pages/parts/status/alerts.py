@@ -4,7 +4,7 @@ behind a badge. A person can dismiss an alert for as long as nothing newer of it
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,7 +17,7 @@ from pages.parts.widgets import table
 from storage import queries, relative
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import RunRow, TroubleRow
-from storage.records import RunState
+from storage.records import CommandKind, RunState
 
 PATIENCE = 3  # step indexes without gain, where the run sets no limit of its own
 OFTEN = 0.6  # share of the last kernels that failed
@@ -36,6 +36,15 @@ class AlertKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What a person most likely does about an alert: the command, and the words on its button."""
+
+    label: str
+    command: CommandKind
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
     """`text` says what was seen, `advice` what one can do. `seq` is the event it rests on: a later one is new."""
 
@@ -43,11 +52,17 @@ class Alert:
     seq: int
     text: str
     advice: str
+    act: Act | None = None
 
     @property
     def alert_id(self) -> str:
         """Names this alert for as long as what it rests on stays the newest of its kind."""
         return f"{self.kind}:{self.seq}"
+
+
+HINT = Act("Send a hint", CommandKind.HINT)
+PROFILES = Act("Show profiles to the model", CommandKind.EXPOSE, "on")
+LIMITS = Act("Change limits", CommandKind.SET_BUDGET)
 
 
 def find(facts: TroubleRow, state: RunState, now: float, words: MethodWords = PLAIN) -> list[Alert]:
@@ -76,7 +91,7 @@ def _repeated(f: TroubleRow) -> Alert | None:
     verdict = wording.VERDICT_NAME[f.last_verdict]
     text = f"The last two kernels failed in the same way: {verdict}. {_cut(f.last_message)}"
     advice = "Send a hint that names the cause, write the next reply yourself, or go back to an earlier kernel."
-    return Alert(AlertKind.REPEATED, f.last_seq or 0, text, advice)
+    return Alert(AlertKind.REPEATED, f.last_seq or 0, text, advice, HINT)
 
 
 def _failing(f: TroubleRow) -> Alert | None:
@@ -85,7 +100,7 @@ def _failing(f: TroubleRow) -> Alert | None:
     last = f" Last: {_cut(f.last_message)}" if f.last_message else ""
     text = f"{f.recent_failed} of the last {f.recent_judged} kernels failed.{last}"
     advice = "See the errors grouped by message, or send a hint that asks for smaller changes."
-    return Alert(AlertKind.FAILING, f.last_seq or 0, text, advice)
+    return Alert(AlertKind.FAILING, f.last_seq or 0, text, advice, HINT)
 
 
 def _regression(f: TroubleRow, words: MethodWords) -> Alert | None:
@@ -100,7 +115,8 @@ def _regression(f: TroubleRow, words: MethodWords) -> Alert | None:
         f"its base, kernel {f.base_number}, at {wording.speedup(base, base_noise)}."
     )
     advice = f"Go back to kernel {f.base_number}, or let the run continue."
-    return Alert(AlertKind.REGRESSION, f.newest_seq, text, advice)
+    act = Act(f"Go back to kernel {f.base_number}", CommandKind.ROLL_BACK, f.base_id) if f.base_id else None
+    return Alert(AlertKind.REGRESSION, f.newest_seq, text, advice, act)
 
 
 def _stagnation(f: TroubleRow, words: MethodWords) -> Alert | None:
@@ -108,7 +124,7 @@ def _stagnation(f: TroubleRow, words: MethodWords) -> Alert | None:
         return None
     text = f"{f.since_gain} {words.steps} in a row with no improvement beyond noise."
     advice = "Show profiles to the model, send a hint, go back to an earlier kernel, or stop."
-    return Alert(AlertKind.STAGNATION, f.newest_seq, text, advice)
+    return Alert(AlertKind.STAGNATION, f.newest_seq, text, advice, PROFILES)
 
 
 def _budget(f: TroubleRow) -> Alert | None:
@@ -116,7 +132,7 @@ def _budget(f: TroubleRow) -> Alert | None:
         return None
     names = " and ".join(name.replace("_", " ") for name in f.budgets)
     return Alert(AlertKind.BUDGET, f.budget_seq, f"More than 80 % of the budget is used: {names}.",
-                 "Raise the limit under Spending, or let the run end at it.")  # fmt: skip
+                 "Raise the limit, or let the run end at it.", LIMITS)  # fmt: skip
 
 
 def _cut(text: str) -> str:
@@ -139,8 +155,11 @@ def badge(found: Sequence[Alert]) -> list[table.Cell]:
     return [table.pill(_count(found), "orange", "lost", title="\n".join(a.text for a in found))] if found else []
 
 
-def draw(run: RunRow, state: RunState) -> None:
-    """A button with the number of alerts that opens the list; a quiet word where there are none."""
+def draw(run: RunRow, state: RunState, may_act: Callable[[Act], bool], do: Callable[[str, Act], None]) -> None:
+    """A button with the number of alerts that opens the list, each with its act; nothing where there are none.
+
+    `do` carries out an act on the run of that id; `may_act` tells whether the run takes it now.
+    """
     dismissed: set[str] = st.session_state.setdefault(f"dismissed:{run.run_id}", set())
     found = [a for a in of_runs({run.run_id: state}).get(run.run_id, []) if a.alert_id not in dismissed]
     if not found:
@@ -149,7 +168,11 @@ def draw(run: RunRow, state: RunState) -> None:
         for alert in found:
             st.markdown(f"**{str(alert.kind).capitalize()}.** {wording.plain(alert.text)}")
             st.caption(f":material/build: {wording.plain(alert.advice)}")
-            st.button("Dismiss", key=f"dismiss:{alert.kind}", on_click=dismissed.add, args=(alert.alert_id,))
+            with st.container(horizontal=True, gap="small"):
+                if alert.act and may_act(alert.act):
+                    key = f"act:{run.run_id}:{alert.alert_id}"
+                    st.button(alert.act.label, key=key, type="primary", on_click=do, args=(run.run_id, alert.act))
+                st.button("Dismiss", key=f"dismiss:{alert.kind}", on_click=dismissed.add, args=(alert.alert_id,))
 
 
 def _count(found: Sequence[Alert]) -> str:

@@ -10,8 +10,9 @@ import streamlit as st
 from pages.parts import client, index, method, wording
 from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage import queries
+from storage.command_arguments import is_call
 from storage.queries import RunRow, StepRow
-from storage.records import RunState
+from storage.records import CommandKind, RunState, StepKind
 
 EVERY_MS = 500
 
@@ -43,15 +44,18 @@ def draw(
     usual_s: float | None = None,
     pinned: PinnedSnapshot | None = None,
     go_live: Callable[[], None] = lambda: None,
+    asked: CommandKind | None = None,
 ) -> None:
     """The bar above the curve; also watches.
 
-    `usual_s` is how long such a step has taken in this run. A pinned page is not drawn again: its clock
-    stands, and the bar counts what is new since and offers to go live.
+    `asked` is a pause or a stop that the engine has not carried out yet. `usual_s` is how long such a step has taken in
+    this run. A pinned page is not drawn again: its clock stands, and the bar counts what is new since and offers to go
+    live.
     """
     is_running = step is not None and state is RunState.RUNNING
     texts: dict[str, object] = {
-        "text": _text(run, state, step),
+        "text": ending(asked, step) if asked and state is RunState.RUNNING else _text(run, state, step),
+        "is_ending": asked is CommandKind.PAUSE,
         "detail": _detail(run, state, step),
         "tone": wording.STATE_TONE[state],
         "active": str(step.kind) if step and is_running else "",
@@ -75,7 +79,7 @@ def _mount(
     go_live: Callable[[], None] = lambda: None,
 ) -> None:
     shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
-    shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False}
+    shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False, "is_ending": False}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": token, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",
@@ -87,6 +91,20 @@ def usual(seconds: float) -> list[str]:
     """How long such a step takes: what is said in time, and what is said once it has taken much longer."""
     span = "under 1 s" if seconds < 1 else wording.seconds(seconds)
     return [f"usually {span}", f"longer than usual ({span})"]
+
+
+ENDS_AFTER = {
+    StepKind.COMPILE: "compiling", StepKind.CHECK: "checking", StepKind.TIME: "timing", StepKind.PROFILE: "profiling",
+}  # fmt: skip
+
+
+def ending(asked: CommandKind, step: StepRow | None) -> str:
+    """What the engine still does before it pauses or stops."""
+    if asked is CommandKind.STOP:
+        return "Stopping: the step in progress is cancelled"
+    if step is None or step.kind not in ENDS_AFTER:
+        return "Pausing: the model's reply is cancelled" if step and is_call(step.kind) else "Pausing after this step"
+    return f"Pausing after {ENDS_AFTER[StepKind(step.kind)]}"
 
 
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:

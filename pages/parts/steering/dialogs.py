@@ -31,6 +31,7 @@ class Dialog(StrEnum):
     MODEL = "model"
     CLASS = "class"
     HINT = "hint"
+    LIMITS = "limits"
     RECORDING = "recording"
     TECHNIQUE = "technique"
     KERNEL_STATE = "kernel_state"
@@ -41,7 +42,8 @@ class Dialog(StrEnum):
     IMPORT = "import"
 
 
-# Where a person is asked once more, by verb. To go back is of use without an engine too: as a new run.
+# Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that
+# is over goes on with other limits.
 OF_VERB = {
     CommandKind.STOP: Dialog.STOP,
     CommandKind.ROLL_BACK: Dialog.TRY_AGAIN,
@@ -51,8 +53,9 @@ OF_VERB = {
     CommandKind.RETRY: Dialog.MODEL,
     CommandKind.SET_CLASS: Dialog.CLASS,
     CommandKind.HINT: Dialog.HINT,
+    CommandKind.SET_BUDGET: Dialog.LIMITS,
 }
-NEEDS_ENGINE = {*OF_VERB.values()} - {Dialog.TRY_AGAIN}
+NEEDS_ENGINE = {*OF_VERB.values()} - {Dialog.TRY_AGAIN, Dialog.LIMITS}
 
 
 @dataclass(slots=True)
@@ -115,15 +118,15 @@ def hold(name: str, read: Callable[[], T]) -> T:
     return value
 
 
-def buttons(key: str, label: str, icon: str, cancel: str = "Cancel") -> bool:
-    """Both ways out; True once the act was confirmed: then act, and `leave`.
+def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool = True) -> bool:
+    """Both ways out; True once the act was confirmed: then act, and `leave`. Without `may` it cannot be yet.
 
     Trap: what a callback is given was bound when its button was drawn, before the last word was typed. So the callback
     only notes the click, and the act is done where everything that was typed is known.
     """
     with st.container(horizontal=True, horizontal_alignment="right"):
         cancelled = st.button(cancel, key=f"{key}_no", on_click=close)
-        st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=confirm)
+        st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=confirm, disabled=not may)
     if cancelled:
         st.rerun()
     return take_confirmed()

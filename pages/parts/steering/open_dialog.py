@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, index, run_state
-from pages.parts.steering import command_dialogs, dialogs, fork_dialog
+from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from storage import queries
 from storage.queries import RunRow
@@ -53,6 +53,8 @@ def draw() -> None:
             command_dialogs.choose_class(run)
         case Dialog.HINT:
             command_dialogs.write_hint(run)
+        case Dialog.LIMITS:
+            limits_dialog.change_limits(run, run_state.of(run))
         case Dialog.RECORDING:
             command_dialogs.save_recording(run)
 

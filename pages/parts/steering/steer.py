@@ -11,6 +11,8 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, client, index, method
+from pages.parts.status.alerts import Act
+from pages.parts.steering import dialogs
 from storage import commands, folder, queries
 from storage.commands import CommandError
 from storage.queries import RunRow
@@ -66,6 +68,31 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
         return False
     say(VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id)))
     return True
+
+
+def act(run_id: str, wanted: Act) -> None:
+    """Carry out what an alert offers: at once, or through the dialog that shows first what will follow."""
+    if dialog := dialogs.OF_VERB.get(wanted.command):
+        dialogs.ask(dialog, run_id, wanted.argument)
+    else:
+        send(run_id, wanted.command, wanted.argument)
+
+
+def pending(run_id: str) -> CommandKind | None:
+    """PAUSE or STOP while the engine at work has not carried out the newest one; seen as soon as it was asked for."""
+    db = index.current()
+    try:
+        asked, _ = commands.read_from(folder.find_run(run_id).commands_file)
+    except FileNotFoundError:
+        return None
+    newest = next(
+        (c for c in reversed(asked) if c.kind in (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)), None
+    )
+    if newest is None or newest.kind is CommandKind.RESUME or newest.asked_at < (queries.engine_began(db, run_id) or 0):
+        return None
+    known = {c.command_id: c for c in queries.commands(db, run_id)}.get(newest.command_id)
+    is_settled = known and (known.effective_at is not None or known.refused_at is not None)
+    return None if is_settled else newest.kind
 
 
 def hint(run_id: str, key: str) -> None:

@@ -18,9 +18,6 @@ from storage.records import CommandKind, RunState, Switch
 from storage.steering_state import SteeringState
 from storage.verbs import RULE_LENGTH, RULES, VERBS, Rule
 
-# While one takes the other's place both are there for a moment; what stands below must not move under a pointer.
-ONE_BUTTON = "<style>.st-key-pause_or_resume { max-height: 2.5rem; overflow: clip; overflow-clip-margin: 4px }</style>"
-
 _switch = st.components.v2.component(
     "tilewright_switch",
     html='<span class="label" aria-hidden="true"></span>\n<div class="switch" role="group"></div>',
@@ -44,35 +41,61 @@ def draw(run: RunRow, state: RunState) -> None:
                 _go_on(run)
             return
         steering = queries.steering_state(index.current(), run.run_id)
-        _buttons(run, state)
+        _first(run, state)
         with st.container():  # always there: what comes and goes in it must not move what follows
             command_dialogs.draw_stop(run, state)
         if run.replay_of:
             st.caption("A replay can only be paused and stopped.")
             return
-        _go_on(run)
-        _others(run)
         with st.container():
-            command_dialogs.base_in_force(run, steering)
-            if steering.model:
-                now = wording.plain(steering.model.model)
-                st.caption(f":material/smart_toy: Model: {now} (at first {wording.plain(run.model)})")
-        _switches(run, steering)
-        _hint(run)
-        _rules(run, steering)
-        _plain(run)
-        approval.draw_settings(run, steering)
+            _in_force(run, steering)
+        with st.expander("More", icon=":material/tune:", key="steer_more"):
+            _more(run, steering)
 
 
-def _buttons(run: RunRow, state: RunState) -> None:
-    st.html(ONE_BUTTON)
-    left, right = st.columns(2)
-    with left, st.container(key="pause_or_resume"):
-        is_held = commands.is_offered(CommandKind.RESUME, state)
-        hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
-        steer.verb_button(run, hold, type="primary" if is_held else "secondary", width="stretch", shortcut="p")
-    with right:
-        _opens(run, CommandKind.STOP)
+def _first(run: RunRow, state: RunState) -> None:
+    """What is wanted most, in one row, which stays at the foot of a phone's screen."""
+    asked, is_held = steer.pending(run.run_id), commands.is_offered(CommandKind.RESUME, state)
+    with st.container(horizontal=True, gap="small", key="steer_first"):
+        with st.container(key="pause_or_resume", width="stretch"):
+            hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
+            is_pausing = asked is CommandKind.PAUSE and not is_held
+            if is_pausing:
+                st.button("Pausing", icon=":material/hourglass_top:", key="pausing", disabled=True, width="stretch")
+            else:
+                steer.verb_button(run, hold, width="stretch", shortcut="p")
+        with st.container(key="stop_or_stopping", width="stretch"):
+            if asked is CommandKind.STOP:
+                st.button("Stopping", icon=":material/hourglass_top:", key="stopping", disabled=True, width="stretch")
+            else:
+                _opens(run, CommandKind.STOP)
+        if not run.replay_of:
+            with st.container(width="stretch"):
+                _opens(run, CommandKind.HINT, key="h")
+
+
+def _in_force(run: RunRow, steering: SteeringState) -> None:
+    """What has been set and holds until it is changed, and hints on their way."""
+    command_dialogs.base_in_force(run, steering)
+    if steering.model:
+        now = wording.plain(steering.model.model)
+        st.caption(f":material/smart_toy: Model: {now} (at first {wording.plain(run.model)})")
+    for rule in steering.rules:
+        _rule(run, rule)
+    waiting = queries.pending_hints(index.current(), run.run_id)
+    if waiting:
+        st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
+
+
+def _more(run: RunRow, steering: SteeringState) -> None:
+    """Every other control, one below the other in one style."""
+    _go_on(run)
+    for command in (CommandKind.SET_BASE, CommandKind.SET_MODEL, CommandKind.SET_CLASS):
+        _opens(run, command)
+    _plain(run)
+    _switches(run, steering)
+    _rules(run)
+    approval.draw_settings(run, steering)
 
 
 def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
@@ -101,16 +124,6 @@ def _go_on(run: RunRow) -> None:
         st.switch_page("edit.py", query_params={"run": run.run_id})
 
 
-def _others(run: RunRow) -> None:
-    left, right = st.columns(2)
-    with left:
-        _opens(run, CommandKind.SET_BASE)
-        _opens(run, CommandKind.SET_CLASS)
-    with right:
-        _opens(run, CommandKind.SET_MODEL)
-        _opens(run, CommandKind.HINT, key="h")
-
-
 def _switches(run: RunRow, steering: SteeringState) -> None:
     values = {CommandKind.COLLECT: steering.collect, CommandKind.EXPOSE: steering.expose}
     for command, value in values.items():
@@ -130,21 +143,6 @@ def _auto(run: RunRow, steering: SteeringState) -> str:
     if method.has_schedule(run.run_id):
         planned = queries.planned_exposure(index.current(), run.run_id, run.kernel_class)
     return auto_words(planned, run.depths, words, steering.collect, steering.expose)
-
-
-def _hint(run: RunRow) -> None:
-    if _is_refused(run, CommandKind.HINT):
-        return
-    key = f"hint:{run.run_id}"
-    with st.form(f"hint_form:{run.run_id}", border=False, clear_on_submit=True):
-        st.text_area(
-            "Hint for the next prompt", key=key, height=68, max_chars=2000,
-            placeholder="e.g. keep the tile of B in registers",
-        )  # fmt: skip
-        st.form_submit_button("Send hint", icon=":material/lightbulb:", on_click=steer.hint, args=(run.run_id, key))
-    waiting = queries.pending_hints(index.current(), run.run_id)
-    if waiting:
-        st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
 
 
 def _is_refused(run: RunRow, *commands: CommandKind) -> bool:
@@ -207,23 +205,19 @@ def _shown(planned: Exposure | None, depths: int, words: MethodWords) -> str:
     return f"shown{after}{since}"
 
 
-def _rules(run: RunRow, steering: SteeringState) -> None:
-    """The rules in force, each with a button that lifts it, and a form for one more."""
-    label = f"Rules for the model ({len(steering.rules)})" if steering.rules else "Rules for the model"
-    with st.expander(label, icon=":material/rule:", expanded=bool(steering.rules), key="rules"):
-        with st.container():  # always there, so that the form stays where it is
-            for rule in steering.rules:
-                _rule(run, rule)
-        if _is_refused(run, *RULES):
-            return
-        with st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
-            st.segmented_control(
-                "Every kernel", list(RULES), format_func=lambda kind: VERBS[kind].name, default=CommandKind.BAN,
-                key="rule_kind", required=True,
-            )  # fmt: skip
-            st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
-            st.caption("Added to every prompt that asks for a kernel, from the next one on, until you remove it.")
-            st.form_submit_button("Add rule", icon=":material/rule:", on_click=_send_rule, args=(run.run_id,))
+def _rules(run: RunRow) -> None:
+    """A form for one more rule; those in force stand above."""
+    if _is_refused(run, *RULES):
+        return
+    fold = st.expander("Rules for the model", icon=":material/rule:", key="rules")
+    with fold, st.form(f"rule_form:{run.run_id}", border=False, clear_on_submit=True):
+        st.segmented_control(
+            "Every kernel", list(RULES), format_func=lambda kind: VERBS[kind].name, default=CommandKind.BAN,
+            key="rule_kind", required=True,
+        )  # fmt: skip
+        st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
+        st.caption("Added to every prompt that asks for a kernel, from the next one on, until you remove it.")
+        st.form_submit_button("Add rule", icon=":material/rule:", on_click=_send_rule, args=(run.run_id,))
 
 
 def _rule(run: RunRow, rule: Rule) -> None:

@@ -47,7 +47,7 @@ def figure(groups: Sequence[Group], over: str, revision: str) -> dict[str, Any]:
     ]
     axis = {
         "type": "log", "range": [math.log10(low), math.log10(high)], "gridcolor": "@border-color", "zeroline": False,
-        "tickvals": plot.COARSE if high > 4 * low else plot.FINE, "ticksuffix": "×", "tickformat": "~g",
+        "tickvals": plot.log_ticks(low, high), "ticksuffix": "×", "tickformat": "~g",
     }  # fmt: skip
     small = {"size": 12}
     layout = {

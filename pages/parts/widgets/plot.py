@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import streamlit as st
 
 from pages.parts import client
 
-# Ticks of a speed-up's axis: over decades, and within one.
-COARSE = [2.0**k for k in range(-10, 15)]
-FINE = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0]
+# Steps between the labels of a logarithmic axis within one decade, and what is labelled in each of several: the most
+# first; 1 is always among it.
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
+DECADES = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 _plot = st.components.v2.component(
     "tilewright_plot",
@@ -30,6 +32,20 @@ def draw(
     size: int | Literal["content"] = height if isinstance(height, int) else "content"
     clicked: str | None = _plot(data=shown, key=key, height=size, on_clicked_change=lambda: None).clicked
     return clicked
+
+
+def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """Round values to label on a logarithmic axis from `low` to `high`, both above 0: as many as fit into `most`."""
+    for step in STEPS if high < 3 * low else ():
+        if (high - low) / step < most:
+            return [round(k * step, 9) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    first, last = math.floor(math.log10(low)), math.floor(math.log10(high))
+    for decade in DECADES:
+        found = [float(f"{value}e{power}") for power in range(first, last + 1) for value in decade]
+        if len(ticks := [tick for tick in found if low <= tick <= high]) <= most:
+            return ticks
+    every = -(-(last - first + 1) // most)
+    return [10.0**power for power in range(first, last + 1) if low <= 10.0**power <= high and not power % every]
 
 
 def tick_step(last: int) -> int:

@@ -1,6 +1,6 @@
 // The family tree of kernels as a strip: one column per kernel, drawn as SVG; arrow keys walk along it, Enter opens.
 const SVG = "http://www.w3.org/2000/svg"
-const STEP = 22, ROW = 19, TOP = 13
+const STEP = 22, ROW = 28, TOP = 12
 const MARKS = {
   best: "M0-9 2.6-3 9-2.6 4 1.6 5.8 8 0 4.4-5.8 8-4 1.6-9-2.6-2.6-3z",
   tied: "M0-9 2.6-3 9-2.6 4 1.6 5.8 8 0 4.4-5.8 8-4 1.6-9-2.6-2.6-3z",
@@ -42,10 +42,12 @@ function point(node, i, data, open) {
   const group = make("g", { transform: `translate(${x(i)} ${y(node.lane)})`, role: "button", "aria-label": node.name, "data-id": node.id },
     `node ${node.look}${node.is_on_path ? " path" : ""}${node.id === data.selected ? " selected" : ""}`)
   if (node.id === data.selected) group.setAttribute("aria-pressed", "true")
-  group.append(make("rect", { x: -11, y: -10, width: 22, height: 20, rx: 5 }, "field"), make("path", { d: MARKS[node.look] }, "mark"))
+  group.append(make("rect", { x: -11, y: -11, width: 22, height: 33, rx: 5 }, "field"), make("path", { d: MARKS[node.look] }, "mark"))
   const title = document.createElementNS(SVG, "title")
   title.textContent = node.name
-  group.append(title)
+  const number = make("text", { y: 19, "text-anchor": "middle", "aria-hidden": "true" }, "number")
+  number.textContent = node.number
+  group.append(title, number)
   group.onclick = () => open(node.id)
   return group
 }
@@ -68,7 +70,7 @@ function paint(data, parentElement, open) {
   const wasSelected = scroll.selected
   Object.assign(scroll, { drawn: wanted, selected: data.selected })
   const { nodes } = data
-  const height = y(Math.max(...nodes.map(n => n.lane))) + 14
+  const height = y(Math.max(...nodes.map(n => n.lane))) + 23
   const picture = make("svg", { width: x(nodes.length - 1) + 16, height })
   const points = nodes.map((node, i) => point(node, i, data, open))
   for (const number of data.roll_backs) {

@@ -29,10 +29,13 @@ function drawPipeline(list, active) {
 
 // The clock of a page that is held stands at the moment it was frozen.
 function tick(box) {
-  const { since, usual_s, usual, held_at, frozen } = box.shown
+  const { since, usual_s, usual, held_at, frozen, is_ending } = box.shown
   const passed = since ? (held_at ?? Date.now() / 1000 + box.skew) - since : 0
   box.querySelector(".clock").textContent = since ? clock(passed) : ""
-  box.querySelector(".usual").textContent = frozen || (since && usual_s ? usual[Number(passed > 2 * usual_s + 5)] : "")
+  const left = usual_s - passed
+  const ending = left > 0 ? `about ${Math.ceil(left)} s` : "any moment"
+  const told = () => is_ending ? ending : usual[Number(passed > 2 * usual_s + 5)]
+  box.querySelector(".usual").textContent = frozen || (since && usual_s ? told() : "")
   box.style.setProperty("--passed", since && usual_s ? `${Math.min(100, (100 * passed) / usual_s)}%` : "0%")
 }
 

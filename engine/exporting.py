@@ -14,10 +14,10 @@ from typing import Any
 from engine import languages
 from engine.build.host import flags
 from engine.build.light_headers import SHIM
-from engine.cli.report import kernel_of, load
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.toolchain_table import GPU, HOST, device_of
+from storage import codec, journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder
 
@@ -40,7 +40,10 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
-    record = load(folder)
+    try:
+        record = Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    except codec.DecodeError as error:
+        raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
     candidate = kernel_of(folder, record, candidate_id) if candidate_id else record.best
     if candidate is None:
         raise EngineError(f"run {folder.run_id} has no correct kernel yet")
@@ -51,6 +54,18 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
     return f"{_heading(folder.run_id, record, candidate, number)}\n\n\n{text}"
+
+
+def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:
+    """A kernel by its number or its id.
+
+    Raises:
+        EngineError: the run has no such kernel.
+    """
+    name = f"c{int(text):03d}" if text.isdecimal() else text
+    if name not in record.candidates:
+        raise EngineError(f"run {folder.run_id} has no kernel {text}; it has {len(record.candidates)}: see `show`")
+    return record.candidates[name]
 
 
 def standing_alone(source: str, toolchain: str) -> str:

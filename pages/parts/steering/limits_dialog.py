@@ -1,0 +1,81 @@
+"""The limits of one run, changed while it works; or raised, and the run goes on. Each field says what is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.parts import index, method, wording
+from pages.parts.steering import dialogs, steer
+from storage import queries
+from storage.queries import AllowanceRow, RunRow
+from storage.records import CommandKind, RunState
+
+NO_LIMIT = "no limit"
+
+
+def label(is_over: bool) -> str:
+    """What its button says."""
+    return "Raise limits and resume" if is_over else "Change limits"
+
+
+@st.dialog("Limits of this run", icon=":material/add_card:", on_dismiss=dialogs.close)
+def change_limits(run: RunRow, state: RunState) -> None:
+    """Fill in, see what follows, confirm; a run that is over is resumed."""
+    allowed = queries.allowance(index.current(), run.run_id)
+    if allowed is None:
+        st.info("This run has no limits to change yet.", icon=":material/hourglass_top:")
+        return
+    text = _limits_form(run, allowed)
+    if dialogs.buttons("limits", label(state.is_over), ":material/add_card:", may=bool(text)) and text:
+        if steer.ask(run.run_id, CommandKind.SET_BUDGET, text) and state.is_over:
+            steer.resume(run.run_id)
+        dialogs.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit in the unit it is typed in; `used` and `now` as people read them."""
+
+    name: str
+    label: str
+    used: str
+    now: str
+    smallest: float = 1
+
+
+def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
+    """The limits that can be changed, in the order of the form."""
+    calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
+    return [
+        Limit("depths", method.words(run.run_id).titles, str(run.depth or 0), str(allowed.depths)),
+        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT),
+        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT, 0.01),
+        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT),
+    ]
+
+
+def _limits_form(run: RunRow, allowed: AllowanceRow) -> str:
+    """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
+    st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
+    columns, given = st.columns(2), dict[Limit, float]()
+    for number, limit in enumerate(limits(run, allowed)):
+        with columns[number % 2]:
+            whole = limit.smallest == 1
+            value = st.number_input(
+                limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
+                placeholder=limit.now, help=f"the new limit; now {limit.now}",
+            )  # fmt: skip
+            st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))
+        if value is not None:
+            given[limit] = value
+    if given:
+        changes = ", ".join(f"{limit.label.lower()} {limit.now} → {_short(value)}" for limit, value in given.items())
+        st.caption(f":material/visibility: {wording.plain(f'From the next step on: {changes}.')}")
+    return " ".join(f"{limit.name}={value}" for limit, value in given.items())
+
+
+def _short(value: float) -> str:
+    return wording.count(int(value)) if value == int(value) else f"{value:g}"

@@ -1,1 +1,0 @@
-"""Suites: their files, their queue, what they say."""
