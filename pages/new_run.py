@@ -38,6 +38,7 @@ _KNOWLEDGE_HELP = (
 _LANGUAGE_HELP = (
     "The language that the kernels of this run are written in; a kernel of another one is refused. "
     + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
+    + " Triton kernels are timed on a GPU, so it is offered with the toolchain cuda alone."
 )
 OWN_FILE = "your own file"
 OTHER_BASE = "another base, only read"

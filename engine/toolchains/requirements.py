@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.build import just_in_time
 from engine.build.host import installation
 from engine.errors import ToolchainError
 from engine.profiling import perf
@@ -38,6 +39,7 @@ def checks(*, has_gpu: bool = False) -> list[Checked]:
         _optional("objdump", "apt install binutils (for instruction counts in profiles)"),
         _optional("perf", "apt install linux-perf (for sampled time in profiles)"),
         _counters(),
+        _triton(),
         Checked("processor", True, f"{installation.processor()}, {len(os.sched_getaffinity(0))} threads", ""),
     ]
 
@@ -60,6 +62,17 @@ def _counters() -> Checked:
         return Checked("hardware counters", True, ", ".join(events), "")
     return Checked(
         "hardware counters", False, "not available (usual in a virtual machine); optional", "use a bare-metal host"
+    )
+
+
+def _triton() -> Checked:
+    if version := just_in_time.version():
+        return Checked("Triton", True, f"{version}; where there is no GPU its interpreter checks values", "")
+    return Checked(
+        "Triton",
+        False,
+        "not installed; optional",
+        "pip install -r requirements-triton.txt (to check Triton kernels here)",
     )
 
 
