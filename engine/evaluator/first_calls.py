@@ -72,7 +72,7 @@ def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspec
         told = _called(workers)
         printed = candidate_failures.printed(workers.candidate.output)[-candidate_failures.TAIL :].strip()
     failed = workers.failed_build or _failure(told, printed)
-    if failed:
+    if failed or isinstance(told, Failure):
         return FirstCalls(None, failed)
     try:
         choices, resources = _read(told)
@@ -103,9 +103,7 @@ def _failure(told: dict[str, Any] | Failure, printed: str) -> FailedBuild | None
     return FailedBuild(told.message + more, f"{told.message}\n{printed}", told.verdict)
 
 
-def _read(told: dict[str, Any] | Failure) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
-    if isinstance(told, Failure):
-        return [], ()
+def _read(told: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
     choices = just_in_time.read_choices(told.get("choices"))
     try:
         resources = tuple(
@@ -127,6 +125,7 @@ def _put(compiled: Path, place: Path, made: FirstCalls, choices: Any) -> FirstCa
     place.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".triton.", dir=place.parent))
     try:
+        (work / just_in_time.CACHE).mkdir()
         _copy(compiled, work / just_in_time.CACHE)
         (work / just_in_time.CHOICES).write_text(json.dumps(choices))
         note = {"resources": codec.to_plain(made.resources), "remarks": made.remarks}
