@@ -8,6 +8,8 @@ PORT ?= 8501
 run: .venv/ready
 	@$(BIN)/python serve.py $(PORT)
 
+# Tests start hundreds of processes: what one has compiled the others read, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu" -n 3
 

@@ -15,7 +15,9 @@ def main() -> int:
     for name in sys.argv[1:] or NAMES:
         with tempfile.TemporaryDirectory() as place:
             root = Path(place)
-            found = different_rows(name, unpack(name, root / "saved"), root / "growing", expected(name), 1)
+            found = different_rows(
+                name, unpack(name, root / "saved"), root / "growing", expected(name), lambda count: True
+            )
         print(f"{name}: {len(found)} differences", *found[:20], sep="\n  ", flush=True)
         failed += bool(found)
     return min(failed, 1)
