@@ -7,7 +7,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     cheats.py, hostile.py               the cheats suite as a table; attacks in a row against one evaluator
     mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
-    kill_engine.py, kill_server.py      SIGKILL at random moments, then compare what is left
+    kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
     prompt_sizes.py                     tokens of the longest prompts, by step and by section
     redraw.py, wire.py, ingest.py       one redraw, one event on the wire, journals into rows

@@ -15,6 +15,7 @@ human/                  commands from people, calls they answer, steps they appr
 toolchain_table.py      the toolchains by name
 toolchains/, evaluation/, profiling/            build, judge and time, profile
 tasks.py, run_settings.py, capabilities.py      tasks, settings of a new run, what this machine can do
+suites/                 many runs as one: tasks x arms x repeats
 supervisor.py           starts, finds and stops engine processes
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 exporting.py            a kernel as one file that plain PyTorch loads

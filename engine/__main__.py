@@ -19,7 +19,7 @@ from rich.console import Console
 
 from engine import exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
-from engine.cli import advance, arguments, judgement, knowledge, person, sharing, subcommands
+from engine.cli import advance, arguments, judgement, knowledge, person, sharing, subcommands, suites
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
@@ -49,6 +49,7 @@ from storage.knowledge import files
 from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions
 from storage.records import REACHED, CommandKind, RunState
+from storage.suites.files import SuiteError
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -77,6 +78,7 @@ def main(argv: list[str] | None = None) -> int:
         "tasks": subcommands.list_tasks,
         "strategies": subcommands.list_strategies,
         "knowledge": knowledge.run_verb,
+        "suite": suites.run_verb,
         "doctor": examine_machine,
     }
     try:
@@ -91,7 +93,14 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
         return _complain(error, MACHINE_LACKS)
-    except (EngineError, FileNotFoundError, commands.CommandError, KnowledgeError, codec.DecodeError) as error:
+    except (
+        EngineError,
+        FileNotFoundError,
+        commands.CommandError,
+        KnowledgeError,
+        SuiteError,
+        codec.DecodeError,
+    ) as error:
         return _complain(error, BAD_INPUT)
     except KeyboardInterrupt:
         return INTERRUPTED

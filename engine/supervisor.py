@@ -136,18 +136,28 @@ def advance(folder: RunFolder, device: str | None = None) -> tuple[int, str]:
 
     Returns the engine's exit code and the last line of its log, which says why it could not work where it could not.
     """
+    engine = begin(folder, device)
+    return engine.wait(), said_last(folder)
+
+
+def begin(folder: RunFolder, device: str | None = None) -> subprocess.Popen[bytes]:
+    """Start an engine that works on a run until it waits for a person or is over. It outlives whoever started it."""
     read_only.guard(EngineError, "resume runs")
     named = [] if device is None else ["--device", device]
     with open(folder.log_file, "ab") as log:
-        engine = subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "engine", "resume", folder.run_id, "--until-waiting", *named],
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            check=False,
         )
-    return engine.returncode, _tail(folder.log_file, 1).removeprefix("tilewright: ")
+
+
+def said_last(folder: RunFolder) -> str:
+    """The last line of an engine's log."""
+    return _tail(folder.log_file, 1).removeprefix("tilewright: ")
 
 
 def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "", **changes: Any) -> RunFolder:

@@ -23,6 +23,14 @@ JUDGING = {
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
     "hostile": ("--runs", "1", "--seconds", "0.2"),
+    "kill_suite": (
+        "quick",
+        "--kills",
+        "1",
+        "--task",
+        "swish",
+        "--settings=--depths 0 --set batch_size=16 --set dim=4096",
+    ),
 }
 READING = {
     "ingest": ("--runs", "1", "--depths", "3", "--lines", "2"),

@@ -28,6 +28,8 @@ SHARED_STORAGE = {
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
     "storage.knowledge.failures",
+    "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
+    "storage.suites.results",
 }  # fmt: skip
 
 

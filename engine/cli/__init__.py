@@ -5,6 +5,7 @@ subcommands.py          what needs no toolchain: list, show, command, export, pa
 person.py               answer, submit, record
 advance.py              many runs that a person answers
 sharing.py              replay, remeasure
+suites.py               many runs as one: run, resume, stop, show, export
 knowledge.py            what is known across runs: list, show, change, export, import
 report.py               runs from their folders
 experience.py           a run as training data: prompt, reply, reward

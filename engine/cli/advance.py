@@ -88,7 +88,7 @@ def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[S
         before = seen(folder)
         if before.state == RUNNING:
             return before, ALREADY_RUNNING
-        if over(folder) or _waits_on(folder):
+        if over(folder) or waits_on(folder):
             return before, OK
         console.print(f"{folder.run_id}: at work", highlight=False, soft_wrap=True)
         code, said = supervisor.advance(folder, device)
@@ -101,7 +101,7 @@ def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[S
     return after, code if code in (OK, ALREADY_RUNNING, MACHINE_LACKS) else FAILED
 
 
-def _waits_on(folder: RunFolder) -> bool:
+def waits_on(folder: RunFolder) -> bool:
     """Whether the run was left at a prompt and nothing has been sent to it since."""
     record = report.load(folder)
     question, sent = record.human.question, commands.read_from(folder.commands_file)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 from collections.abc import Callable
 from typing import NoReturn
@@ -11,6 +12,7 @@ from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
+from engine.suites import definition
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
@@ -41,6 +43,7 @@ examples:
   python -m engine resume RUN --set-budget calls=80   continue a run with a higher limit
   python -m engine advance RUN RUN ...                go on with all replies that you have written
   python -m engine knowledge list                     what runs have learned: states, techniques, figures
+  python -m engine suite run quick                    four tasks as one suite; see docs/suites.md
 
 environment:
   TILEWRIGHT_HOME   folder of runs and caches (default ~/.tilewright)
@@ -86,6 +89,11 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line; exits with 2 on bad usage."""
+    return _whole().parse_args(arguments)
+
+
+@functools.cache
+def _whole() -> _Parser:
     parser = _Parser(
         prog="python -m engine",
         description=DESCRIPTION,
@@ -141,9 +149,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     strategies.add_argument("--json", action="store_true", help="print JSON")
     _knowledge(verbs)
+    _suite(verbs)
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
-    return parser.parse_args(arguments)
+    return parser
 
 
 def size(text: str) -> tuple[str, int | float]:
@@ -479,6 +488,38 @@ def _field(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=TEXT")
     return name.strip(), value
+
+
+def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    suite = verbs.add_parser("suite", help="run tasks x arms x repeats as one suite, and export what came of it")
+    what = suite.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    run = what.add_parser("run", help="start a suite, or add arms and repeats to one; finished cells stay as they are")
+    run.add_argument(
+        "suite", metavar="SUITE", help=f"a shipped one ({', '.join(definition.shipped())}), or a .toml file"
+    )
+    run.add_argument("words", nargs="*", metavar="WORD", help="what the suite takes, such as LEVEL PATH of kernelbench")
+    run.add_argument("--arms", default="", metavar="NAME,...", help="only these arms (default: all of the file)")
+    run.add_argument("--name", help="name of the suite here (default: that of the file)")
+    run.add_argument(
+        "--settings", default="", metavar="WORDS",
+        help='further words of `run` for every cell, such as --settings="--model manual --toolchain cpu"',
+    )  # fmt: skip
+    resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
+    resume.add_argument("suite", metavar="NAME")
+    for one in (run, resume):
+        one.add_argument("--repeats", type=int, metavar="N", help="repeats of each task and arm in all")
+        one.add_argument(
+            "--set-limit", dest="limits", action="append", default=[], type=size, metavar="NAME=NUMBER",
+            help="limit of all cells together: model_calls, tokens, cost_usd or hours (of engine time)",
+        )  # fmt: skip
+        one.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")
+    show = what.add_parser("show", help="show a suite and its cells")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    for one in (stop, show):
+        one.add_argument("suite", metavar="NAME")
+    listing = what.add_parser("list", help="list the suites that were started, and those that are shipped")
+    listing.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _compile(verbs: argparse._SubParsersAction[_Parser]) -> None:

@@ -1,7 +1,6 @@
 """The files of the knowledge base: appended under a lock, folded from where they were read to. Knows no database.
 
-Each row is one line and one write. A process that dies leaves whole lines and at most one torn one, which readers leave
-alone and the next writer completes or cuts off: it was never acknowledged.
+Each row is one line and one write, as storage/lines.py has it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from storage import codec, read_only
+from storage import codec, lines, read_only
 from storage.folder import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
@@ -28,7 +27,6 @@ from storage.knowledge.records import Evidence, FailureCase, Revision
 
 EVIDENCE, REVISIONS, FAILURES, LOCK = "evidence.jsonl", "revisions.jsonl", "failures.jsonl", "lock"
 _TAIL = 4096  # bytes before the end of what was read: if they are others now, the file was replaced
-_BLOCK = 4096
 _NO_METRICS: Mapping[str, float] = types.MappingProxyType({})
 _REPEATED_TEXTS = (
     "run_id", "candidate_id", "technique", "state", "task", "kernel_class", "language", "toolchain", "device",
@@ -101,7 +99,7 @@ def writing(folder: Path | None = None) -> Iterator[Writer]:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         for name in (EVIDENCE, REVISIONS, FAILURES):
-            _mend_tail(place / name)
+            lines.mend_tail(place / name)
         fold = _fold_of(place)
         with fold.turn:
             fold.read()
@@ -129,7 +127,7 @@ class Writer:
         for row in rows:
             if row.evidence_id not in known:
                 new.setdefault(row.evidence_id, row)
-        _append(self.place / EVIDENCE, map(codec.dumps, new.values()))
+        lines.append(self.place / EVIDENCE, map(codec.dumps, new.values()))
         return len(new)
 
     def add_revisions(self, revisions: Iterable[Revision]) -> int:
@@ -138,7 +136,7 @@ class Writer:
         for one in revisions:
             if one.revision_id not in self._fold.revisions:
                 new.setdefault(one.revision_id, one)
-        _append(self.place / REVISIONS, map(codec.dumps, new.values()))
+        lines.append(self.place / REVISIONS, map(codec.dumps, new.values()))
         return len(new)
 
     def add_cases(self, cases: Iterable[FailureCase]) -> int:
@@ -147,7 +145,7 @@ class Writer:
         for one in cases:
             if one.case_id not in self._fold.cases:
                 new.setdefault(one.case_id, one)
-        _append(self.place / FAILURES, map(codec.dumps, new.values()))
+        lines.append(self.place / FAILURES, map(codec.dumps, new.values()))
         return len(new)
 
     def replace(self, rows: Sequence[Evidence] | Sequence[Revision] | Sequence[FailureCase], file: str) -> None:
@@ -155,64 +153,14 @@ class Writer:
         path = self.place / file
         draft = path.with_name(f".{file}.{os.getpid()}")
         draft.unlink(missing_ok=True)
-        _append(draft, map(codec.dumps, rows))
+        lines.append(draft, map(codec.dumps, rows))
         os.link(path, path.with_name(f"{file}.before-{time.time_ns()}"))
         draft.replace(path)
-        _sync(self.place)
+        lines.sync(self.place)
 
 
 def _place(folder: Path | None) -> Path:
     return (folder or home() / "knowledge").absolute()
-
-
-def _append(path: Path, lines: Iterable[str]) -> None:
-    lines = list(lines)
-    if not lines:
-        return
-    is_new = not path.exists()
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        for line in lines:
-            whole = (line + "\n").encode("utf-8", "surrogatepass")
-            end = os.fstat(file).st_size
-            if os.write(file, whole) != len(whole):
-                os.ftruncate(file, end)
-                raise OSError(f"{path}: only a part of a row could be written: is the disk full?")
-        os.fsync(file)
-    finally:
-        os.close(file)
-    if is_new:
-        _sync(path.parent)
-
-
-def _mend_tail(path: Path) -> None:
-    """End a last line that lacks its newline: one that can be read is completed, any other is cut off."""
-    if not path.exists():
-        return
-    with open(path, "r+b") as file:
-        end = start = file.seek(0, os.SEEK_END)
-        tail = b""
-        while start and b"\n" not in tail:
-            start = max(0, start - _BLOCK)
-            file.seek(start)
-            tail = file.read(end - start)
-        torn = tail[tail.rfind(b"\n") + 1 :]
-        if not torn:
-            return
-        try:
-            codec.read_line(dict[str, Any], torn)
-        except codec.DecodeError:
-            file.truncate(end - len(torn))
-        else:
-            file.write(b"\n")
-
-
-def _sync(folder: Path) -> None:
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 class _ReplacedError(Exception):

@@ -1,0 +1,274 @@
+"""Suites on the command line: start, resume, stop, show. Knows words and run folders, not how a kernel is judged."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine import supervisor
+from engine.cli import advance, arguments, report
+from engine.cli.judgement import printable
+from engine.cli.subcommands import FAILED, OK, settings_of
+from engine.errors import EngineError, ToolchainError
+from engine.machine import devices
+from engine.suites import definition
+from engine.suites.runner import Runner, hold
+from storage import codec, commands, liveness, read_only
+from storage.command_arguments import MANUAL
+from storage.folder import RunFolder, runs_folder
+from storage.records import CommandKind, RunSettings
+from storage.suites import files
+from storage.suites.files import SuiteFolder
+from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
+from storage.suites.standing import Suite, fold
+
+
+def run_verb(options: Namespace) -> int:
+    """Run one of the verbs of `suite`."""
+    verbs: dict[str, Callable[[Namespace], int]] = {
+        "run": run_suite, "resume": resume_suite, "stop": stop_suite, "show": show_suite, "list": list_suites,
+    }  # fmt: skip
+    return verbs[options.what](options)
+
+
+def run_suite(options: Namespace) -> int:
+    """Start a suite, or add to it what is new."""
+    read_only.guard(EngineError, "run suites")
+    defined = definition.read(definition.find(options.suite), options.words)
+    defined = definition.chosen(defined, [one for one in options.arms.split(",") if one], options.repeats)
+    settings = f"{defined.settings} {options.settings}".strip()
+    defined = replace(defined, name=options.name or defined.name, settings=settings)
+    folder = files.folder_of(defined.name)
+    known = fold(files.read(folder))
+    if known is not None:
+        defined = definition.joined(known.defined, defined)
+    return _define(folder, known, defined, options)
+
+
+def resume_suite(options: Namespace) -> int:
+    """Go on with a suite, with more repeats or other limits where they are given."""
+    read_only.guard(EngineError, "run suites")
+    folder = files.find(options.suite)
+    known = _known(folder)
+    repeats = known.defined.repeats if options.repeats is None else options.repeats
+    if repeats < known.defined.repeats:
+        raise EngineError(f"suite {folder.name} has {known.defined.repeats} repeats already: give at least so many")
+    return _define(folder, known, replace(known.defined, repeats=repeats), options)
+
+
+def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options: Namespace) -> int:
+    """See that every cell can be run, write what is new of the definition, then work on it."""
+    defined = replace(defined, limits=_limits(defined.limits, options.limits))
+    slots = _slots([_see(defined, task.name, arm.name) for task in defined.tasks for arm in defined.arms])
+    os.close(_held(folder))  # another runner is told before anything is written
+    if known is None or known.defined != defined:
+        files.append(folder, defined)
+        folder.definition_file.write_text(defined.toml, encoding="utf-8")
+    if options.background:
+        if os.fork() > 0:
+            print(folder.name)
+            return OK
+        _detach(folder)
+    return _work(folder, slots)
+
+
+def _held(folder: SuiteFolder) -> int:
+    folder.path.mkdir(parents=True, exist_ok=True)
+    return hold(folder)
+
+
+def _work(folder: SuiteFolder, slots: list[str]) -> int:
+    interrupts: list[int] = []
+    console = Console(stderr=True)
+
+    def interrupt(number: int, frame: object) -> None:
+        interrupts.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("\nStopping. The suite can be resumed.", file=sys.stderr)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    runner = Runner(
+        folder, slots, settings_of_cell, advance.waits_on,
+        lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True), lambda: bool(interrupts),
+    )  # fmt: skip
+    runner.run()
+    suite = _known(folder)
+    _print_suite(folder, suite)
+    return FAILED if suite.counts[CellState.FAILED] else OK
+
+
+def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
+    """Settings of the run of a cell: the words of the suite, of the task and of the arm, as `engine run` takes them.
+
+    Raises:
+        EngineError: they are not; the message names the cell.
+    """
+    task = next(one for one in defined.tasks if one.name == cell.task)
+    arm = next(one for one in defined.arms if one.name == cell.arm)
+    said = io.StringIO()
+    try:
+        words = [word for text in (defined.settings, task.settings, arm.settings) for word in shlex.split(text)]
+        with contextlib.redirect_stderr(said):
+            options = arguments.parse(["run", task.task, *words])
+        if options.background or options.until_waiting or options.json:
+            raise EngineError("--background, --until-waiting and --json are the suite's own affair")
+        return settings_of(options)
+    except SystemExit as ended:
+        raise EngineError(f"{cell.words}: {said.getvalue().strip().removeprefix('tilewright: ')}") from ended
+    except (ValueError, EngineError) as error:
+        raise EngineError(f"{cell.words}: {error}") from error
+
+
+def _see(defined: Defined, task: str, arm: str) -> RunSettings:
+    """The settings of a task in an arm, which can be kept to.
+
+    Raises:
+        EngineError: they cannot.
+    """
+    settings = settings_of_cell(defined, Cell(task, arm, 1))
+    if defined.limits.cost_usd is not None:
+        limited = replace(settings.budget, cost_usd=defined.limits.cost_usd)
+        supervisor.see_that_money_can_be_kept(replace(settings, budget=limited))
+    return settings
+
+
+def _slots(settings: list[RunSettings]) -> list[str]:
+    """One for each device that runs of these settings use: every visible GPU, or this host.
+
+    Raises:
+        ToolchainError: they need a GPU and there is none; where a person replies, they go on as far as they can.
+    """
+    if not any(supervisor.has_gpu(one.toolchain) for one in settings) or any(one.device for one in settings):
+        return [""]
+    try:
+        return [str(number) for number, _ in enumerate(devices.visible())]
+    except ToolchainError:
+        if all(one.model == MANUAL for one in settings):
+            return [""]
+        raise
+
+
+def _limits(limits: SuiteLimits, changes: list[tuple[str, int | float]]) -> SuiteLimits:
+    for name, value in changes:
+        field, number = ("engine_s", 3600.0 * value) if name == "hours" else (name, value)
+        if field not in ("model_calls", "tokens", "cost_usd", "engine_s"):
+            raise EngineError(f"no limit {name!r}: use model_calls, tokens, cost_usd or hours")
+        change: dict[str, Any] = {field: number}
+        limits = replace(limits, **change)
+    return limits
+
+
+def _detach(folder: SuiteFolder) -> None:
+    """Lead a session of its own and write to the suite's log."""
+    os.setsid()
+    log = os.open(folder.runner.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+
+
+def stop_suite(options: Namespace) -> int:
+    """Ask the runner to end; engines that have none any more are asked themselves."""
+    read_only.guard(EngineError, "stop suites")
+    folder = files.find(options.suite)
+    files.append(folder, StopAsked())
+    if folder.has_runner:
+        print(f"Asked suite {folder.name} to stop. `python -m engine suite resume {folder.name}` goes on with it.")
+        return OK
+    asked = 0
+    for standing in _known(folder).planned:
+        run = RunFolder(runs_folder() / (standing.run_id or "-"))
+        if standing.run_id and liveness.is_held(run):
+            commands.send(run.commands_file, CommandKind.STOP)
+            asked += 1
+    print(f"Suite {folder.name} has no runner." + (f" Asked {asked} engines to stop." if asked else ""))
+    return OK
+
+
+def show_suite(options: Namespace) -> int:
+    """One suite and its cells."""
+    folder = files.find(options.suite)
+    suite = _known(folder)
+    if options.json:
+        print(json.dumps(_plain(folder, suite)))
+    else:
+        _print_suite(folder, suite)
+    return OK
+
+
+def list_suites(options: Namespace) -> int:
+    """Suites that were started, and files that come with Tilewright."""
+    found = [(folder, suite) for folder in files.all_suites() if (suite := fold(files.read(folder)))]
+    if options.json:
+        print(json.dumps({"suites": [_head(*one) for one in found], "shipped": definition.shipped()}))
+        return OK
+    for folder, suite in found:
+        head = _head(folder, suite)
+        print(f"{head['name']:24} {head['state']:10} {head['finished']} of {head['cells']} cells finished")
+    print(f"shipped: {', '.join(definition.shipped())}")
+    return OK
+
+
+def _head(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
+    finished, all_cells = suite.counts[CellState.FINISHED], len(suite.planned)
+    state = "running" if folder.has_runner else "finished" if finished == all_cells else "stopped"
+    return {
+        "name": folder.name, "title": suite.defined.title, "state": state, "reason": suite.reason, "cells": all_cells,
+        "finished": finished, "counts": {str(state): count for state, count in suite.counts.items()},
+        "spent": codec.to_plain(suite.spent),
+    }  # fmt: skip
+
+
+def _plain(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
+    cells = [codec.to_plain(one) | {"speedup": _speedup(one.run_id)} for one in suite.planned]
+    return _head(folder, suite) | {"repeats": suite.defined.repeats, "cells_of": cells}
+
+
+def _speedup(run_id: str | None) -> float | None:
+    run = RunFolder(runs_folder() / (run_id or "-"))
+    if not run.settings_file.exists():
+        return None
+    best = report.load(run).best
+    return best.timed.speedup if best and best.timed else None
+
+
+def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
+    console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("task", "arm", "repeat", "state", "best", "run", "why"):
+        table.add_column(heading, no_wrap=heading == "run")
+    for one in suite.planned:
+        gain = _speedup(one.run_id)
+        why = "" if one.state is CellState.FINISHED else escape(printable(one.reason))
+        table.add_row(
+            one.cell.task, one.cell.arm, str(one.cell.repeat), str(one.state), f"{gain:.3g}x" if gain else "-",
+            one.run_id or "-", why,
+        )  # fmt: skip
+    console.print(table)
+    head = _head(folder, suite)
+    told = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
+    console.print(told, highlight=False, markup=False, soft_wrap=True)
+    waiting = [one.run_id for one in suite.planned if one.state is CellState.WAITING and one.run_id]
+    if waiting:
+        print("These wait for your replies: python -m engine advance " + " ".join(waiting))
+        print(f"Then go on with: python -m engine suite resume {folder.name}")
+
+
+def _known(folder: SuiteFolder) -> Suite:
+    suite = fold(files.read(folder))
+    if suite is None:
+        raise files.SuiteError(f"{folder.journal_file} does not say what the suite is: start it with `suite run`")
+    return suite

@@ -1,0 +1,6 @@
+"""Suites: tasks x arms x repeats as many runs, and what they say together. Knows no screen and no model.
+
+definition.py   a suite from its TOML file
+runner.py       the queue: one run per free device, whatever is killed
+metering.py     what a run has spent and how it ended, from its journal alone
+"""

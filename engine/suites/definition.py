@@ -1,0 +1,201 @@
+"""A suite from its TOML file: which tasks, which arms, how often. Reads files, starts nothing.
+
+A file names `tasks` (shipped ones, or files; `*` stands for any characters), `arms` (name = words of `engine run`),
+`settings` (words for every cell) and `repeats`. `parameters` are words that are given beside the file's name and stand
+in braces in its texts; `{here}` is the folder of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+from engine.tasks import SHIPPED as TASKS
+from storage import codec
+from storage.records import KernelClass
+from storage.suites.records import NAME, Arm, Defined, SuiteLimits, SuiteTask
+
+SHIPPED = TASKS / "suites"
+KEYS = {
+    "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
+    "task_settings", "paper",
+}  # fmt: skip
+
+
+def shipped() -> list[str]:
+    """The suites that come with Tilewright."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def find(name: str) -> Path:
+    """A suite's file: a shipped one by name, or any by path.
+
+    Raises:
+        EngineError: there is none.
+    """
+    path = Path(name) if name.endswith(".toml") else SHIPPED / f"{name}.toml"
+    if not path.is_file():
+        raise EngineError(f"no suite {name!r}. Shipped: {', '.join(shipped())}. Or give the path of a .toml file")
+    return path
+
+
+def read(path: Path, words: Sequence[str] = ()) -> Defined:
+    """What a file says, with `words` in place of its parameters.
+
+    Raises:
+        EngineError: it cannot be read, or says something that a suite cannot be; the message says where.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        plain = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise EngineError(f"{path}: cannot be read: {error}") from error
+    if unknown := sorted(plain.keys() - KEYS):
+        raise EngineError(f"{path}: unknown entry {', '.join(unknown)}. A suite has: {', '.join(sorted(KEYS))}")
+    return _defined(path, _filled(path, plain, words), text, tuple(words))
+
+
+def _filled(path: Path, plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    """The entries with every parameter in its place."""
+    names = plain.pop("parameters", [])
+    if len(names) != len(words):
+        takes = " ".join(name.upper() for name in names) or "no further words"
+        raise EngineError(f"the suite {path.stem} takes {takes}, got {' '.join(words) or 'none'}")
+    known = dict(zip(names, words, strict=True)) | {"here": str(path.parent.absolute())}
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, str):
+            return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), value)
+        if isinstance(value, list):
+            return [fill(one) for one in value]
+        return {name: fill(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+    filled: dict[str, Any] = fill(plain)
+    return filled
+
+
+def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, ...]) -> Defined:
+    name = plain.get("name", path.stem)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise EngineError(f"{path}: {name!r} is no name of a suite: use letters, digits, '.', '_' and '-'")
+    arms = [Arm(arm, settings) for arm, settings in _texts(path, plain, "arms").items()] or [Arm("default")]
+    baseline = plain.get("baseline", arms[0].name)
+    if baseline not in [arm.name for arm in arms]:
+        raise EngineError(f"{path}: baseline = {baseline!r} is none of its arms")
+    repeats = plain.get("repeats", 1)
+    if type(repeats) is not int or repeats < 1:
+        raise EngineError(f"{path}: repeats = {repeats!r} is no number from 1 on")
+    about = {key: str(plain.get(key, "")) for key in ("title", "about", "settings")}
+    return Defined(
+        name, tuple(_tasks(path, plain)), tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
+        toml=text, words=words, **about,
+    )  # fmt: skip
+
+
+def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
+    classes, settings = _texts(path, plain, "classes"), _texts(path, plain, "task_settings")
+    paper = plain.get("paper", {})
+    for name, kernel_class in classes.items():
+        if kernel_class not in list(KernelClass):
+            raise EngineError(f"{path}: classes.{name} = {kernel_class!r} is none of {', '.join(KernelClass)}")
+    found = [task for text in plain.get("tasks", []) for task in _named(path, str(text))]
+    names = [Path(task).stem for task in found]
+    if not names or len(set(names)) != len(names):
+        raise EngineError(f"{path}: {'two tasks have one name' if names else 'it names no task'}")
+    strangers = sorted({*classes, *settings, *paper} - set(names))
+    if strangers:
+        raise EngineError(f"{path}: {', '.join(strangers)} is none of its tasks")
+    return [
+        SuiteTask(name, task, settings.get(name, ""), classes.get(name, ""), paper.get(name))
+        for name, task in zip(names, found, strict=True)
+    ]
+
+
+def _named(path: Path, text: str) -> list[str]:
+    """The tasks that one entry stands for, files by the numbers in their names.
+
+    Raises:
+        EngineError: no file is called so.
+    """
+    if not text.endswith(".py") and "/" not in text:
+        return [text]
+    place = Path(text).absolute()
+    if "*" not in text:
+        return [str(place)]
+    anchor = Path(place.anchor)
+    found = sorted((str(one) for one in anchor.glob(str(place.relative_to(anchor)))), key=_by_number)
+    if not found:
+        raise EngineError(f"{path}: there is no file {place}")
+    return found
+
+
+def _by_number(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
+
+
+def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
+    found = plain.get(key, {})
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise EngineError(f'{path}: [{key}] must be lines such as name = "text"')
+    return found
+
+
+def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:
+    found = dict(plain.get("limits", {}))
+    known = [one.name for one in fields(SuiteLimits) if one.name != "engine_s"]
+    if unknown := sorted(found.keys() - {*known, "hours"}):
+        raise EngineError(f"{path}: unknown limit {', '.join(unknown)}. There are: {', '.join([*known, 'hours'])}")
+    hours = found.pop("hours", None)
+    try:
+        limits: SuiteLimits = codec.from_plain(SuiteLimits, found)
+    except codec.DecodeError as error:
+        raise EngineError(f"{path}: [limits] {error}") from error
+    return replace(limits, engine_s=None if hours is None else 3600.0 * hours)
+
+
+def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Defined:
+    """The same with these arms alone and so many repeats, where they are given.
+
+    Raises:
+        EngineError: no such arm, or no such number of repeats.
+    """
+    known = {arm.name: arm for arm in defined.arms}
+    if unknown := [name for name in arms if name not in known]:
+        raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(known)}")
+    if repeats is not None and repeats < 1:
+        raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 on")
+    kept = tuple(known[name] for name in dict.fromkeys(arms)) or defined.arms
+    baseline = defined.baseline_arm if defined.baseline_arm in [arm.name for arm in kept] else kept[0].name
+    return replace(defined, arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline)
+
+
+def joined(before: Defined, now: Defined) -> Defined:
+    """The suite as it is after one more `run`: tasks, arms and repeats are added, none is taken away or changed.
+
+    Raises:
+        EngineError: a task or an arm of the same name has other settings now.
+    """
+    if before.settings != now.settings:
+        raise EngineError(_other(before.name, "its settings"))
+    tasks, arms = {one.name: one for one in before.tasks}, {one.name: one for one in before.arms}
+    for task in now.tasks:
+        known = tasks.get(task.name, task)
+        if (known.task, known.settings) != (task.task, task.settings):
+            raise EngineError(_other(before.name, f"task {task.name}"))
+        tasks[task.name] = task
+    for arm in now.arms:
+        if arms.setdefault(arm.name, arm) != arm:
+            raise EngineError(_other(before.name, f"arm {arm.name}"))
+    return replace(
+        now, tasks=tuple(tasks.values()), arms=tuple(arms.values()), repeats=max(before.repeats, now.repeats),
+        baseline_arm=before.baseline_arm,
+    )  # fmt: skip
+
+
+def _other(name: str, what: str) -> str:
+    return f"suite {name} was started with {what} set otherwise: give this one another name with --name"

@@ -1,0 +1,50 @@
+"""What a run has spent and how it ended, read from its journal as far as it goes. Folds nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.record import Usage
+from storage import events as ev
+from storage import journal
+from storage.folder import RunFolder
+from storage.suites.records import Spent
+
+
+@dataclass(slots=True)
+class Meter:
+    """Follows one run's journal; `ended` is its final event, None while an engine may go on."""
+
+    folder: RunFolder
+    offset: int = 0
+    usage: Usage = field(default_factory=Usage)
+    ended: ev.RunEnded | None = None
+
+    def read(self) -> Meter:
+        """Take what is new."""
+        while True:
+            entries, offset = journal.read_from(self.folder.journal_file, self.offset)
+            if offset == self.offset:
+                return self
+            self.offset = offset
+            for entry in entries:
+                self._take(entry.event)
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.EngineStarted():
+                self.ended = None
+            case ev.ModelCalled():
+                self.usage.count(event)
+            case ev.CallFailed(is_charged=True):
+                self.usage.count(event)
+            case ev.StepFinished(seconds=seconds):
+                self.usage.engine_s += seconds or 0.0
+            case ev.RunEnded():
+                self.ended = event
+
+    @property
+    def spent(self) -> Spent:
+        """As a suite counts it."""
+        known = self.usage
+        return Spent(known.model_calls, known.tokens + known.assumed_tokens, known.cost_usd, known.engine_s)

@@ -1,0 +1,6 @@
+"""Suites: tasks x arms x repeats, kept across runs as one journal each under TILEWRIGHT_HOME/suites.
+
+records.py      the vocabulary: what a suite is made of, and what happens in it
+files.py        a suite's folder: appended under a lock, read line by line
+standing.py     where a suite and each of its cells stand, folded from its journal
+"""

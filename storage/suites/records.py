@@ -1,0 +1,171 @@
+"""The vocabulary of suites: definition, cells and events. Knows no file and no run folder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+
+class CellState(StrEnum):
+    """Where a cell stands. FINISHED is never run again; a resumed suite goes on with all others."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """One run of the suite. `repeat` counts from 1."""
+
+    task: str
+    arm: str
+    repeat: int
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"{self.task}, {self.arm}, repeat {self.repeat}"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTask:
+    """A task of a suite. `name` is its own in the suite, `task` what `engine run` takes: a shipped name or a path.
+
+    `settings` are words of `engine run` for this task alone. `kernel_class` is the class it is counted under where
+    that is not the task's own; `paper` is the speed-up over eager that the paper reports, None where it reports none.
+    """
+
+    name: str
+    task: str
+    settings: str = ""
+    kernel_class: str = ""
+    paper: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One set of settings, as the words that `engine run` takes."""
+
+    name: str
+    settings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteLimits:
+    """Limits of all cells together; None means no limit. `engine_s` is the time that engines worked, in seconds."""
+
+    model_calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    engine_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What runs have spent. `cost_usd` is None once the price of any call is unknown."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    engine_s: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Spent(
+            self.model_calls + other.model_calls, self.tokens + other.tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None, self.engine_s + other.engine_s,
+        )  # fmt: skip
+
+    def over(self, limits: SuiteLimits) -> str:
+        """Which limit is reached, in words; empty while none is."""
+        checks = (
+            ("model calls", self.model_calls, limits.model_calls),
+            ("tokens", self.tokens, limits.tokens),
+            ("US dollars", self.cost_usd or 0.0, limits.cost_usd),
+            ("seconds of engine time", self.engine_s, limits.engine_s),
+        )
+        for name, used, limit in checks:
+            if limit is not None and used >= limit:
+                return f"the suite's limit of {limit:g} {name} is reached ({used:g} used)"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """What the suite is from here on: its TOML file as `toml`, and what was made of it. The last one counts.
+
+    `settings` are words of `engine run` for every cell. `words` are what was said beside the file's name.
+    """
+
+    name: str
+    tasks: tuple[SuiteTask, ...]
+    arms: tuple[Arm, ...]
+    repeats: int = 1
+    title: str = ""
+    about: str = ""
+    settings: str = ""
+    baseline_arm: str = ""
+    limits: SuiteLimits = field(default_factory=SuiteLimits)
+    toml: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every cell in the order of the queue: a repeat of all tasks and arms before the next one."""
+        return [
+            Cell(task.name, arm.name, repeat)
+            for repeat in range(1, self.repeats + 1)
+            for task in self.tasks
+            for arm in self.arms
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStarted:
+    """A runner works on the queue; `slots` are the devices, empty for the host."""
+
+    pid: int
+    slots: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerEnded:
+    """No runner works on it any more."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """A person wants the runner and its engines to end in order."""
+
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CellLinked:
+    """A runner takes up a cell with this run. Written before the run's folder is made, so that no cell ever has two."""
+
+    cell: Cell
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellLeft:
+    """The runner has let go of a cell: finished, or stopped, failed or waiting for a person."""
+
+    cell: Cell
+    run_id: str
+    state: CellState
+    reason: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+
+Event = Defined | RunnerStarted | RunnerEnded | StopAsked | CellLinked | CellLeft

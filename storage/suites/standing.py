@@ -1,0 +1,86 @@
+"""Where a suite stands, folded from its journal alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from storage.suites.files import Line
+from storage.suites.records import (
+    Cell,
+    CellLeft,
+    CellLinked,
+    CellState,
+    Defined,
+    RunnerEnded,
+    RunnerStarted,
+    Spent,
+    StopAsked,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CellStanding:
+    """One cell: its run, None before it has one, and what was last said of it."""
+
+    cell: Cell
+    run_id: str | None = None
+    state: CellState = CellState.PLANNED
+    reason: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(slots=True)
+class Suite:
+    """A suite as of its last event. `cells` also has those that the definition no longer names."""
+
+    defined: Defined
+    cells: dict[Cell, CellStanding] = field(default_factory=dict)
+    is_stop_asked: bool = False
+    is_ended: bool = True
+    reason: str = ""
+
+    @property
+    def planned(self) -> list[CellStanding]:
+        """Every cell of the definition, in the order of the queue."""
+        return [self.cells.get(cell, CellStanding(cell)) for cell in self.defined.cells]
+
+    @property
+    def spent(self) -> Spent:
+        """What all runs have spent that a runner has let go of."""
+        return sum((one.spent for one in self.cells.values()), Spent())
+
+    @property
+    def counts(self) -> Counter[CellState]:
+        """How many cells of the definition are in each state."""
+        return Counter(one.state for one in self.planned)
+
+
+def fold(lines: Iterable[Line]) -> Suite | None:
+    """The suite; None before it is defined."""
+    suite: Suite | None = None
+    for line in lines:
+        if isinstance(line.event, Defined):
+            if suite is None:
+                suite = Suite(line.event)
+            suite.defined = line.event
+        elif suite is not None:
+            _apply(suite, line)
+    return suite
+
+
+def _apply(suite: Suite, line: Line) -> None:
+    match line.event:
+        case RunnerStarted():
+            suite.is_stop_asked, suite.is_ended, suite.reason = False, False, ""
+        case RunnerEnded(reason):
+            suite.is_ended, suite.reason = True, reason
+        case StopAsked():
+            suite.is_stop_asked = True
+        case CellLinked(cell, run_id):
+            before = suite.cells.get(cell, CellStanding(cell))
+            if before.run_id in (None, run_id):  # the first run of a cell is its run for ever
+                suite.cells[cell] = replace(before, run_id=run_id, state=CellState.RUNNING, reason="")
+        case CellLeft(cell, run_id, state, reason, spent):
+            suite.cells[cell] = CellStanding(cell, run_id, state, reason, spent)

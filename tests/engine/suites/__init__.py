@@ -1,0 +1,1 @@
+"""Suites: their files, their queue, what they say."""
