@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.llm import Message
-from storage.command_arguments import CONSULT, REFUSE, TEACH
+from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH
 from storage.knowledge.records import Revision, WeighedEdge
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
@@ -146,6 +146,16 @@ class Teach:
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """Put drawn kernels, each compiled, into the order in which they are evaluated: by the reward model where that
+    ranks better than the order of arrival. The order is journaled: a strategy reads it from the record."""
+
+    index: int
+    drawn: tuple[str, ...]
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Conclude:
     """End the current step index: its kernel is accepted, or nothing of it is and the base stays.
 
@@ -170,7 +180,7 @@ class Finish:
     reason: str
 
 
-Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach
+Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank
 Action = Step | Conclude | Finish
 
 
@@ -189,3 +199,5 @@ def label(step: Step) -> str:
             return CONSULT
         case Teach():
             return TEACH
+        case Rank():
+            return RANK

@@ -42,7 +42,8 @@ class RunContext:
     """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
 
     Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
-    learn, None for nowhere; `attempts` remembers how far this engine has read the run for it.
+    learn, None for nowhere; `attempts` remembers how far this engine has read the run for it, `scored` which kernels'
+    worth it has written down.
     """
 
     folder: RunFolder
@@ -64,6 +65,7 @@ class RunContext:
     other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
     knowledge: Path | None = None
     attempts: AttemptFold | None = None
+    scored: set[str] = field(default_factory=set)
 
     @property
     def language(self) -> Language:

@@ -19,6 +19,7 @@ from engine.actions import (
     Consult,
     Evaluate,
     Finish,
+    Rank,
     Refuse,
     Step,
     TakeSubmission,
@@ -40,6 +41,7 @@ from engine.steps.evaluate import (
     time_candidate,
 )
 from engine.steps.knowledge import consult, keep_evidence, teach
+from engine.steps.ranking import keep_scores, rank
 from storage import events as ev
 from storage.records import RunState, StepKind
 
@@ -62,7 +64,8 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
             case Conclude() as conclusion:
                 conclude(context, conclusion)
                 keep_evidence(context)
-            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() as step:
+                keep_scores(context)
+            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() | Rank() as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
@@ -121,6 +124,8 @@ def carry_out(context: RunContext, step: Step) -> str:
             return consult(context, step)
         case Teach():
             return teach(context, step)
+        case Rank():
+            return rank(context, step)
 
 
 _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {
@@ -135,6 +140,7 @@ def finish(context: RunContext, action: Finish) -> ev.RunEnded:
     """End the run."""
     ended = ev.RunEnded(action.state, action.reason, context.record.best_id)
     keep_evidence(context, is_ending=True)
+    keep_scores(context, is_ending=True)
     context.emit(ended)
     return ended
 

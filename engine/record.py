@@ -150,6 +150,7 @@ class Record:
     consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
     taught: dict[int, ev.Taught] = field(default_factory=dict)
     tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
+    ranked: dict[int, ev.Ranked] = field(default_factory=dict)
     told_rules: list[ev.RulesTold] = field(default_factory=list)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
@@ -241,6 +242,8 @@ class Record:
                 self.consulted[index, name] = event
             case ev.ToolAnswered(step=step, call=call, number=number):
                 self.tools[step, call, number] = event
+            case ev.Ranked(depth=index):
+                self.ranked[index] = event
             case ev.RulesTold():
                 self.told_rules.append(event)
             case ev.Taught(step=step):

@@ -13,8 +13,9 @@ MANUAL = "manual"  # the model of a run whose every call a person answers
 HANDED_IN = "submit"  # the step that takes what a person hands in: asking for it is the yes
 CONSULT, TEACH = "consult", "teach"  # steps that read and write what is known: they cost nothing and can be taken back
 LOOK_UPS = (CONSULT, TEACH)
+RANK = "rank"  # the step that ranks drawn kernels before they are evaluated
 REFUSE = "refuse"  # what was said of a kernel and what was measured of it speak against it together
-NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, *LOOK_UPS)
+NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, RANK, *LOOK_UPS)
 NOBODY = "-"
 NOTE_LENGTH = 140
 # How an argument reads on screen: no hashes, kernels by number, an answer by its step, no id of another command.
@@ -160,7 +161,7 @@ class AskFirst:
 
     def covers(self, kind: str) -> bool:
         """Whether a step of this kind (a StepKind) waits."""
-        return (self.which is Ask.ALL and kind not in (HANDED_IN, REFUSE, *LOOK_UPS)) or (
+        return (self.which is Ask.ALL and kind not in (HANDED_IN, REFUSE, RANK, *LOOK_UPS)) or (
             self.which is Ask.CALLS and is_call(kind)
         )
 

@@ -398,6 +398,26 @@ class Consulted:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """The order in which kernels that were drawn for one step index are evaluated; `candidates` is that of arrival.
+
+    `scores` are the reward model's, one for each of `candidates`, none where it does not rank; `why` says why.
+    `correlation` is its rank correlation with the rewards of `kernels` earlier kernels, `arrival` that of their order
+    of arrival; None where they cannot be told.
+    """
+
+    step: int
+    depth: int
+    candidates: tuple[str, ...]
+    order: tuple[str, ...]
+    scores: tuple[float, ...]
+    kernels: int
+    correlation: float | None
+    arrival: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled:
     """The model asks, within its turn, to compile, check or profile a kernel of its own; a ToolAnswered ends it.
 
@@ -561,6 +581,7 @@ Event = (
     | Profiled
     | ProfileFailed
     | Consulted
+    | Ranked
     | ToolCalled
     | ToolAnswered
     | RulesTold

@@ -255,6 +255,11 @@ def _(event: events.Consulted) -> Rows:
         yield "consulted", {"candidate_id": event.candidate_id, "step": event.step, "place": place} | _fields(one)
 
 
+@project.register(events.Ranked)
+def _(event: events.Ranked) -> Rows:
+    yield "rankings", _fields(event)
+
+
 @project.register(events.ToolCalled)
 def _(event: events.ToolCalled) -> Rows:
     yield "tool_calls", _fields(event)

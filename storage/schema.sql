@@ -176,6 +176,13 @@ CREATE TABLE weighed (
     visits BIGINT, value DOUBLE, prior DOUBLE, score DOUBLE, is_taken BOOLEAN
 );
 
+-- In which order kernels drawn for one step index were evaluated. scores: one for each of candidates, none where the reward
+-- model does not rank.
+CREATE TABLE rankings (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, candidates VARCHAR[], "order" VARCHAR[],
+    scores DOUBLE[], kernels BIGINT, correlation DOUBLE, arrival DOUBLE, why VARCHAR
+);
+
 -- Kernels of its own that the model had compiled, checked or profiled within a turn. A row that has no outcome is of when it
 -- was asked for.
 CREATE TABLE tool_calls (

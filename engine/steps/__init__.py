@@ -7,6 +7,7 @@ history.py                  what a prompt tells of the run's past, cut by worth
 briefing.py                 device, contract and headroom in words
 candidates.py               candidates made, step indexes ended
 knowledge.py                asking the knowledge base, and teaching it
+ranking.py                  drawn kernels ranked before they cost device time
 tools.py                    a turn in which the model calls tools
 evaluate.py                 judging a kernel; a failure in words for the model
 """

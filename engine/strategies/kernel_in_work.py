@@ -3,11 +3,13 @@ its repairs; knows nothing of how a method chooses what the kernel is written fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from engine.actions import Evaluate
+from engine import limits
+from engine.actions import Evaluate, Rank
 from engine.record import Candidate, Record
 from engine.strategies.accepted_line import AcceptedLine
+from engine.strategies.options import option
 from storage import events as ev
 from storage.records import CommandKind, Origin, StepKind, Switch
 
@@ -19,12 +21,20 @@ NO_KERNEL = "the reply holds no kernel"
 class KernelInWork(AcceptedLine):
     """The fold. `current_id` is the newest kernel of the present step index, `spent` why no further one can come of
     it, `repairs` how many of them are repairs. `latest_id` is the newest kernel of the run, whatever became of it, or
-    the one that a person went back to since."""
+    the one that a person went back to since; of kernels drawn together it is the one that was evaluated.
+
+    Where a method draws several kernels for one step index, `drawn` are those so far, `draws` how many replies were
+    asked for, `order` in which they are evaluated, empty until they are ranked, and `before_id` the latest kernel
+    before them."""
 
     current_id: str | None = None
     latest_id: str | None = None
     spent: str = ""
     repairs: int = 0
+    drawn: list[str] = field(default_factory=list)
+    draws: int = 0
+    order: tuple[str, ...] = ()
+    before_id: str | None = None
 
     @classmethod
     def new(cls, record: Record) -> KernelInWork:
@@ -40,19 +50,74 @@ class KernelInWork(AcceptedLine):
         """Take one event into account."""
         command = self.follow(event)
         if command is not None and command.kind is CommandKind.ROLL_BACK:
-            self.latest_id = command.argument
+            self.latest_id = self.before_id = command.argument
         if (call := self.call_of(command)) is not None:
             self.current_id, self.spent = (call.candidate_id if call.kind == REPAIR else None), ""
+            self._draw_anew()
         match event:
             case ev.CandidateCreated(candidate_id=name, origin=origin):
                 self.current_id, self.latest_id, self.spent = name, name, ""
                 self.repairs += origin is Origin.REPAIR
-            case ev.StepFinished(outcome="patch_failed"):
+                self._count_drawn(event)
+            case ev.StepFinished(outcome="patch_failed", kind=kind):
                 self.spent = NO_KERNEL
-            case ev.DepthFinished():
-                self.current_id, self.spent, self.repairs = None, "", 0
+                self.draws += kind != REPAIR
+            case ev.Ranked(order=order):
+                self.order, self.current_id, self.spent = order, order[0], ""
+            case ev.DepthFinished(candidate_id=judged):
+                self.latest_id = judged or self.latest_id if self.order else self.latest_id
+                self.current_id, self.spent, self.repairs, self.before_id = None, "", 0, self.latest_id
+                self._draw_anew()
             case _:
                 pass
+
+    def _draw_anew(self) -> None:
+        self.drawn, self.draws, self.order = [], 0, ()
+
+    def _count_drawn(self, made: ev.CandidateCreated) -> None:
+        if made.origin is Origin.MANUAL:
+            self.drawn, self.order = [made.candidate_id], (made.candidate_id,)
+        elif not made.repair:
+            self.drawn.append(made.candidate_id)
+            self.draws += 1
+
+    def subject_id(self) -> str | None:
+        """The kernel that the present step index starts from where nothing else says so, the same for all its draws."""
+        return self.before_id if self.draws else self.latest_id
+
+    def current(self, record: Record) -> Candidate | None:
+        """The kernel to go on with: the newest, or of ranked ones the first that has not failed."""
+        newest = record.candidates.get(self.current_id or "")
+        if newest is None or not newest.has_failed:
+            return newest
+        others = (record.candidates[name] for name in self.order)
+        return next((one for one in others if not one.has_failed), newest)
+
+    def wants_draw(self, record: Record, most: int) -> bool:
+        """Whether one more kernel is drawn, of so many, before any is evaluated. The first one is the method's own
+        matter, and limits that are used up end the drawing."""
+        if most <= 1 or not self.draws or self.order:
+            return False
+        return self.draws < most and not (self.drawn and limits.exhausted(record))
+
+    def wants_order(self, record: Record, most: int) -> Evaluate | Rank | None:
+        """What drawn kernels lack before they are evaluated: to be compiled, which costs no device time, and ranked."""
+        if most <= 1 or self.order or len(self.drawn) < 2:
+            return None
+        for name in self.drawn:
+            if record.candidates[name].compiled is None:
+                return Evaluate(StepKind.COMPILE, record.step_index, name)
+        return Rank(record.step_index, tuple(self.drawn))
+
+
+def draws_option(word: str) -> int:
+    """The option of a method that may draw several kernels for one step index."""
+    about = (
+        f"kernels drawn for each {word}: all are compiled, ranked by a small reward model where that beats the order "
+        "of arrival, and evaluated in this order until one is correct"
+    )
+    found: int = option(1, about, label="Kernels drawn", least=1)
+    return found
 
 
 def next_evaluation(record: Record, candidate: Candidate, *, profiles: bool) -> Evaluate | None:

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
-from storage.queries import TryRow
+from storage.queries import RankingRow, TryRow
 
 ABOUT = (
     "A try is a kernel that the model has written, repairs included, or a reply without one. Pass@k: a correct kernel "
     "within k tries. Where all tries had the same prompt, so that none was told of another, it is estimated from all "
     "of them, else it is what happened. Perf@1: speed-up of one try, 0 for one that does not pass."
+)
+ABOUT_RANKING = (
+    "Kernels that are drawn together are compiled, ranked and evaluated in that order until one is correct. The rank "
+    "correlation (Spearman's) is between what the model predicts of earlier kernels that it was not shown and their "
+    "rewards: 1 is the right order, 0 is chance. Where it is not above that of the order of arrival, it does not rank."
 )
 SHOWN = (1, 2, 4, 8, 16, 32, 64)
 
@@ -79,3 +84,15 @@ def told(share: float, *, is_estimate: bool) -> str:
 def cost(rates: PassRates) -> str:
     """Dollars a pass."""
     return wording.cost(rates.cost_per_pass) if rates.passed else wording.NONE
+
+
+def ranked(rows: Sequence[RankingRow]) -> str:
+    """How well the reward model ranks, and how often it did; empty where no kernels were drawn together."""
+    if not rows:
+        return ""
+    last, used = rows[-1], sum(one.is_used for one in rows)
+    by = f"Reward model: it ranked {used:,} of {wording.counted(len(rows), 'draw')}"
+    if last.correlation is None or last.arrival is None:
+        return f"{by}; last: {last.why}"
+    over = f"over {wording.counted(last.kernels, 'earlier kernel')}, {last.arrival:.2f} for the order of arrival"
+    return f"{by}; last: rank correlation {last.correlation:.2f} {over}: {last.why}"

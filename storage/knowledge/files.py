@@ -23,9 +23,11 @@ from storage.folder import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.exported import KnowledgeError as KnowledgeError
-from storage.knowledge.records import Evidence, FailureCase, Revision
+from storage.knowledge.records import Evidence, FailureCase, Revision, ScoredKernel
 
 EVIDENCE, REVISIONS, FAILURES, LOCK = "evidence.jsonl", "revisions.jsonl", "failures.jsonl", "lock"
+SCORES = "scores.jsonl"  # what reward models learn from: not indexed, not exported, and only its end is read
+SCORES_READ = 2 * 2**20
 _TAIL = 4096  # bytes before the end of what was read: if they are others now, the file was replaced
 _NO_METRICS: Mapping[str, float] = types.MappingProxyType({})
 _REPEATED_TEXTS = (
@@ -57,6 +59,33 @@ def append_cases(cases: Iterable[FailureCase], folder: Path | None = None) -> in
     """
     with writing(folder) as writer:
         return writer.add_cases(cases)
+
+
+def append_scores(rows: Iterable[ScoredKernel], folder: Path | None = None) -> None:
+    """Write what kernels were worth. An id may be written again; readers take the first.
+
+    Raises:
+        OSError: the disk is full or may not be written.
+    """
+    with writing(folder) as writer:
+        lines.append(writer.place / SCORES, map(codec.dumps, rows))
+
+
+def read_scores(folder: Path | None = None) -> list[ScoredKernel]:
+    """What kernels were worth, oldest first, of the last 2 MB; lines that cannot be read are left out."""
+    try:
+        with open(_place(folder) / SCORES, "rb") as file:
+            start = max(0, file.seek(0, os.SEEK_END) - SCORES_READ)
+            file.seek(start)
+            rows = file.read().split(b"\n")
+    except FileNotFoundError:
+        return []
+    found: dict[tuple[str, str], ScoredKernel] = {}
+    for line in rows[start > 0 : -1]:  # the first line may be cut, and the last may lack its end
+        with contextlib.suppress(codec.DecodeError):
+            row: ScoredKernel = codec.read_line(ScoredKernel, line)
+            found.setdefault(row.case_id, row)
+    return list(found.values())
 
 
 def append_revision(revision: Revision, folder: Path | None = None) -> bool:
@@ -98,7 +127,7 @@ def writing(folder: Path | None = None) -> Iterator[Writer]:
     file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        for name in (EVIDENCE, REVISIONS, FAILURES):
+        for name in (EVIDENCE, REVISIONS, FAILURES, SCORES):
             lines.mend_tail(place / name)
         fold = _fold_of(place)
         with fold.turn:

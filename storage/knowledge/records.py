@@ -1,7 +1,8 @@
 """Rows of the knowledge base. Only what happened is kept; counts, rates, means and confidence are computed from it.
 
-Three files under TILEWRIGHT_HOME/knowledge: `evidence.jsonl`, one row an attempt, `failures.jsonl`, one row a kernel
-that failed, mended a failure or was written under failure rules, and `revisions.jsonl`, one row a change of what is
+Files under TILEWRIGHT_HOME/knowledge: `evidence.jsonl`, one row an attempt, `failures.jsonl`, one row a kernel
+that failed, mended a failure or was written under failure rules, `scores.jsonl`, one row what a
+kernel was worth, and `revisions.jsonl`, one row a change of what is
 known by name. Method: KernelBlaster's knowledge base (arXiv 2602.14293), with failures kept as evidence.
 """
 
@@ -164,6 +165,26 @@ class FailureCase:
             raise ValueError("a failure needs the run and the kernel that it is from")
         if not math.isfinite(self.at):
             raise ValueError(f"at is a time in seconds, not {self.at}")
+
+    @property
+    def case_id(self) -> tuple[str, str]:
+        """What tells it from every other row."""
+        return self.run_id, self.candidate_id
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredKernel:
+    """What one kernel was worth, by the graded reward, with what a reward model sees of it. Run and candidate are its
+    id."""
+
+    run_id: str
+    candidate_id: str
+    at: float
+    language: str
+    toolchain: str
+    task: str
+    reward: float
+    features: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def case_id(self) -> tuple[str, str]:

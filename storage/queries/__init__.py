@@ -164,7 +164,9 @@ from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
 from storage.queries.steps import typical_seconds as typical_seconds
+from storage.queries.tries import RankingRow as RankingRow
 from storage.queries.tries import TryRow as TryRow
+from storage.queries.tries import rankings as rankings
 from storage.queries.tries import tries as tries
 from storage.queries.troubles import ErrorGroupRow as ErrorGroupRow
 from storage.queries.troubles import TroubleRow as TroubleRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.command_arguments import CONSULT, REFUSE, TEACH
+from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import FAILED, StepKind, Verdict
@@ -66,6 +66,7 @@ _DOING: Mapping[str, str] = {
     "plan": "The model is planning a change of {kernel}",
     "analyse": "The model is comparing predictions with measurements",
     "revise": "The model is correcting the knowledge base",
+    RANK: "Ranking the kernels that were drawn",
     REFUSE: "Refusing {kernel}",
     "rewrite": "The model is rewriting {kernel}",
 }
@@ -90,6 +91,8 @@ def sentence(m: Move) -> str:
             return _profiled(m)
         case _ if m.kind == REFUSE:
             return _judged(m)
+        case _ if m.kind == RANK:
+            return "Ranked the kernels that were drawn"
         case _ if m.kind == CONSULT:
             found = f"{m.techniques} technique{'s' * (m.techniques != 1)} found"
             return f"Looked up {_kernel(m.number)} in the knowledge base: {m.state or 'state not known'}, {found}"

@@ -38,3 +38,25 @@ def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
     WHERE (w.run_id IS NOT NULL AND w.verdict IS NOT NULL) OR (w.run_id IS NULL AND e.outcome = 'patch_failed')
     ORDER BY e.run_id, e.seq"""
     return fetch.rows(db, TryRow, sql, {"runs": list(run_ids)})
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRow:
+    """Kernels drawn for one step index, ranked before they were evaluated. `is_used`: by the reward model, else in the
+    order of arrival; `correlation` is its rank correlation with the rewards of `kernels` earlier kernels, `arrival`
+    that of their order of arrival."""
+
+    depth: int
+    drawn: int
+    is_used: bool
+    kernels: int
+    correlation: float | None
+    arrival: float | None
+    why: str
+
+
+def rankings(db: Database, run_id: str) -> list[RankingRow]:
+    """Every ranking of a run, oldest first."""
+    sql = """SELECT depth, len(candidates) AS drawn, len(scores) > 0 AS is_used, kernels, correlation, arrival, why
+        FROM rankings WHERE run_id = $run QUALIFY seq = max(seq) OVER (PARTITION BY depth) ORDER BY depth"""
+    return fetch.rows(db, RankingRow, sql, {"run": run_id})

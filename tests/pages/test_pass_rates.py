@@ -1,7 +1,7 @@
 import pytest
 
-from pages.parts.pass_rates import PassRates
-from storage.queries import TryRow
+from pages.parts.pass_rates import PassRates, ranked
+from storage.queries import RankingRow, TryRow
 
 
 def tries(*outcomes: float | None, prompts: str = "p") -> list[TryRow]:
@@ -33,3 +33,15 @@ def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_
     one = PassRates([TryRow("run", 1, True, None, "p")], 1.0)
     assert (one.pass_at(1), one.perf_at_1) == (1.0, None)
     assert PassRates(tries(None), 1.0).cost_per_pass is None
+
+
+def test_the_reward_model_is_told_by_how_well_it_ranks_or_why_it_does_not() -> None:
+    off = RankingRow(0, 2, False, 3, None, None, "3 kernels with a reward are known, 12 are needed")
+    used = RankingRow(1, 2, True, 40, 0.62, 0.1, "it ranks better than the order of arrival")
+    assert ranked([]) == ""
+    assert (
+        ranked([off]) == "Reward model: it ranked 0 of 1 draw; last: 3 kernels with a reward are known, 12 are needed"
+    )
+    assert "it ranked 1 of 2 draws; last: rank correlation 0.62 over 40 earlier kernels, 0.10 for" in ranked(
+        [off, used]
+    )

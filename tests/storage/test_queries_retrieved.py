@@ -110,3 +110,12 @@ def test_a_kernel_has_the_rules_its_writer_was_told_last_and_the_tools_the_model
     assert told == [[rules[0]], [rules[1], rules[2]], []]
     assert [one.tool for one in queries.tool_calls(db, "r1", "c002")] == ["compile", "check"]
     assert queries.tool_calls(db, "r1", "c001") == []
+
+
+def test_the_last_ranking_of_each_step_index_is_told(db: Database, root: Path) -> None:
+    few = ev.Ranked(3, 1, ("c002", "c003"), ("c002", "c003"), (), 3, None, None, "few")
+    used = replace(few, step=5, depth=2, scores=(0.5, 0.7), kernels=20, correlation=0.6, arrival=0.1, why="it ranks")
+    tell(db, root, *FIRST, few, used)
+    assert [(one.depth, one.is_used, one.correlation) for one in queries.rankings(db, "r1")] == [
+        (1, False, None), (2, True, 0.6),
+    ]  # fmt: skip

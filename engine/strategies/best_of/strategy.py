@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine import limits
-from engine.actions import Action, Ask, Conclude, Expects, Finish, NewCandidate, Step
+from engine.actions import Action, Ask, Conclude, Expects, Finish, NewCandidate, Rank, Step
 from engine.context import RunContext
 from engine.errors import EngineError
 from engine.llm import Message
@@ -17,8 +17,9 @@ from engine.record import Candidate, Record
 from engine.steps.conversation import as_code, hint_section, open_conversation, rule_section, sample
 from engine.steps.evaluate import describe_failure
 from engine.strategies import Fold, evaluation_again
-from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, all_done, next_evaluation
+from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, all_done, draws_option, next_evaluation
 from engine.strategies.options import option, read
+from storage.command_arguments import RANK
 from storage.method_words import MethodWords
 from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState
 
@@ -34,6 +35,7 @@ class BestOfSettings:
     max_repairs: int = option(
         0, "rewrites of a sample that failed, with its error", label="Repairs per sample", least=0
     )
+    draws: int = draws_option("sample")
 
 
 class BestOf:
@@ -64,7 +66,11 @@ class BestOf:
         state, index = self._fold.of(record), record.step_index
         if record.redo is not None:
             return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.current_id or "")
+        current, most = state.current(record), _settings(record).draws
+        if state.wants_draw(record, most):
+            return self.again(record, SYNTHESISE, None)
+        if (step := state.wants_order(record, most)) is not None:
+            return step
         if current is None and state.spent:
             return Conclude(index, DepthOutcome.GIVEN_UP, None, None, state.spent)
         if current is None:
@@ -85,6 +91,8 @@ class BestOf:
         if label == SYNTHESISE:
             makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "sample")
             return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, sample, makes)
+        if label == RANK:
+            return Rank(record.step_index, tuple(self._fold.of(record).drawn))
         if (evaluation := evaluation_again(record, label, about)) is not None:
             return evaluation
         if label != REPAIR:

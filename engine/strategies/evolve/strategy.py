@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import limits
-from engine.actions import Action, Ask, Conclude, Consult, Expects, Finish, NewCandidate, Step, TakeSubmission
+from engine.actions import Action, Ask, Conclude, Consult, Expects, Finish, NewCandidate, Rank, Step, TakeSubmission
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
 from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.evolve.population import Parents, alive, draw_parents, draw_second
 from engine.strategies.evolve.prompts import Cross, Mutate
-from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, next_evaluation
+from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, draws_option, next_evaluation
 from engine.strategies.options import option, read
-from storage.command_arguments import CONSULT, Submission
+from storage.command_arguments import CONSULT, RANK, Submission
 from storage.method_words import MethodWords
 from storage.records import (
     FAILED,
@@ -53,6 +53,7 @@ class EvolveSettings:
         None, "seed of the draws: runs with the same seed and the same answers draw alike", label="Seed of the draws",
         automatic="each run its own",
     )  # fmt: skip
+    draws: int = draws_option("birth")
 
 
 class Evolve:
@@ -75,10 +76,14 @@ class Evolve:
         state = self._fold.of(record)
         if record.redo is not None:
             return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.current_id or "")
+        current, most = state.current(record), _settings(record).draws
         is_being_judged = current is not None and not current.has_failed
         if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
             return _take(record, Submission.parse(submitted[0].argument).parent_id)
+        if state.wants_draw(record, most):
+            return self._draw(record, state)
+        if (step := state.wants_order(record, most)) is not None:
+            return step
         if current is None and not state.spent:
             return self._bear(record, state)
         if current is None or current.has_failed:
@@ -90,6 +95,10 @@ class Evolve:
         """The next birth, or the end."""
         if reason := limits.reason_to_stop(record, state.fruitless, "birth"):
             return Finish(RunState.FINISHED if record.best else RunState.FAILED, reason)
+        return self._draw(record, state)
+
+    def _draw(self, record: Record, state: KernelInWork) -> Step:
+        """The call of the next birth, after what it has to know."""
         parents = _parents(record, state)
         if parents is None:
             return self.again(record, SYNTHESISE, None)
@@ -110,6 +119,8 @@ class Evolve:
             return Ask(SYNTHESISE, index, None, Expects.SOURCE, synthesise, makes)
         if label == StepKind.SUBMIT:
             return _take(record, about)
+        if label == RANK:
+            return Rank(index, tuple(state.drawn))
         if (evaluation := evaluation_again(record, label, about)) is not None:
             return evaluation
         parent = record.candidates[about or ""]

@@ -8,16 +8,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine import limits
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Expects, Finish, NewCandidate, Step, TakeSubmission
+from engine.actions import (
+    Action,
+    Ask,
+    Conclude,
+    Consult,
+    Evaluate,
+    Expects,
+    Finish,
+    NewCandidate,
+    Rank,
+    Step,
+    TakeSubmission,
+)
 from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import sample
 from engine.strategies import Fold, accepted_line, evaluation_again
-from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, all_done, next_evaluation
+from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, all_done, draws_option, next_evaluation
 from engine.strategies.options import Choice, option, read
 from engine.strategies.reward_loop.prompts import Refine
 from engine.strategies.reward_loop.rewards import reward
-from storage.command_arguments import CONSULT, Submission
+from storage.command_arguments import CONSULT, RANK, Submission
 from storage.method_words import MethodWords
 from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
 
@@ -48,6 +60,7 @@ class RewardLoopSettings:
     )  # fmt: skip
     max_tools: int = option(4, "tool calls of one attempt at most, with `tools` `auto`", label="Tool calls per attempt",
                             least=1)  # fmt: skip
+    draws: int = draws_option("attempt")
 
 
 class RewardLoop:
@@ -70,10 +83,14 @@ class RewardLoop:
         state = self._fold.of(record)
         if record.redo is not None:
             return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.current_id or "")
+        current, most = state.current(record), _settings(record).draws
         is_being_judged = current is not None and not current.has_failed
         if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
             return _take(record, Submission.parse(submitted[0].argument).parent_id)
+        if state.wants_draw(record, most):
+            return self._draw(record, state)
+        if (step := state.wants_order(record, most)) is not None:
+            return step
         if current is None and not state.spent:
             return self._begin(record, state)
         if current is None or current.has_failed:
@@ -86,8 +103,12 @@ class RewardLoop:
         done = all_done(record, _settings(record).attempts, "attempt")
         if reason := done or limits.reason_to_stop(record, state.fruitless, "attempt"):
             return Finish(RunState.FINISHED if record.best else RunState.FAILED, reason)
+        return self._draw(record, state)
+
+    def _draw(self, record: Record, state: KernelInWork) -> Step:
+        """The call of a kernel, after what it has to know."""
         chosen = record.steering.next_base or record.steering.pinned
-        subject = record.candidates.get(chosen or (state.latest_id if _settings(record).refines else None) or "")
+        subject = record.candidates.get(chosen or (state.subject_id() if _settings(record).refines else None) or "")
         if subject is None:
             return self.again(record, SYNTHESISE, None)
         name, index = subject.candidate_id, record.step_index
@@ -110,6 +131,8 @@ class RewardLoop:
             return Ask(SYNTHESISE, index, None, Expects.SOURCE, sample, makes, tools=_tools(record))
         if label == StepKind.SUBMIT:
             return _take(record, about)
+        if label == RANK:
+            return Rank(index, tuple(self._fold.of(record).drawn))
         if (evaluation := evaluation_again(record, label, about)) is not None:
             return evaluation
         if label == CONSULT:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.parts import index, method, wording
-from pages.parts.pass_rates import ABOUT, PassRates
+from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
 from pages.parts.widgets import table
 from storage import queries
@@ -65,6 +65,8 @@ def _tell_passes(run: RunRow) -> None:
     if rows := queries.tries(index.current(), [run.run_id]):
         told = " · ".join(f"{name} {value}" for name, value in PassRates(rows, run.cost_usd).figures())
         st.caption(wording.plain(told), help=ABOUT)
+    if told := ranked(queries.rankings(index.current(), run.run_id)):
+        st.caption(wording.plain(told), help=ABOUT_RANKING)
 
 
 def _filter() -> KernelFilter:

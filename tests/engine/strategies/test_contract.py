@@ -19,6 +19,7 @@ from engine.actions import (
     Evaluate,
     Expects,
     Finish,
+    Rank,
     Refuse,
     Step,
     TakeSubmission,
@@ -60,17 +61,23 @@ from tests.guard.engine_side import NoToolchain
 NAMES = (*catalogue.names(), "tests.engine.strategies.random_restarts:RandomRestarts")
 OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
     "cutegen": lambda chance: {"max_repairs": chance.randint(0, 3), "max_regenerations": chance.randint(0, 2)},
-    "best_of": lambda chance: {"samples": chance.randint(1, 6), "max_repairs": chance.randint(0, 2)},
+    "best_of": lambda chance: {
+        "samples": chance.randint(1, 6),
+        "max_repairs": chance.randint(0, 2),
+        "draws": chance.randint(1, 3),
+    },
     "evolve": lambda chance: {
         "founders": chance.randint(1, 2),
         "population": chance.randint(2, 4),
         "survivors": chance.randint(1, 3),
         "crossover": chance.choice((0.0, 0.5, 1.0)),
+        "draws": chance.randint(1, 3),
     },
     "reward_loop": lambda chance: {
         "attempts": chance.randint(1, 6),
         "shown": chance.randint(0, 3),
         "refines": chance.random() < 0.8,
+        "draws": chance.randint(1, 3),
     },
     "coder_judge": lambda chance: {"max_mends": chance.randint(0, 3)},
     "kernelblaster": lambda chance: {
@@ -131,6 +138,10 @@ class Play:
         if isinstance(action, Evaluate):
             yield self._result(action, number)
             return "done"
+        if isinstance(action, Rank):
+            order = self.chance.sample(action.drawn, len(action.drawn))
+            yield ev.Ranked(number, action.index, action.drawn, tuple(order), (), 0, None, None, "by chance")
+            return "ranked"
         if isinstance(action, Consult | Teach | Refuse):
             yield self._looked_up(action, number)
             return "taught" if isinstance(action, Teach) else "answered"
