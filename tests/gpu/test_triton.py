@@ -1,0 +1,38 @@
+"""Triton on a real GPU: compiled and tuned in the compile step, errors with lines, timed and profiled like others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine import tasks
+from storage.records import TimingResult, Verdict
+from tests.cheats.declaration import TRITON_KERNELS
+
+pytestmark = pytest.mark.gpu
+
+TASK = replace(tasks.find("swish").task("cuda", {"batch_size": 512, "dim": 16384}), language="triton")
+KERNEL = (TRITON_KERNELS / "honest" / "autotuned.py").read_text()
+
+
+def test_a_kernel_is_compiled_and_tuned_in_its_compile_step_and_judged_with_what_was_chosen(gpu: Any) -> None:
+    built = gpu.compile(TASK, KERNEL)
+    assert built.is_ok, built.diagnostics
+    assert "6 configurations tried in the compile step, chosen TILE: " in built.remarks[0]
+    assert [(one.kernel, one.registers > 0) for one in built.resources] == [("swish_kernel", True)]
+    assert gpu.compile(TASK, KERNEL).is_cached
+    timed = gpu.time(TASK, KERNEL)
+    assert isinstance(timed, TimingResult), timed.message
+    assert timed.speedup > 1
+    assert "swish_kernel" in gpu.profile(TASK, KERNEL, timed).summary
+
+
+def test_what_tritons_compiler_says_is_a_compile_error_with_the_line_of_the_file(gpu: Any) -> None:
+    built = gpu.compile(TASK, KERNEL.replace("tl.sigmoid(v)", "tl.sigmoid(w)"))
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert "candidate.py:25: error: " in built.diagnostics
+    too_large = gpu.compile(TASK, KERNEL.replace("(512, 2048, 4096)", "(3000,)"))
+    assert too_large.verdict is Verdict.COMPILE_ERROR
+    assert "candidate.py:23: error: " in too_large.diagnostics, too_large.diagnostics
