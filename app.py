@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -15,8 +16,9 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
-from storage import folder, read_only
+from storage import folder, read_only, trash
 from storage.database import DatabaseError
+from storage.trash import TrashError
 
 SHUTDOWN_S = 3
 
@@ -32,6 +34,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     except DatabaseError as error:
         print(f"\ntilewright: {error}\n", file=sys.stderr, flush=True)
         os._exit(3)  # Trap: an exception here would bury the message under the web server's own traceback.
+    with contextlib.suppress(TrashError, OSError):  # read-only, or a disk that may not be written
+        trash.empty()
     start_demo()
     print(f"Dashboard: {address()}", flush=True)
     try:

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from engine import exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
-from engine.cli import advance, arguments, judgement, knowledge, person, sharing, subcommands, suites
+from engine.cli import advance, arguments, judgement, knowledge, labelling, person, sharing, subcommands, suites
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
@@ -61,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
         "advance": advance.advance_runs,
         "list": subcommands.list_runs,
         "show": subcommands.show_run,
+        "label": labelling.label_runs,
+        "delete": labelling.delete_runs,
+        "undelete": labelling.undelete_runs,
         "command": subcommands.send_command,
         "answer": person.answer_call,
         "submit": person.submit_kernel,

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from engine import supervisor
 from pages.parts import access, change_token, index, run_state
-from pages.parts.overview import runs_table
+from pages.parts.compare import compared_runs
+from pages.parts.overview import label_dialogs, run_totals, runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage import folder, queries
+from storage.queries import RunFilter, RunSort
 
 PAGE_SIZE = 50
 
 
 @st.fragment
 def live() -> None:
-    """The table; drawn again only when something in it has changed."""
+    """The list; drawn again only when something in it has changed."""
     open_dialog.follow()
+    title = st.container(horizontal=True, vertical_alignment="center")
+    title.title("Runs", anchor=False, width="content")
+    runs_filter.take_asked()
     db = index.current()
     token = change_token.of([], is_overview=True)
     everything = queries.count_runs(db)
@@ -27,11 +34,34 @@ def live() -> None:
         now.watch([], is_overview=True, token=token)
         if not are_some_unreadable:
             nothing_yet()
+        label_dialogs.draw_undo()
+        label_dialogs.draw_trash()
         return
     lost = run_state.lost(queries.unfinished_runs(db))
     counts = queries.state_counts(db, lost)
-    runs_table.headline(everything, counts, len([name for name in queries.waiting_runs(db) if name not in lost]))
-    chosen, sort = runs_table.draw_filter(queries.choices(db))
+    waiting = len([name for name in queries.waiting_runs(db) if name not in lost])
+    with title:
+        run_totals.headline(everything, counts, waiting)
+    run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
+    chosen, sort, by = runs_filter.draw(queries.choices(db))
+    label_dialogs.draw_undo()
+    if by:
+        now.watch([], is_overview=True, token=token, is_list=True)
+        rows = queries.groups(db, by, chosen, lost)
+        if rows:
+            run_totals.draw_groups(by, rows)
+        else:
+            runs_filter.nothing_fits(everything)
+    else:
+        draw_list(chosen, sort, lost, everything, token)
+    used_today()
+    label_dialogs.draw_trash()
+    steer.give_word_back()
+
+
+def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything: int, token: str) -> None:
+    """One line a run, page by page."""
+    db = index.current()
     # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
     place = st.container()
     number = page_number(queries.listing(db, chosen, sort, lost, 1).total)
@@ -39,22 +69,24 @@ def live() -> None:
     shown = queries.of_ids(db, found.run_ids)
     states = {run.run_id: run_state.of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
-    now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished))
+    now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished), is_list=True)
     opened = None
     with place:
         if shown:
-            opened = runs_table.draw(shown, states, alerts.of_runs(states))
+            opened = runs_table.draw(shown, states, alerts.of_runs(states), sort, compared_runs.AT_MOST)
         else:
-            runs_table.nothing_fits(everything)
-    first = (number - 1) * PAGE_SIZE + 1
-    st.caption(showing(first, len(shown), found.total, everything))
+            runs_filter.nothing_fits(everything)
+    st.caption(showing((number - 1) * PAGE_SIZE + 1, len(shown), found.total, everything))
+    if opened and not runs_table.take_action(opened, shown):
+        st.switch_page("run.py", query_params={"run": opened})
+
+
+def used_today() -> None:
+    """How much of the limits of a day is used, where there are any."""
     if today := "; ".join(
         f"{used:g} of {allowed:g} {name.removesuffix(' of a day')}" for name, used, allowed in supervisor.spent_today()
     ):
         st.caption(f":material/today: Used today by all runs: {today}")
-    if opened and not runs_table.take_action(opened, shown):
-        st.switch_page("run.py", query_params={"run": opened})
-    steer.give_word_back()
 
 
 def showing(first: int, count: int, total: int, everything: int) -> str:
@@ -82,6 +114,6 @@ def nothing_yet() -> None:
             st.page_link("new_run.py", label="Start the first run", icon=":material/add_circle:", width="content")
 
 
-st.title("Runs", anchor=False)
 live()
 open_dialog.draw()
+label_dialogs.draw()

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from storage import codec, projection
+from storage import codec, labels, projection
 from storage.folder import RunFolder
 from storage.journal import Fault, FaultKind, Reader
+from storage.labels import Labels
 from storage.projection import Rows
 from storage.records import Command
 
@@ -62,8 +63,8 @@ def split(data: bytes, start: Position) -> Iterator[tuple[Position, bytes]]:
 
 CHUNK_BYTES = 1 << 20
 
-SETTINGS, JOURNAL, COMMANDS = "run.json", "journal.jsonl", "commands.jsonl"
-FILES = (SETTINGS, JOURNAL, COMMANDS)
+SETTINGS, JOURNAL, COMMANDS, LABELS = "run.json", "journal.jsonl", "commands.jsonl", labels.FILE
+FILES = (SETTINGS, JOURNAL, COMMANDS, LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,16 @@ def read_commands(run: RunFolder, start: Position) -> Iterator[Chunk]:
             yield from projection.rows_of_command(run.run_id, at.lines, codec.from_plain(Command, json.loads(line)))
 
     return read(run.run_id, run.path / COMMANDS, start, rows)
+
+
+def read_labels(run: RunFolder, start: Position) -> Iterator[Chunk]:
+    """New changes of the run's labels, numbered by their lines."""
+
+    def rows(at: Position, line: bytes) -> Rows:
+        if line:
+            yield from projection.rows_of_labels(run.run_id, at.lines, codec.read_line(Labels, line))
+
+    return read(run.run_id, run.path / LABELS, start, rows)
 
 
 def read(source: str, path: Path, start: Position, rows_of: Callable[[Position, bytes], Rows]) -> Iterator[Chunk]:

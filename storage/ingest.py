@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 
 from storage import chunks, folder
-from storage.chunks import COMMANDS, FILES, JOURNAL, SETTINGS, Chunk, Position
+from storage.chunks import COMMANDS, FILES, JOURNAL, LABELS, SETTINGS, Chunk, Position
 from storage.database import Database
 from storage.folder import RunFolder
 from storage.knowledge import projection as knowledge
@@ -131,6 +132,19 @@ class Ingest:
             while self._follow(self._newest_first(present)):
                 present = self._on_disk()
 
+    def look_at(self, run_ids: Iterable[str]) -> None:
+        """Read what is new of these runs at once: what a person has just changed, deleted or restored shows at once.
+
+        Raises:
+            duckdb.Error: the index cannot be written.
+        """
+        with self._passes:
+            present = self._on_disk()
+            for run_id in sorted(set(run_ids) & (self._read.keys() - present)):
+                self._forget(run_id)
+            while self._follow(sorted(set(run_ids) & present)):
+                pass
+
     def _newest_first(self, run_ids: set[str]) -> list[str]:
         """Runs not read yet come after the others and newest first: those are what people look at."""
         ages = {run_id: self._age(run_id) for run_id in run_ids - self._read.keys()}
@@ -229,13 +243,15 @@ class Ingest:
         if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
             self._forget(run.run_id)
             read = {}
-        settings, events, commands = ends[SETTINGS], ends[JOURNAL], ends[COMMANDS]
+        settings, events, commands, labels = ends[SETTINGS], ends[JOURNAL], ends[COMMANDS], ends[LABELS]
         if settings and SETTINGS not in read:
             yield chunks.read_settings(run, settings)
         if events and events.offset > (start := read.get(JOURNAL, Position(events.inode))).offset:
             yield from chunks.read_journal(run, start)
         if commands and commands.offset > (start := read.get(COMMANDS, Position(commands.inode))).offset:
             yield from chunks.read_commands(run, start)
+        if labels and labels.offset > (start := read.get(LABELS, Position(labels.inode))).offset:
+            yield from chunks.read_labels(run, start)
 
     def _news_of_knowledge(self) -> Iterator[Chunk]:
         """New stretches of the knowledge base's files; one that was replaced or cut is read again with the others."""
@@ -299,6 +315,8 @@ class Watch(FileSystemEventHandler):
         self._files = files
         self._wake = wake
         self._observer = Observer()
+        # A run that was moved away and back is watched anew; watchdog calls that an overwriting, in 30 kB of text.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
 
     def start(self) -> bool:
         """False when the folder cannot be watched (none can be made, limits are used up): polling has to do then."""

@@ -11,6 +11,7 @@ from typing import Any
 from storage import events, exposure, folder
 from storage.codec import DecodeError
 from storage.journal import Entry, kind_of
+from storage.labels import Labels
 from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict, headline
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
@@ -32,6 +33,11 @@ def rows_of_command(run_id: str, seq: int, command: Command) -> Rows:
     """A line of commands.jsonl; `seq` is its line number."""
     head = {"run_id": run_id, "seq": seq, "time": command.asked_at, "phase": "asked"}
     yield "commands", storable(head | _fields(command))
+
+
+def rows_of_labels(run_id: str, seq: int, labels: Labels) -> Rows:
+    """A line of labels.jsonl; `seq` is its line number."""
+    yield "labels", storable({"run_id": run_id, "seq": seq} | _fields(labels))
 
 
 def rows_of_entry(run_id: str, entry: Entry, line: str) -> Rows:

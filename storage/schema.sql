@@ -203,6 +203,12 @@ CREATE TABLE commands (
     asked_by VARCHAR, asked_at DOUBLE, step BIGINT, note VARCHAR
 );
 
+-- What people call a run, one row per change with everything as it stands after it.
+CREATE TABLE labels (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, name VARCHAR, tags VARCHAR[], note VARCHAR, is_archived BOOLEAN,
+    changed_by VARCHAR
+);
+
 CREATE TABLE classes (run_id VARCHAR, seq BIGINT, time DOUBLE, kernel_class VARCHAR);
 
 -- A further baseline against eager: speedup is eager latency over its own. One that cannot be had has only a failure.
@@ -283,6 +289,9 @@ CREATE VIEW allowances AS
 SELECT run_id, depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup, stagnation_depths
 FROM (SELECT *, 0 AS seq FROM runs UNION ALL BY NAME SELECT * FROM budgets)
 QUALIFY seq = max(seq) OVER (PARTITION BY run_id);
+
+-- The labels that hold.
+CREATE VIEW labelled AS SELECT * FROM labels QUALIFY seq = max(seq) OVER (PARTITION BY run_id);
 
 -- What is known about each candidate now: the last word of each stage. verdict is NULL until judged.
 CREATE VIEW verdicts AS

@@ -21,7 +21,7 @@ SHARED_STORAGE = {
     "storage.policy", "storage.proof", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
-    "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements",
+    "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements", "storage.labels", "storage.trash",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
     "storage.method_words",
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",

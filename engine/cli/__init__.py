@@ -3,6 +3,7 @@
 arguments.py            grammar and help
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py               answer, submit, record
+labelling.py            label, delete, undelete
 advance.py              many runs that a person answers
 sharing.py              replay, remeasure
 suites.py               many runs as one: run, resume, stop, show, export

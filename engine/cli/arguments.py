@@ -120,9 +120,12 @@ def _whole() -> _Parser:
     _advance(verbs)
     listing = verbs.add_parser("list", help="list all runs, newest last")
     listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag")
+    listing.add_argument("--archived", action="store_true", help="only archived runs, which are left out otherwise")
     show = verbs.add_parser("show", help="show one run and its kernels")
     show.add_argument("run_id", metavar="RUN")
     show.add_argument("--json", action="store_true", help="print JSON")
+    _labels(verbs)
     _command(verbs)
     _fork(verbs)
     _person(verbs)
@@ -363,6 +366,22 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help=f"change a limit of RUN: {', '.join(budgets.FIELDS)}; may be repeated",
     )
     fork.add_argument("--hint", default="", help="a hint for the first prompt")
+
+
+def _labels(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    label = verbs.add_parser("label", help="give runs a name, tags, a note, or archive them; without options show them")
+    label.add_argument("run_ids", nargs="+", metavar="RUN")
+    label.add_argument("--name", metavar="TEXT", help="name on screen; an empty one takes it away")
+    label.add_argument("--tag", dest="tags", action="append", default=[], metavar="TAG", help="add; may be repeated")
+    label.add_argument("--untag", action="append", default=[], metavar="TAG", help="take away; may be repeated")
+    label.add_argument("--note", metavar="TEXT", help="a note, in place of the one before")
+    moving = label.add_mutually_exclusive_group()
+    moving.add_argument("--archive", dest="archived", action="store_true", default=None, help="leave out of lists")
+    moving.add_argument("--unarchive", dest="archived", action="store_false", help="bring back into lists")
+    delete = verbs.add_parser("delete", help="move runs to the trash; undelete brings them back for seven days")
+    delete.add_argument("run_ids", nargs="+", metavar="RUN")
+    undelete = verbs.add_parser("undelete", help="bring deleted runs back; without a run list them")
+    undelete.add_argument("run_ids", nargs="*", metavar="RUN")
 
 
 def _command(verbs: argparse._SubParsersAction[_Parser]) -> None:

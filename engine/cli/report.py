@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from engine.errors import EngineError
 from engine.exporting import kernel_of as kernel_of
 from engine.record import Candidate, Record
 from engine.strategies import catalogue
-from storage import codec, damage, journal, liveness, relative
+from storage import codec, damage, journal, labels, liveness, relative
 from storage.events import BaselineMeasured
-from storage.folder import RunFolder, all_runs
+from storage.folder import RunFolder
 from storage.journal import Entry
 from storage.knowledge.choice import in_words
 from storage.proof import StagedProof, Standing, standing
@@ -56,9 +57,13 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     if found.settings:
         return {"run": folder.run_id, "state": "unreadable", "damage": damage.sentences(found)}
     record = _folded(folder, read[0])
-    best = record.best
+    best, noted = record.best, labels.read(folder)
     return {
         "run": folder.run_id,
+        "name": noted.name,
+        "tags": list(noted.tags),
+        "note": noted.note,
+        "archived": noted.is_archived,
         "task": record.settings.task_name,
         "state": str(RunState.WAITING if was_left(record) else record.state),
         "reason": record.ended.reason if record.ended else "",
@@ -150,15 +155,15 @@ def _checks(candidate: Candidate, wanted: Standing) -> list[str]:
     return [f"{p.check}: {p.detail}" for p in proofs_of(candidate) if p.standing is wanted]
 
 
-def print_list(console: Console) -> None:
-    """All runs as a table."""
+def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
+    """Runs as a table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "task", "state", "step", "best", "calls"):
+    for heading in ("run", "task", "state", "step", "best", "calls", "name and tags"):
         table.add_column(heading)
-    for folder in all_runs():
+    for folder in folders:
         row = summary(folder)
         if "task" not in row:
-            table.add_row(row["run"], "", "[red]run.json damaged[/]", "", "", "")
+            table.add_row(row["run"], "", "[red]run.json damaged[/]", "", "", "", "")
             continue
         mark = " [red](damaged)[/]" if row["damage"] else ""
         gain = f"{row['speedup']:.3g}x" if row["speedup"] else "-"
@@ -169,6 +174,7 @@ def print_list(console: Console) -> None:
             f"{row['depth']}/{row['depths']}",
             gain,
             str(row["model_calls"]),
+            escape(" ".join([row["name"], *(f"#{tag}" for tag in row["tags"])]).strip()),
         )
     console.print(table if table.row_count else "No runs yet. Start one: python -m engine run square_matmul")
 

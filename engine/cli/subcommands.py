@@ -25,7 +25,7 @@ from engine.strategies import catalogue, refused_verbs
 from engine.strategies.loading import DEFAULT, find_strategy, open_strategy, options_of
 from engine.strategies.options import parse
 from engine.toolchain_table import HOST, device_of
-from storage import budgets, codec, commands, damage, exposure, liveness
+from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
@@ -37,10 +37,19 @@ OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3,
 
 def list_runs(options: Namespace) -> int:
     """All runs."""
+    noted = {folder.run_id: labels.read(folder) for folder in all_runs()}
+    shown = [
+        folder
+        for folder in all_runs()
+        if (found := noted[folder.run_id]).is_archived == options.archived
+        and (not options.tag or options.tag in found.tags)
+    ]
     if options.json:
-        print(json.dumps([report.summary(folder) for folder in all_runs()]))
+        print(json.dumps([report.summary(folder) for folder in shown]))
+    elif shown or not noted:
+        report.print_list(Console(), shown)
     else:
-        report.print_list(Console())
+        print(f"None of {len(noted)} runs; `list --archived` shows those put away.")
     return OK
 
 

@@ -23,6 +23,7 @@ class RunRow:
     `engine_s` is the time that engines worked, in finished steps.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
+    `title` is the name that a person gave it, else its task's; `tags`, `note` and `is_archived` are a person's too.
     `forked_run` names the run whose kernel `forked_number` (counted from 1) this one began with; such a run is not
     imported.
     """
@@ -66,6 +67,11 @@ class RunRow:
     is_imported: bool
     forked_run: str | None
     forked_number: int | None
+    strategy: str
+    label: str
+    tags: list[str]
+    note: str
+    is_archived: bool
 
 
 _RUNS = """
@@ -97,7 +103,7 @@ WITH chosen AS ({chosen}),
  brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
-SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
+SELECT r.run_id, r.task_name, coalesce(nullif(noted.name, ''), replace(r.task_name, '_', ' ')) AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
@@ -116,12 +122,15 @@ SELECT r.run_id, r.task_name, replace(r.task_name, '_', ' ') AS title,
         AND starts_with(latest.reason, '{left}') THEN substr(latest.reason, length('{left}') + 1) ELSE '' END
         AS waiting_reason, r.is_demo, r.replay_of,
     r.recording IS NOT NULL AS has_recorded_replies,
-    brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number
+    brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number,
+    coalesce(r.strategy, '') AS strategy, coalesce(noted.name, '') AS label, coalesce(noted.tags, []) AS tags,
+    coalesce(noted.note, '') AS note, coalesce(noted.is_archived, FALSE) AS is_archived
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
 LEFT JOIN curves USING (run_id)
 LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
+LEFT JOIN labelled noted USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 
@@ -247,10 +256,10 @@ def totals(db: Database) -> Totals:
 
 
 def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
-    """Runs by state. `lost` are those that have no engine though they are not over: the index cannot know."""
+    """Runs by state, without those archived. `lost` are not over and have no engine: the index cannot know."""
     sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
         AS state, count(*) AS runs FROM runs r LEFT JOIN {STANDING} l USING (run_id)
-        GROUP BY 1 ORDER BY 1"""
+        WHERE r.run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived) GROUP BY 1 ORDER BY 1"""
     return fetch.rows(db, StateCount, sql, [list(lost)])
 
 

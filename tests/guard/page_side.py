@@ -18,7 +18,7 @@ from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
-# a method may have several lines of kernels, two parents and a reward of its own.
+# a method may have several lines of kernels, two parents and a reward of its own, people label runs.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
@@ -28,6 +28,8 @@ NEW = (
     (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
     (queries.RunRow, "language"),
+    *((queries.RunRow, name) for name in ("strategy", "label", "tags", "note", "is_archived")),
+    *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
     (queries.ConditionsRow, "language"),
 )

@@ -10,10 +10,12 @@ import pytest
 
 from engine import supervisor
 from engine.errors import EngineError
-from storage import commands
+from storage import commands, labels, trash
 from storage.commands import CommandError
 from storage.folder import RunFolder
+from storage.labels import LabelError
 from storage.records import CommandKind
+from storage.trash import TrashError
 from tests import samples
 
 
@@ -27,7 +29,10 @@ def test_nothing_that_writes_gets_past_the_guard(tmp_path: Path, monkeypatch: py
     before = files(tmp_path)
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     for write in writers(folder):
-        with pytest.raises((EngineError, CommandError), match="read-only: start it without TILEWRIGHT_READ_ONLY to "):
+        with pytest.raises(
+            (EngineError, CommandError, LabelError, TrashError),
+            match="read-only: start it without TILEWRIGHT_READ_ONLY to ",
+        ):
             write()
     assert files(tmp_path) == before
 
@@ -47,6 +52,8 @@ def writers(folder: RunFolder) -> list[Callable[[], object]]:
     found.append(lambda: supervisor.remeasure(kernel, kernel))
     found.append(lambda: supervisor.stop_remeasuring("r"))
     found.append(lambda: supervisor.set_day_limits({}))
+    found.append(lambda: labels.change(folder, labels.archived()))
+    found += [lambda: trash.delete(folder.run_id), lambda: trash.restore(folder.run_id), trash.empty]
     return found
 
 

@@ -59,7 +59,8 @@ def run(row: RunRow) -> dict[str, Any]:
     state, found = run_state.standing(row), damaged.of(row.run_id)
     crashed = damage.title(found) if found.is_cut else "the run crashed"
     return {
-        "run": row.run_id, "task": row.task_name, "class": row.kernel_class, "language": row.language,
+        "run": row.run_id, "name": row.label or None, "tags": row.tags, "note": row.note or None,
+        "is_archived": row.is_archived, "task": row.task_name, "class": row.kernel_class, "language": row.language,
         "toolchain": row.toolchain,
         "device": row.device or None, "model": row.model, "state": state,
         "reason": crashed if state is RunState.LOST else row.state_reason,

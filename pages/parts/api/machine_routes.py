@@ -14,7 +14,7 @@ from pages.parts.api import api_answers
 from pages.parts.api.api_answers import LONGEST_PAGE, ApiError
 from storage import folder, queries
 from storage.blobs import Blobs
-from storage.queries import RunFilter, RunRow, RunSort
+from storage.queries import Archive, RunFilter, RunRow, RunSort
 from storage.records import RunState
 
 Handler = Callable[[Request], Response]
@@ -23,16 +23,20 @@ PAGE = 50
 
 
 def get_runs(request: Request) -> Response:
-    """Runs, newest first: `state`, `task`, `model`, `text` leave in, `sort` orders, `limit` and `offset` page."""
+    """Runs, newest first. `state`, `task`, `model`, `strategy`, `tag`, `text` and `archive` leave in, `sort` orders,
+    `limit` and `offset` page."""
     query = request.query_params
     limit, offset = api_answers.number(request, "limit", PAGE, LONGEST_PAGE), api_answers.number(request, "offset", 0)
     state, sort = query.get("state", ""), query.get("sort", str(RunSort.NEWEST))
     _one_of("state", state, ["", *RunState])
     _one_of("sort", sort, list(RunSort))
+    archive = query.get("archive", str(Archive.ALL))
+    _one_of("archive", archive, list(Archive))
     etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_answers.lost_runs()))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    chosen = RunFilter(state, query.get("task", ""), query.get("model", ""), query.get("text", ""))
+    fields = {name: query.get(name, "") for name in ("task", "model", "text", "strategy", "tag")}
+    chosen = RunFilter(state, **fields, archive=Archive(archive))
     runs, total = api_answers.listed(chosen, RunSort(sort), limit, offset)
     has_more = bool(runs) and offset + len(runs) < total
     following = str(request.url.include_query_params(offset=offset + limit)) if has_more else None

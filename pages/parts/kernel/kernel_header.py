@@ -4,9 +4,6 @@ the next and previous kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
 import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
@@ -14,6 +11,8 @@ from pages.parts.kernel import story
 from pages.parts.status import provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
+from pages.parts.widgets import figures
+from pages.parts.widgets.figures import Figure
 from storage import queries
 from storage.proof import Standing
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
@@ -22,13 +21,6 @@ from storage.relative import Relative
 
 TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
-
-_figures = st.components.v2.component(
-    "tilewright_figure_row",
-    html='<dl class="row"></dl>',
-    css=client.read("kernel/figures.css"),
-    js=client.read("kernel/figures.js"),
-)
 
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
@@ -149,7 +141,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
     found += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
-    _draw_figures("Figures of this kernel", found, key="kernel_figures")
+    figures.draw("Figures of this kernel", found, key="kernel_figures")
 
 
 def numbers(
@@ -195,21 +187,6 @@ def _over(found: Relative, baseline: BaselineRow) -> Figure:
         f"Over {baseline.name}", wording.speedup(found.speedup, found.noise), wording.plus_minus(found.noise),
         f"{interval}; {itself}",
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure; `note` stands small below it, `about` behind the pointer."""
-
-    label: str
-    value: str
-    note: str = ""
-    about: str = ""
-
-
-def _draw_figures(name: str, items: Sequence[Figure], key: str) -> None:
-    """`name` is what a reader hears of the row."""
-    _figures(data={"name": name, "items": [asdict(item) for item in items]}, key=key)
 
 
 KEYS_CAPTION = (

@@ -1,1 +1,7 @@
-"""What the list of all runs is made of: runs_table.py, its rows, which of them and in which order."""
+"""What the list of all runs is made of.
+
+runs_filter.py      which runs, in which order or groups, as the address says
+runs_table.py       one line a run, and what can be done from it
+run_totals.py       figures over all runs, and one line a group
+label_dialogs.py    names, tags, notes, the archive; deleting and undoing it
+"""

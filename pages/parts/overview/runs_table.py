@@ -1,6 +1,5 @@
-"""The overview's table: what each run is, how far it is, how fast it got, what went wrong; and what can be done to it
-right from its row: pause, go on, stop. Above it which runs are shown, in which order: fields whose values stand in the
-address, so a view can be sent."""
+"""The overview's table: one line a run, with what it is, how far it is, how fast it got; and what can be done to it
+right from its row. Rows can be ticked, for Compare and for what is done to several at once; a column's head orders."""
 
 from __future__ import annotations
 
@@ -10,83 +9,131 @@ import streamlit as st
 
 from engine import languages
 from pages.parts import access, run_state, wording
+from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.steering import dialogs, steer
 from pages.parts.widgets import table
 from storage import commands
-from storage.queries import Choices, RunFilter, RunRow, RunSort, StateCount
+from storage.queries import RunRow, RunSort
 from storage.records import CommandKind, RunState
 from storage.verbs import VERBS
 
 COLUMNS = [
-    table.Column("run", "Task"),
+    table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),
     table.Column("state", "State"),
-    table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum, and the engine time"),
+    table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
-    table.Column("correct", "Correct", help="correct kernels of all judged kernels, and the last error"),
-    table.Column("device", "Runs on", help="device and toolchain"),
+    table.Column("correct", "Correct", "right", "correct kernels of all judged kernels; the last error in the hint"),
+    table.Column("model", "Model"),
+    table.Column("strategy", "Strategy", "roomy"),
+    table.Column("device", "Runs on", "roomy", "device and toolchain"),
     table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
     table.Column("age", "Last event", "right"),
+    table.Column("do", ""),
 ]
-HEADLINE_STATES = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
-SIGN = "do:"
+# The order that a click on a column's head asks for first, and the one for the next click.
+HEADS: Mapping[str, tuple[RunSort, RunSort]] = {
+    "run": (RunSort.TASK, RunSort.TASK_BACKWARDS),
+    "state": (RunSort.STATE, RunSort.STATE),
+    "depth": (RunSort.DEPTH, RunSort.DEPTH),
+    "best": (RunSort.BEST, RunSort.SLOWEST),
+    "correct": (RunSort.ERRORS, RunSort.CORRECT),
+    "model": (RunSort.MODEL, RunSort.MODEL),
+    "cost": (RunSort.COST, RunSort.CHEAPEST),
+    "age": (RunSort.LAST_EVENT, RunSort.QUIET),
+}
+UPWARDS = {RunSort.TASK, RunSort.STATE, RunSort.MODEL, RunSort.SLOWEST, RunSort.ERRORS, RunSort.CHEAPEST, RunSort.QUIET}
+DO, ORDER, COMPARE, LABELS = "do:", "order:", "compare:", "labels:"
 # What a row offers, with the icon of each.
 ICONS = {CommandKind.RESUME: "running", CommandKind.PAUSE: "paused", CommandKind.STOP: "stopped"}
+TICK = "Tick runs to compare or label them."
+TICK_HERE = "Tick runs to compare them."
+MOST_TAGS = 3
 
 
-def draw(shown: Sequence[RunRow], states: Mapping[str, RunState], found: Mapping[str, Sequence[Alert]]) -> str | None:
-    """Draw the table; the id of the run opened just now, or what a button in its row asks for, if any."""
+def draw(
+    shown: Sequence[RunRow],
+    states: Mapping[str, RunState],
+    found: Mapping[str, Sequence[Alert]],
+    sort: RunSort,
+    most_compared: int,
+) -> str | None:
+    """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
     rows = [
-        table.Row(run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())), f"run?run={run.run_id}")
+        table.Row(
+            run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())), f"run?run={run.run_id}",
+            f"{run.title}, {run.run_id}",
+        )
         for run in shown
-    ]
-    return table.draw("Runs", COLUMNS, rows, key="runs", is_cards=True)
+    ]  # fmt: skip
+    for_ticked = [table.bulk("Compare", COMPARE, 2, most_compared)]
+    if access.may_steer():
+        for_ticked.append(table.bulk("Name, tags, archive, delete", LABELS))
+    say = TICK if access.may_steer() else TICK_HERE
+    return table.draw(
+        "Runs", [_headed(column, sort) for column in COLUMNS], rows, key="runs", is_cards=True, is_lines=True,
+        for_ticked=for_ticked, say=say,
+    )  # fmt: skip
 
 
-def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
-    """How many runs there are, how many of them need a person, how many are at work or in trouble."""
-    found = {row.state: row.runs for row in counts}
-    parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
-    if waiting:
-        parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
-    parts += [
-        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
-        for state in HEADLINE_STATES
-        if found.get(state)
-    ]
-    st.markdown("  ".join(parts))
+def _headed(column: table.Column, sort: RunSort) -> table.Column:
+    """The column with what its head opens, and the order that the rows stand in."""
+    if column.key not in HEADS:
+        return column
+    first, second = HEADS[column.key]
+    now = ("ascending" if sort in UPWARDS else "descending") if sort in (first, second) else ""
+    wanted = second if sort is first else first
+    return table.Column(column.key, column.label, column.align, column.help, f"{ORDER}{wanted}", now)
 
 
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.standing(run)
-    badges = damaged.cells(run.run_id) + _labels(run) + alerts.badge(found)
-    told = f"{run.kernel_class} · {languages.label(run.language)}"
+    badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
+    told = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
+    task = f"{run.task_name.replace('_', ' ')} · " if run.label else ""
     return {
-        "run": table.link(run.title, f"{told} · {run.model} · {run.run_id[-20:]}", badges),
+        "run": table.link(run.title, _why(run, state) or task + told, badges, _hint(run, told)),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
-            run.state_reason, _why(run, state), actions,
+            run.state_reason,
         ),
         "depth": table.bar(
-            f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run),
-            f"{wording.seconds(run.engine_s)}" if run.engine_s else "",
+            f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run), "",
+            f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
         "correct": _correct(run),
-        "device": table.text(wording.cut(run.device, 26) or run.toolchain, "", run.toolchain if run.device else ""),
+        "model": table.text(wording.cut(run.model, 22), title=run.model),
+        "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
+        "device": table.text(
+            wording.cut(run.device, 24) or run.toolchain, "", run.toolchain if run.device else "", run.device
+        ),
         "cost": _cost(run),
         "age": table.age(run.last_event_at),
+        "do": table.buttons(actions),
     }  # fmt: skip
 
 
-def _labels(run: RunRow) -> list[table.Cell]:
+def _hint(run: RunRow, told: str) -> str:
+    """What stands behind the pointer on a run's name."""
+    return "\n".join(line for line in (run.task_name.replace("_", " "), told, run.note) if line)
+
+
+def _tags(run: RunRow) -> list[table.Cell]:
+    shown = [table.pill(tag, "blue") for tag in run.tags[:MOST_TAGS]]
+    more = len(run.tags) - MOST_TAGS
+    return [*shown, table.pill(f"+{more}", "blue", title=", ".join(run.tags))] if more > 0 else shown
+
+
+def _kinds(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
-    labels = {"demo": run.is_demo, "replay": run.replay_of is not None, "imported": run.is_imported}
-    labels["recorded replies"] = run.has_recorded_replies and not run.is_demo
-    return [table.pill(name, "gray") for name, is_so in labels.items() if is_so] + provenance.fork_cells(run)
+    kinds = {"archived": run.is_archived, "demo": run.is_demo, "replay": run.replay_of is not None}
+    kinds["imported"] = run.is_imported
+    kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
+    return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)
 
 
 def _progress(run: RunRow) -> float:
@@ -95,54 +142,64 @@ def _progress(run: RunRow) -> float:
 
 def _best(run: RunRow) -> table.Cell:
     if run.best_speedup is None:
-        return table.text(wording.NONE, "muted", "no correct kernel yet")
+        return table.text(wording.NONE, "muted", "", "no correct kernel yet")
     tone = "green" if run.best_low and run.best_low > 1 else "strong"
     return table.text(wording.speedup(run.best_speedup), tone, wording.interval(run.best_low, run.best_high))
 
 
 def _correct(run: RunRow) -> table.Cell:
     """How many passed; a run that is wrong more often than right says what was wrong last."""
-    judged = run.passed + run.failed
-    note = wording.cut(run.last_error, 48) if run.failed else ""
-    return table.text(wording.share(run.passed, judged), "red" if run.failed > run.passed else "", note, run.last_error)
+    share, judged = wording.share(run.passed, run.passed + run.failed), run.passed + run.failed
+    short = f"{run.passed} of {judged}" if judged else wording.NONE
+    hint = share if not run.last_error else f"{share}; last error: {run.last_error}"
+    return table.text(short, "red" if run.failed > run.passed else "", "", hint)
 
 
 def _cost(run: RunRow) -> table.Cell:
     """What a run has spent; what a replay tells of was spent by the run itself."""
     if run.replay_of:
-        return table.text(wording.NONE, "muted", "replay")
+        return table.text(wording.NONE, "muted", "", "replay")
     tone = "muted" if run.cost_usd is None else ""
-    return table.text(wording.cost(run.cost_usd), tone, f"{wording.tokens(run.tokens)} tokens")
+    return table.text(wording.cost(run.cost_usd), tone, "", f"{wording.tokens(run.tokens)} tokens")
 
 
 def _why(run: RunRow, state: RunState) -> str:
     if state is RunState.WAITING:
-        return wording.cut(run.waiting_reason, 44)
+        return wording.cut(run.waiting_reason, 80)
     if state is RunState.LOST:
         found = damaged.of(run.run_id)
         return (
             "end of the journal missing" if found.is_cut else f"crashed{'; can be resumed' if found.can_resume else ''}"
         )
-    return wording.cut(run.state_reason, 44) if state in (RunState.FAILED, RunState.STOPPED) else ""
+    return wording.cut(run.state_reason, 80) if state in (RunState.FAILED, RunState.STOPPED) else ""
 
 
 def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
-    """Buttons for a run that an engine works on, where people may steer."""
+    """Buttons of a row, where people may steer: those for an engine at work, and the run's labels."""
     if not access.may_steer():
         return []
-    return [_button(command, run) for command in ICONS if commands.is_offered(command, state)]
+    offered = [command for command in ICONS if commands.is_offered(command, state)]
+    label = table.button("Labels", "label", f"{LABELS}{run.run_id}", f"Name, tags and more: {run.title}, {run.run_id}")
+    return [*(_button(command, run) for command in offered), label]
 
 
 def _button(command: CommandKind, run: RunRow) -> table.Cell:
     label = VERBS[command].label
-    return table.button(label, ICONS[command], f"{SIGN}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
+    return table.button(label, ICONS[command], f"{DO}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
 
 
 def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
-    """Do what a button of a row asked for; False when it was no such button."""
-    if not opened.startswith(SIGN):
+    """Do what a button of the table asked for; False when it was no such button."""
+    if opened.startswith(COMPARE):
+        st.switch_page("compare.py", query_params={"runs": opened.removeprefix(COMPARE)})
+    if opened.startswith(LABELS):
+        label_dialogs.ask(opened.removeprefix(LABELS).split(","))
+        st.rerun()
+    if opened.startswith(ORDER):
+        runs_filter.ask({runs_filter.SORT: RunSort(opened.removeprefix(ORDER))})
+    if not opened.startswith(DO):
         return False
-    command, _, run_id = opened.removeprefix(SIGN).partition(":")
+    command, _, run_id = opened.removeprefix(DO).partition(":")
     run = next((one for one in shown if one.run_id == run_id), None)
     verb = VERBS[CommandKind(command)] if command in ICONS else None
     if run and verb and verb.is_confirmed:
@@ -152,69 +209,3 @@ def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
         steer.send(run.run_id, verb.kind)
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True
-
-
-SORT_NAME = {
-    RunSort.NEWEST: "newest first",
-    RunSort.LAST_EVENT: "latest event first",
-    RunSort.BEST: "fastest first",
-    RunSort.COST: "most expensive first",
-    RunSort.ERRORS: "most errors first",
-    RunSort.TASK: "by task",
-}
-# Names of their own: other pages have fields called task and model, and an address holds only this page's.
-FIND, STATE, TASK, MODEL, SORT, PAGE = "find", "state", "task_name", "model_name", "sort", "page"
-
-
-def draw_filter(choices: Choices) -> tuple[RunFilter, RunSort]:
-    """The fields, and what they say now."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="runs_filter"):
-        text = st.text_input(
-            "Find", key=FIND, type="search", placeholder="task, model, device or ID", width=230, bind="query-params",
-            on_change=first_page,
-        )  # fmt: skip
-        state = _choice("State", STATE, [str(one) for one in RunState], 165)
-        task = _choice("Task", TASK, choices.tasks, 165)
-        model = _choice("Model", MODEL, choices.models, 165)
-        sort = st.selectbox(
-            "Order", list(RunSort), format_func=SORT_NAME.__getitem__, key=SORT, width=165, bind="query-params",
-            on_change=first_page,
-        )  # fmt: skip
-    return RunFilter(state, task, model, text or ""), RunSort(sort or RunSort.NEWEST)
-
-
-def _choice(label: str, key: str, options: Sequence[str], width: int) -> str:
-    """One of the options, or any. Trap: the address holds the name on screen, so it must not change with the data."""
-
-    return str(
-        st.selectbox(
-            label, ["", *options], format_func=lambda one: one or "any", key=key, width=width, bind="query-params",
-            on_change=first_page,
-        ) or ""
-    )  # fmt: skip
-
-
-def first_page() -> None:
-    """Another choice begins on its first page."""
-    # Trap: a value taken away would come back from the address.
-    st.session_state[PAGE] = 1
-
-
-def clear() -> None:
-    """Leave everything in."""
-    first_page()
-    for key in (FIND, STATE, TASK, MODEL):
-        st.session_state[key] = ""
-
-
-def nothing_fits(everything: int) -> None:
-    """There are runs, but none of them was asked for."""
-    with st.container(border=True, horizontal_alignment="center"):
-        st.header(":material/filter_alt_off: No matching runs", text_alignment="center")
-        sentence = (
-            f"None of the {everything:,} runs matches all filters."
-            if everything > 1
-            else "The only run does not match."
-        )
-        st.markdown(sentence, text_alignment="center")
-        st.button("Show all runs", icon=":material/filter_alt_off:", on_click=clear, key="clear_filter")

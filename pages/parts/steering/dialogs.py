@@ -40,6 +40,7 @@ class Dialog(StrEnum):
     RULE = "rule"
     REVERT = "revert"
     IMPORT = "import"
+    LABELS = "labels"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

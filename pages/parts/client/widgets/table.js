@@ -14,6 +14,8 @@ const ICONS = {
   absent: "M5 10.8h14v2.6H5z",
   refused: "M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zM6 10.5h12v3H6z",
   undo: "M12.5 8c-2.65 0-5.05.99-6.9 2.6L2 7v9h9l-3.62-3.62c1.39-1.16 3.16-1.88 5.12-1.88 3.54 0 6.55 2.31 7.6 5.5l2.37-.78C21.08 11.03 17.15 8 12.5 8z",
+  label: "M21.4 11.6 12.4 2.6A2 2 0 0 0 11 2H4a2 2 0 0 0-2 2v7c0 .5.2 1 .6 1.4l9 9a2 2 0 0 0 2.8 0l7-7a2 2 0 0 0 0-2.8zM6.5 8A1.5 1.5 0 1 1 6.5 5a1.5 1.5 0 0 1 0 3z",
+  archived: "M3 4h18v4H3zm1 6h16v10H4zm5 2v2h6v-2z",
   lost: "M12 3 1.8 20.5h20.4zm1 14.5h-2v-2h2zm0-3.5h-2V9.5h2z",
 }
 
@@ -59,9 +61,10 @@ function icon(name) {
 function button(cell, open) {
   const node = make("button", "small")
   node.type = "button"
+  node.title = cell.text
   node.setAttribute("aria-label", cell.name)
   if (ICONS[cell.icon]) node.append(icon(cell.icon))
-  node.append(make("span", "", cell.text))
+  node.append(make("span", "said", cell.text))
   node.onclick = event => {
     event.stopPropagation()
     open(cell.opens)
@@ -142,6 +145,59 @@ function fillCell(td, cell, row, open) {
   }
 }
 
+// Which rows are ticked stays in the browser until a button above the table asks for it.
+function tick(name, isOn, change) {
+  const box = make("input")
+  box.type = "checkbox"
+  box.checked = isOn
+  box.setAttribute("aria-label", name)
+  box.onclick = event => event.stopPropagation()
+  box.onchange = () => change(box.checked)
+  return box
+}
+
+function tickCell(tag, role, box) {
+  const cell = as(role, make(tag, "tick"))
+  cell.onclick = event => { event.stopPropagation(); if (event.target === cell) box.click() }
+  cell.append(box)
+  return cell
+}
+
+function paintBulk(table, data, open) {
+  const bar = table.parentElement.previousElementSibling, count = table.ticked.size
+  bar.hidden = !data.for_ticked.length
+  bar.setAttribute("aria-label", data.say)
+  const said = make("span", count ? "count" : "muted", count ? `${count} ticked` : data.say)
+  said.setAttribute("role", "status")
+  bar.replaceChildren(said, ...data.for_ticked.map(one => {
+    const node = make("button", "small", one.text)
+    node.type = "button"
+    node.hidden = !count
+    node.disabled = count < one.at_least || count > one.at_most
+    node.title = count < one.at_least ? `tick ${one.at_least} or more` : count > one.at_most ? `tick at most ${one.at_most}` : ""
+    node.onclick = () => open(one.opens + [...table.ticked].join(","))
+    return node
+  }))
+}
+
+function headCell(column, open) {
+  const th = as("columnheader", make("th", column.align || ""))
+  th.scope = "col"
+  if (column.help) th.title = column.help
+  if (!column.sorts) { th.textContent = column.label; return th }
+  const button = make("button", "sort", column.label)
+  button.type = "button"
+  button.onclick = () => open(column.sorts)
+  if (column.sorted) {
+    th.setAttribute("aria-sort", column.sorted)
+    const arrow = make("span", "", column.sorted === "ascending" ? " ▲" : " ▼")
+    arrow.setAttribute("aria-hidden", "true")
+    button.append(arrow)
+  }
+  th.append(button)
+  return th
+}
+
 function buildRow(row, columns, selected, open) {
   const tr = as("row", make("tr", row.id === selected ? "selected" : ""))
   tr.dataset.id = row.id
@@ -160,16 +216,24 @@ function buildRow(row, columns, selected, open) {
 function paint(table, data, open) {
   const focused = table.getRootNode().activeElement?.closest?.("tr")?.dataset.id
   const head = as("row", make("tr"))
-  for (const column of data.columns) {
-    const th = as("columnheader", make("th", column.align || "", column.label))
-    th.scope = "col"
-    if (column.help) th.title = column.help
-    head.append(th)
-  }
+  head.append(...data.columns.map(column => headCell(column, open)))
   table.querySelector("caption").textContent = data.caption
   table.querySelector("thead").replaceChildren(head)
-  table.querySelector("tbody").replaceChildren(
-    ...data.rows.map(row => buildRow(row, data.columns, data.selected, open)))
+  const rows = data.rows.map(row => buildRow(row, data.columns, data.selected, open))
+  table.querySelector("tbody").replaceChildren(...rows)
+  const shown = new Set(data.rows.map(row => row.id))
+  table.ticked = new Set([...(table.ticked ?? [])].filter(id => shown.has(id)))
+  if (data.for_ticked.length) {
+    const boxes = data.rows.map(row => tick(`Tick ${row.name}`, table.ticked.has(row.id), isOn => {
+      isOn ? table.ticked.add(row.id) : table.ticked.delete(row.id)
+      paintBulk(table, data, open)
+    }))
+    rows.forEach((tr, i) => tr.prepend(tickCell("td", "cell", boxes[i])))
+    head.prepend(tickCell("th", "columnheader", tick("Tick all rows", false, isOn => {
+      for (const box of boxes) if (box.checked !== isOn) box.click()
+    })))
+  }
+  paintBulk(table, data, open)
   // A table without a link is reached by no key, and may be wider than the screen.
   if (table.querySelector("a, button")) table.parentElement.removeAttribute("tabindex")
   else table.parentElement.tabIndex = 0
@@ -183,6 +247,7 @@ export default function (component) {
   table.classList.toggle("compact", data.is_compact)
   table.classList.toggle("folding", data.is_folding)
   table.classList.toggle("cards", data.is_cards)
+  table.classList.toggle("lines", data.is_lines)
   if (table.dataset.drawn !== wanted) {
     table.dataset.drawn = wanted
     onceLifted(table, () => paint(table, data, id => setTriggerValue("opened", id)))

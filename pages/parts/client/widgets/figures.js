@@ -2,6 +2,7 @@
 export default function ({ data, parentElement }) {
   const list = parentElement.querySelector("dl")
   list.setAttribute("aria-label", data.name)
+  list.classList.toggle("strip", data.is_strip)
   list.replaceChildren(...data.items.map(item => {
     const box = document.createElement("div")
     if (item.about) box.title = item.about

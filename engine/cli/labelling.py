@@ -1,0 +1,66 @@
+"""The verbs by which people keep order among runs: label, delete, undelete. Knows run folders, not what is in a run."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from dataclasses import replace
+
+from engine.cli.subcommands import OK
+from engine.errors import EngineError
+from storage import labels, trash
+from storage.folder import find_run
+from storage.labels import LabelError, Labels
+from storage.trash import TrashError
+
+
+def label_runs(options: Namespace) -> int:
+    """Change the labels of runs and show them."""
+    runs = [find_run(run_id) for run_id in options.run_ids]
+
+    def wanted(old: Labels) -> Labels:
+        """What is asked for; asked for nothing, the labels stay as they are and nothing is written."""
+        new = labels.with_tags(tuple(options.tags), tuple(options.untag))(old)
+        new = new if options.name is None else replace(new, name=options.name)
+        new = new if options.note is None else replace(new, note=options.note)
+        return new if options.archived is None else replace(new, is_archived=options.archived)
+
+    try:
+        for run in runs:
+            before = labels.read(run)
+            after = before if wanted(before) == before else labels.change(run, wanted)
+            print(f"{run.run_id}: {in_words(after)}")
+    except LabelError as error:
+        raise EngineError(str(error)) from error
+    return OK
+
+
+def in_words(found: Labels) -> str:
+    """One run's labels on a line."""
+    parts = [f"name {found.name!r}" if found.name else "", f"tags {', '.join(found.tags)}" if found.tags else ""]
+    parts += ["archived" if found.is_archived else "", f"note: {' '.join(found.note.split())}" if found.note else ""]
+    return "; ".join(part for part in parts if part) or "no labels"
+
+
+def delete_runs(options: Namespace) -> int:
+    """Move runs to the trash; what has lain there too long is removed from the disk."""
+    try:
+        for run_id in options.run_ids:
+            until = time.strftime("%Y-%m-%d %H:%M", time.localtime(trash.delete(run_id).final_at))
+            print(f"Deleted {run_id}. Until {until} `undelete {run_id}` brings it back.")
+        trash.empty()
+    except TrashError as error:
+        raise EngineError(str(error)) from error
+    return OK
+
+
+def undelete_runs(options: Namespace) -> int:
+    """Bring runs back, or list those that can be."""
+    try:
+        for run_id in options.run_ids:
+            print(f"Restored {trash.restore(run_id).run_id}.")
+    except TrashError as error:
+        raise EngineError(str(error)) from error
+    for one in () if options.run_ids else trash.deleted_runs():
+        print(f"{one.run_id}  deleted {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.deleted_at))}")
+    return OK

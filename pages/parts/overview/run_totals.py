@@ -1,0 +1,104 @@
+"""Above the list of runs: how many there are and what they are at, kernels accepted, tokens and money of today, the
+best gain. And the list in groups, one line for all runs of a task, a model, a strategy or a tag."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+import streamlit as st
+
+from pages.parts import wording
+from pages.parts.overview import runs_filter
+from pages.parts.widgets import figures, table
+from pages.parts.widgets.figures import Figure
+from storage.queries import GroupBy, GroupRow, RunTotals, StateCount
+from storage.records import RunState
+
+HEADLINE_STATES = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
+
+
+def midnight(now: float | None = None) -> float:
+    """When today began, in the time zone of this machine."""
+    day = datetime.fromtimestamp(time.time() if now is None else now).astimezone()
+    return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
+
+def headline(total: int, counts: Sequence[StateCount], waiting: int) -> None:
+    """How many runs there are, how many of them need a person, how many are at work or in trouble."""
+    found = {row.state: row.runs for row in counts}
+    parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
+    if waiting:
+        parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
+    parts += [
+        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
+        for state in HEADLINE_STATES
+        if found.get(state)
+    ]
+    st.markdown("  ".join(parts), width="content")
+
+
+def draw(counts: Sequence[StateCount], found: RunTotals) -> None:
+    """The figures, in a strip."""
+    figures.draw("Totals of all runs", of_runs(counts, found), key="totals", is_strip=True)
+
+
+def of_runs(counts: Sequence[StateCount], found: RunTotals) -> list[Figure]:
+    """What the strip says."""
+    by_state = {row.state: row.runs for row in counts}
+    unpriced = f"{wording.counted(found.unpriced_since, 'call')} without a price" if found.unpriced_since else ""
+    cost = wording.cost(found.cost_usd_since) if found.calls_since > found.unpriced_since else wording.NONE
+    today = f"{found.accepted_since:,} today" if found.accepted_since else ""
+    return [
+        Figure("Running", f"{by_state.get(RunState.RUNNING, 0):,}"),
+        Figure("Kernels accepted", f"{found.accepted:,}", today, "kernels that became the result of their step"),
+        Figure("Tokens today", wording.tokens(found.tokens_since), wording.counted(found.calls_since, "call")),
+        Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
+        Figure(
+            "Best gain", wording.speedup(found.best_speedup), (found.best_task or "").replace("_", " "),
+            f"over the eager baseline, of all runs; run {found.best_run}" if found.best_run else "",
+        ),
+    ]  # fmt: skip
+
+
+COLUMNS = [
+    table.Column("name", "Group", "line"),
+    table.Column("runs", "Runs", "right"),
+    table.Column("working", "At work", "right", "starting, running, paused or waiting"),
+    table.Column("solved", "With a correct kernel", "right", "runs with a correct, timed kernel, of all runs"),
+    table.Column("mean", "Mean best", "right", "geometric mean of the runs' best speed-ups over eager"),
+    table.Column("best", "Best", "right", "the best speed-up of any run of the group"),
+    table.Column("accepted", "Kernels accepted", "right"),
+    table.Column("calls", "Model calls", "right"),
+    table.Column("tokens", "Tokens", "right"),
+    table.Column("cost", "Cost", "right", "known costs of the model calls"),
+    table.Column("age", "Last run", "right"),
+]
+
+
+def draw_groups(by: GroupBy, rows: Sequence[GroupRow]) -> None:
+    """One line a group; a click shows its runs."""
+    found = [table.Row(row.name, _cells(by, row), f"?{runs_filter.OF_GROUP[by]}={row.name}", row.name) for row in rows]
+    opened = table.draw(f"Runs by {by}", COLUMNS, found, key=f"groups:{by}", is_cards=True, is_lines=True)
+    if opened is not None:
+        runs_filter.ask({runs_filter.OF_GROUP[by]: opened, runs_filter.GROUP: ""})
+
+
+def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
+    name = row.name.replace("_", " ") if by is GroupBy.TASK else row.name
+    unpriced = f"{wording.counted(row.unpriced_calls, 'call')} without a price" if row.unpriced_calls else ""
+    is_known = row.model_calls > row.unpriced_calls or not row.model_calls
+    return {
+        "name": table.link(name) if row.name else table.text(f"without a {by}", "muted"),
+        "runs": f"{row.runs:,}",
+        "working": f"{row.working:,}" if row.working else table.text(wording.NONE, "muted"),
+        "solved": table.text(f"{row.solved:,}", "", wording.percent(row.solved / row.runs)),
+        "mean": wording.speedup(row.mean_speedup),
+        "best": table.text(wording.speedup(row.best_speedup), "green" if (row.best_speedup or 0) > 1 else ""),
+        "accepted": f"{row.accepted:,}",
+        "calls": f"{row.model_calls:,}",
+        "tokens": wording.tokens(row.tokens),
+        "cost": table.text(wording.cost(row.cost_usd if is_known else None), "", "", unpriced),
+        "age": table.age(row.last_created_at),
+    }
