@@ -44,7 +44,8 @@ def live() -> None:
         run_totals.headline(everything, counts, waiting)
     run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
     chosen, sort, by = runs_filter.draw(queries.choices(db))
-    label_dialogs.draw_undo()
+    with st.container():
+        label_dialogs.draw_undo()
     if by:
         now.watch([], is_overview=True, token=token, is_list=True)
         rows = queries.groups(db, by, chosen, lost)
