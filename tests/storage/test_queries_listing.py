@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Database:
     return opened
 
 
-def ids(db: Database, sort: RunSort = RunSort.NEWEST, **fields: str) -> list[str]:
+def ids(db: Database, sort: RunSort = RunSort.NEWEST, **fields: Any) -> list[str]:
     return queries.listing(db, RunFilter(**fields), sort).run_ids
 
 

@@ -31,7 +31,7 @@ COLUMNS = [
     table.Column("device", "Runs on", "roomy", "device and toolchain"),
     table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
     table.Column("age", "Last event", "right"),
-    table.Column("do", ""),
+    table.Column("do", "Actions", "right"),
 ]
 # The order that a click on a column's head asks for first, and the one for the next click.
 HEADS: Mapping[str, tuple[RunSort, RunSort]] = {
