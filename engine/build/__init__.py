@@ -3,5 +3,6 @@
 request.py                      load_inline inside a worker becomes a build request, and is checked
 build_cache.py                  built libraries under the hash of all that went into them
 light_headers.py, shim/         light stand-ins for PyTorch's headers, and what is linked for them
+just_in_time.py                 Triton, which compiles when a kernel is launched: what is kept and chosen
 host/, device/                  building with g++, with nvcc: installation, flags, recipe, build
 """

@@ -1,5 +1,5 @@
 """Triton in the process that runs a candidate: where compiled kernels are kept, which configurations an autotuner may
-try, and what was compiled. Uses Triton only once the candidate's file has imported it; judges nothing.
+try, and what was compiled. Imports Triton in that process alone; judges nothing.
 
 Triton compiles a kernel when it is launched. The first calls are made in a compile step of their own; processes that
 check, time or profile get its cache and its choices, so that nothing is compiled or tuned in a call that is measured.
@@ -72,9 +72,9 @@ class JustInTime:
         """In place of an autotuner's own measurement of one configuration."""
         kernel, key = str(tuner.base_fn.__name__)[:MAX_TEXT], _key(tuner, meta)
         if not self.is_tuning:
-            return [0.0 if str(config) == self._chosen(kernel, key) else float("inf")] * 3
+            return [0.0 if _short(config) == self._chosen(kernel, key) else float("inf")] * 3
         times: list[float] = original(tuner, *arguments, config=config, **meta)
-        self._tried.setdefault((kernel, key), {})[str(config)[:MAX_TEXT]] = times
+        self._tried.setdefault((kernel, key), {})[_short(config)] = times
         return times
 
     def _chosen(self, kernel: str, key: str) -> str:
