@@ -200,9 +200,7 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="set a module-level number of the task; may be repeated",
     )
-    parser.add_argument(
-        "--toolchain", default="cpu", choices=tuple(TOOLCHAINS), help="where kernels run (default: cpu)"
-    )
+    parser.add_argument("--toolchain", default="cpu", choices=TOOLCHAINS, help="where kernels run (default: cpu)")
     parser.add_argument(
         "--device", default="", metavar="GPU",
         help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",

@@ -32,7 +32,9 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.ApprovalAsked: FeedKind.APPROVAL, ev.ApprovalSettled: FeedKind.APPROVAL, ev.Diverged: FeedKind.REPLAY,
     ev.Imported: FeedKind.IMPORT, ev.DepthFinished: FeedKind.DEPTH, ev.CommandAcknowledged: FeedKind.COMMAND,
     ev.CommandEffective: FeedKind.COMMAND, ev.CommandRefused: FeedKind.COMMAND, ev.BudgetWarned: FeedKind.WARNING,
-    ev.BudgetChanged: FeedKind.BUDGET,
+    ev.BudgetChanged: FeedKind.BUDGET, ev.Ranked: FeedKind.STEP,
+    ev.RulesTold: "the page of the kernel that was written next tells it",
+    ev.ToolCalled: "its answer tells both", ev.ToolAnswered: "the kernel's page lists them",
 }  # fmt: skip
 
 
