@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import access, change_token, index, run_state
+from pages.parts import change_token, index, run_state
 from pages.parts.compare import compared_runs
-from pages.parts.overview import label_dialogs, run_totals, runs_filter, runs_table
-from pages.parts.status import alerts, damaged, now
+from pages.parts.overview import getting_started, label_dialogs, run_totals, runs_filter, runs_table
+from pages.parts.status import alerts, damaged, now, welcome
 from pages.parts.steering import open_dialog, steer
-from storage import folder, queries
+from storage import queries
 from storage.queries import RunFilter, RunSort
 
 PAGE_SIZE = 50
@@ -33,7 +33,7 @@ def live() -> None:
     if not everything:
         now.watch([], is_overview=True, token=token)
         if not are_some_unreadable:
-            nothing_yet()
+            getting_started.draw()
         label_dialogs.draw_undo()
         label_dialogs.draw_trash()
         return
@@ -56,6 +56,8 @@ def live() -> None:
     else:
         draw_list(chosen, sort, lost, everything, token)
     used_today()
+    if not queries.count_own_runs(db) and not are_some_unreadable:
+        getting_started.draw()
     label_dialogs.draw_trash()
     steer.give_word_back()
 
@@ -103,18 +105,7 @@ def page_number(total: int) -> int:
     return min(int(st.pagination(pages, key="page", bind="query-params")), pages) if pages > 1 else 1
 
 
-def nothing_yet() -> None:
-    """Empty, said plainly, with both ways to begin."""
-    with st.container(border=True, horizontal_alignment="center"):
-        st.header(":material/monitoring: No runs yet", text_alignment="center")
-        st.markdown(
-            f"No runs in `{folder.home()}`. Start one here, or from a terminal: `python -m engine run square_matmul`",
-            text_alignment="center",
-        )
-        if access.may_steer():
-            st.page_link("new_run.py", label="Start the first run", icon=":material/add_circle:", width="content")
-
-
+welcome.go_to_demo()
 live()
 open_dialog.draw()
 label_dialogs.draw()

@@ -8,6 +8,7 @@ from pages.parts import change_token, index, run_state
 from pages.parts.run import (
     activity,
     curve_chart,
+    first_kernel,
     kernel_panel,
     kernels_table,
     lineage_strip,
@@ -15,7 +16,7 @@ from pages.parts.run import (
     selection,
     spending,
 )
-from pages.parts.status import address, now, pinned_snapshot, settings_list
+from pages.parts.status import address, now, pinned_snapshot, settings_list, welcome
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
 from storage import queries
 from storage.queries import RunRow
@@ -64,6 +65,8 @@ def draw_standing(run: RunRow, token: str) -> None:
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
+    with st.container():  # always there, as below
+        welcome.draw(run, state)
     run_header.draw_figures(run, state)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
              steer.pending(run_id) if not pinned else None)  # fmt: skip
@@ -72,7 +75,11 @@ def draw_standing(run: RunRow, token: str) -> None:
 
 def draw_course(run: RunRow) -> None:
     """The curve, the kernels it is made of, and what the model is told."""
-    curve_chart.draw(run)
+    with st.container():
+        if first_kernel.is_due(run):
+            first_kernel.draw(run)
+        else:
+            curve_chart.draw(run)
     lineage_strip.draw(run)
     kernels_table.draw(run)
     kernels_table.draw_errors(run)

@@ -153,6 +153,19 @@ def count_runs(db: Database) -> int:
     return int(fetch.tuples(db, "SELECT count(*) FROM runs")[0][0])
 
 
+def count_own_runs(db: Database) -> int:
+    """How many runs people have started: without demos, and without replays of demos."""
+    sql = """SELECT count(*) FROM runs WHERE NOT is_demo
+        AND coalesce(replay_of, '') NOT IN (SELECT run_id FROM runs WHERE is_demo)"""
+    return int(fetch.tuples(db, sql)[0][0])
+
+
+def demo_run(db: Database) -> str | None:
+    """The newest demo run; None where there is none."""
+    found = fetch.tuples(db, "SELECT arg_max(run_id, created_at) FROM runs WHERE is_demo AND replay_of IS NULL")
+    return found[0][0] if found else None
+
+
 def run(db: Database, run_id: str) -> RunRow | None:
     """One run, or None when it is not (yet) in the index."""
     return next(iter(of_ids(db, [run_id])), None)

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, Response, ViewportSize, expect, sync_playwright
 
+from pages.parts.status import welcome
 from storage import journal
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -156,6 +157,7 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             reduced_motion="reduce",
         )
         context.add_init_script(HURRY)
+        has_been_here(context)
         context.set_default_timeout(EXPECT_MS)
         yield context
         context.close()
@@ -224,7 +226,7 @@ def at_rest(thing: Locator) -> Locator:
 
 
 def forget(visitor: BrowserContext) -> None:
-    """The next test meets a visitor who has never been here."""
+    """The next test meets a visitor who has never been here, but for the welcome, which is dismissed."""
     page, *others = visitor.pages
     for one in others:
         one.close()
@@ -233,7 +235,13 @@ def forget(visitor: BrowserContext) -> None:
     page.set_viewport_size(SIZE)
     page.emulate_media(color_scheme="null")
     visitor.clear_cookies()
+    has_been_here(visitor)
     visitor.set_offline(False)
+
+
+def has_been_here(visitor: BrowserContext) -> None:
+    """Demo runs are everywhere in tests; one test meets what a first visitor is shown."""
+    visitor.add_cookies([{"name": welcome.COOKIE, "value": "dismissed", "url": "http://127.0.0.1"}])
 
 
 def empty_stores(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 run_header.py, activity.py                     name, state and menu, how it stands; what happens and happened
 curve_chart.py, curve_marks.py                 the speed-up curve: its rows, its traces, the lines around them
+first_kernel.py                                in place of an empty curve: how far the first kernel is
 lineage_strip.py, kernels_table.py             which kernel came from which; all kernels, and what they failed of
 selection.py, kernel_panel.py                  which kernel is open beside the curve; that kernel
 spending.py                                    what it has spent, and its limits

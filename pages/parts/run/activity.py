@@ -62,6 +62,7 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
         "run": run.run_id,
         "step": step.step if step and is_writing else 0,
         "is_writing": is_writing,
+        "is_first": not run.attempts,
         "idle": "The model is not writing now. Past replies: see each kernel.",
     }
     _stream(data=texts, key="stream")

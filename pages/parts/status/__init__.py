@@ -3,5 +3,6 @@
 now.py, pinned_snapshot.py   what its engine does this second, and the watcher of a page; a page held still
 alerts.py, damaged.py        what needs a person; what its folder has lost
 settings_list.py             what it was started with, its strategy with every option
+welcome.py                   the first visit: what this is, what to see, what to do next
 provenance.py, address.py    a fork or a replay of which run; the browser's address, also one that leads nowhere
 """

@@ -29,6 +29,14 @@ function append(box, { start, end, text }) {
   show(box)
 }
 
+function unfold(box, isOpen) {
+  const button = box.querySelector("button"), body = box.querySelector("pre")
+  box.classList.toggle("open", isOpen)
+  button.setAttribute("aria-expanded", isOpen)
+  button.textContent = isOpen ? "fold" : "whole reply"
+  body.scrollTop = body.scrollHeight
+}
+
 export default function (component) {
   const { data, parentElement } = component
   const box = parentElement.querySelector(".stream")
@@ -38,13 +46,10 @@ export default function (component) {
     box.querySelector("pre").textContent = ""
   }
   const button = box.querySelector("button")
-  button.onclick = () => {
-    const isOpen = box.classList.toggle("open")
-    button.setAttribute("aria-expanded", isOpen)
-    button.textContent = isOpen ? "fold" : "whole reply"
-    const body = box.querySelector("pre")
-    body.scrollTop = body.scrollHeight
-  }
+  button.onclick = () => { box.isTouched = true; unfold(box, !box.classList.contains("open")) }
+  // A run's very first reply is all there is to see, so it is seen whole until a person folds it or a kernel is there.
+  if (!box.isTouched && data.is_first !== box.wasFirst) unfold(box, data.is_first && data.is_writing)
+  box.wasFirst = data.is_first && data.is_writing
   box.shown = data  // Trap: a request begun with older data may still be on its way; it must see what holds now.
   show(box)
   read(box)

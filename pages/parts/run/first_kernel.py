@@ -1,0 +1,98 @@
+"""In place of an empty curve: how far the first kernel is, stage by stage, and its code once it is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.parts import client, index, run_state, texts, wording
+from pages.parts.widgets import code
+from storage import queries
+from storage.command_arguments import is_call
+from storage.queries import AttemptRow, EvaluationRow, RunRow, StepRow
+from storage.records import StepKind
+
+_stages = st.components.v2.component(
+    "tilewright_first_kernel",
+    html='<ol class="stages"\n aria-label="Up to the first measured kernel"></ol>',
+    css=client.read("run/first_kernel.css"),
+    js=client.read("run/first_kernel.js"),
+)
+SHOWN_LINES = 400
+LIMIT, WRITE = "limit", "write"
+Stage = dict[str, str]
+# What is done in each stage, while it is not done yet.
+ABOUT = {
+    LIMIT: ("Measure the machine", "how fast it moves data and calculates: the task's hardware limit"),
+    WRITE: ("Write the kernel", "the model's reply, as it arrives"),
+    StepKind.COMPILE: ("Compile", "a real compiler, in a sandbox"),
+    StepKind.CHECK: ("Prove correct", "against float64, on inputs that the kernel cannot predict"),
+    StepKind.TIME: ("Time", "kernel and PyTorch in turn, until the noise is known"),
+}
+
+
+def is_due(run: RunRow) -> bool:
+    """Whether nothing of this run could be on its curve yet, and an engine works on it."""
+    return not run.curve and not run.failed and not run_state.of(run).is_over
+
+
+def draw(run: RunRow) -> None:
+    """Stages on the left, code on the right."""
+    db = index.current()
+    st.markdown("## The first kernel")
+    found = index.attempts(run.run_id)
+    first = found[0] if found else None
+    steps = queries.steps(db, run.run_id)
+    judged = queries.evaluation(db, run.run_id, first.candidate_id) if first else None
+    left, right = st.columns([1.25, 1], gap="medium")
+    with left, st.container(border=True):
+        current = next((step for step in steps if step.is_in_flight), None)
+        since = current.started_at if current else run.started_at
+        shown = stages(steps, queries.limit(db, run.run_id) is not None, judged)
+        _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
+    with right:
+        _code(run, first)
+
+
+def _code(run: RunRow, first: AttemptRow | None) -> None:
+    with st.container(height=300 if first else "content", border=True):
+        if first is None:
+            st.caption(":material/code: The code of the first kernel appears here as soon as it is written.")
+            return
+        lines = code.lines(texts.source(run.run_id, first.source_blob))
+        st.caption(f"Kernel {first.number} · {wording.counted(len(lines), 'line')}")
+        code.draw(f"Source of kernel {first.number}", lines[:SHOWN_LINES], key="first_code")
+
+
+def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | None) -> list[Stage]:
+    """Each with its state: done, active or waiting; `steps` are the newest first."""
+    by_kind = {_stage(step): step for step in steps}  # the oldest of each kind stays
+    found = []
+    for kind, (name, about) in ABOUT.items():
+        step = by_kind.get(kind)
+        if kind == LIMIT:
+            state = "done" if is_measured else "active" if not steps else "waiting"
+        else:
+            state = "waiting" if step is None else "active" if step.is_in_flight else "done"
+        told = _result(kind, judged) or about if state == "done" else about
+        took = wording.seconds(step.seconds) if step and step.seconds is not None else ""
+        found.append({"name": name, "about": told, "state": state, "time": took})
+    return found
+
+
+def _stage(step: StepRow) -> str:
+    return WRITE if is_call(step.kind) else step.kind
+
+
+def _result(kind: str, judged: EvaluationRow | None) -> str:
+    """What came of a stage, where that can be said."""
+    if judged is None:
+        return ""
+    if kind == StepKind.CHECK and judged.trials:
+        error = f", largest error {judged.max_error:.1e}" if judged.max_error else ""
+        return f"{wording.counted(len(judged.trials), 'trial')} passed{error}"
+    if kind == StepKind.COMPILE and judged.compile_is_cached:
+        return "taken from the cache of builds"
+    return ""

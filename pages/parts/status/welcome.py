@@ -1,0 +1,73 @@
+"""The first visit: the demo run opens by itself, with what Tilewright is, what is to be seen, and what to do next. Once
+dismissed it stays away in that browser; whoever has a run of their own has no need of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import client, index
+from storage import queries
+from storage.queries import RunRow
+from storage.records import RunState
+
+COOKIE = "tilewright_welcome"
+_DISMISSED, _SENT = "welcome_dismissed", "sent_to_demo"
+WHAT = (
+    "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
+    "proved correct and timed before it counts."
+)
+STEPS = (
+    ("A model writes", "one change at a time; you see its reply arrive. In this demo the replies are recorded."),
+    (
+        "Tilewright proves and times",
+        "each point of the curve is one kernel, really built and measured here; higher is faster than PyTorch.",
+    ),
+    ("You steer", "pause, stop, send a hint, or go back to an earlier kernel, at any moment."),
+)
+
+_welcome = st.components.v2.component(
+    "tilewright_welcome",
+    html='<section class="welcome" aria-label="Welcome"><p class="what"></p><ol></ol>\n<p class="next"></p>'
+    "<button>Dismiss</button></section>",
+    css=client.read("status/welcome.css"),
+    js=client.read("status/welcome.js"),
+)
+
+
+def go_to_demo() -> None:
+    """Leave the list of runs for the demo run, once in a session of somebody who has not dismissed the welcome."""
+    db = index.current()
+    if st.query_params or st.session_state.get(_SENT) or is_dismissed() or queries.count_own_runs(db):
+        return
+    st.session_state[_SENT] = True
+    if demo := queries.demo_run(db):
+        st.switch_page("run.py", query_params={"run": demo})
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The welcome, on the page of a demo run."""
+    if not run.is_demo or is_dismissed() or queries.count_own_runs(index.current()):
+        return
+    told = {"what": WHAT, "steps": STEPS, "next": following(run, state), "cookie": COOKIE}
+    _welcome(data=told, key="welcome", on_dismissed_change=_dismiss)
+
+
+def is_dismissed() -> bool:
+    """Whether this browser has dismissed it, now or on an earlier visit."""
+    return bool(st.session_state.get(_DISMISSED)) or COOKIE in st.context.cookies
+
+
+def _dismiss() -> None:
+    st.session_state[_DISMISSED] = True
+
+
+def following(run: RunRow, state: RunState) -> str:
+    """What to do next, in one sentence."""
+    if state.is_over:
+        return "Next: download the best kernel, then start a run of your own under New run."
+    if run.best_speedup is None:
+        return (
+            "Next: watch the first kernel being written, compiled, checked and timed. Its point appears on the curve "
+            "in about a minute."
+        )
+    return "Next: click a point of the curve to see that kernel: what was changed, what it gained, and its checks."

@@ -1,0 +1,44 @@
+"""Somebody who has never been here, and the end of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from storage import events as ev
+from tests.browser.conftest import Server, drawn
+from tests.browser.play import PretendEngine
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_first_visit_opens_the_demo_says_what_it_is_and_stays_away_once_dismissed(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    server = own_server()
+    engine = PretendEngine(server.runs, "the-demo", depths=3)
+    engine.play_until(lambda event: isinstance(event, ev.CandidateCreated))
+    page.context.clear_cookies()
+    page.goto(server.url)
+    expect(page).to_have_url(re.compile(r"/run\?run=the-demo"))
+    welcome = page.get_by_role("region", name="Welcome")
+    expect(welcome.get_by_role("listitem")).to_have_text([re.compile(f"^{name}") for name in (
+        "A model writes", "Tilewright proves and times", "You steer")])  # fmt: skip
+    expect(welcome).to_contain_text("Next: watch the first kernel")
+    stages = page.get_by_role("list", name="Up to the first measured kernel").get_by_role("listitem")
+    expect(stages.nth(1)).to_contain_text("Write the kernel")
+    expect(page.get_by_label("Source of kernel 1")).to_contain_text("ModelNew")
+    engine.play_until(lambda event: isinstance(event, ev.Timed))
+    expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
+    expect(welcome).to_contain_text("Next: click a point of the curve")
+    welcome.get_by_role("button", name="Dismiss").click()
+    expect(welcome).to_be_hidden()
+    page.goto(server.url)
+    expect(page.get_by_role("heading", name="No runs of your own yet")).to_be_visible()
+    page.get_by_role("link", name="Open the demo run").click()
+    expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
+    expect(drawn(page).get_by_role("region", name="Welcome")).to_be_hidden()
+    engine.die()
