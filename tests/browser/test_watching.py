@@ -26,7 +26,7 @@ TRUST = {
 
 def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: Page, server: Server) -> None:
     page.goto(server.url)
-    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
     samples.write_run(server.runs, "listed", depths=5)
     row = page.locator('tr[data-id="listed"]')
     expect(row).to_contain_text("finished")

@@ -10,7 +10,7 @@ from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
 
-COOKIE = "tilewright_welcome"
+COOKIE = "tilewright-welcome"
 _DISMISSED, _SENT = "welcome_dismissed", "sent_to_demo"
 WHAT = (
     "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
