@@ -44,6 +44,9 @@ BROWSING = {
         *("--runs", "4", "--iterations", "20", "--loads", "0", "--only", "source", "--lines", "1"),
         *("--watch", "small", "--minutes", "0.02"),
     ),
+    "suite_scale": (
+        *("--tasks", "2", "--arms", "2", "--repeats", "1", "--iterations", "20", "--loads", "0", "--only", "summary"),
+    ),
     "wire": ("--rounds", "1", "--events", "1"),
 }
 DEVICE = {"a_a": (*TINY, "--runs", "1", "--toolchain", "cuda"), "builds": ("--toolchain", "cuda", "--limit", "1")}

@@ -14,6 +14,7 @@ BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "languag
 SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
+    "engine.suites", "engine.suites.definition", "engine.suites.tables",
     "engine.strategies.options", "engine.languages", "engine.strategies.catalogue",
 }  # fmt: skip
 SHARED_STORAGE = {
@@ -29,7 +30,7 @@ SHARED_STORAGE = {
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
     "storage.knowledge.failures",
     "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
-    "storage.suites.results",
+    "storage.suites.results", "storage.suites.statistics", "storage.suites.summary",
 }  # fmt: skip
 
 
@@ -83,6 +84,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "steering": ("", "client", "widgets", "status"),
     "kernel": ("", "client", "widgets", "status", "steering"),
     "compare": ("", "widgets", "status"),
+    "benchmark": ("", "widgets", "status", "compare"),
     "report": ("", "client", "widgets", "status", "kernel", "compare"),
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),

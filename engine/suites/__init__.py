@@ -2,5 +2,7 @@
 
 definition.py   a suite from its TOML file
 runner.py       the queue: one run per free device, whatever is killed
+tables.py       what a suite says, as tables and sentences of text
+measured.py     what a run has come to, from its journal alone
 metering.py     what a run has spent and how it ended, from its journal alone
 """

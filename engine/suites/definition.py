@@ -44,6 +44,12 @@ def find(name: str) -> Path:
     return path
 
 
+def outline(name: str) -> tuple[str, list[str]]:
+    """What a shipped suite is to find out, and the words that it takes."""
+    plain = tomllib.loads(find(name).read_text(encoding="utf-8"))
+    return plain.get("about", ""), plain.get("parameters", [])
+
+
 def read(path: Path, words: Sequence[str] = ()) -> Defined:
     """What a file says, with `words` in place of its parameters.
 

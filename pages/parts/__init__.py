@@ -3,6 +3,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
 
     wording.py, speed_of_light.py             numbers, times and states as people read them; the hardware's limit
     index.py, run_state.py, change_token.py   the open index; whether an engine works on a run; what a page would show
+    suite_folders.py                          suites as their folders say
     texts.py, access.py                       long texts by their hash; who may look and whether anybody may steer
     streamlit_internals.py                    what is used of Streamlit beyond its documented interface
     client/    what runs in the browser
@@ -10,6 +11,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     status/    what is said of a run wherever it is shown
     steering/  what a person does to a run
     kernel/, compare/                         one kernel; several runs side by side
+    benchmark/ what suites say
     report/    a run or a comparison as one file
     run/, overview/, models/, system/         one run; all runs; what models predict; this machine
     knowledge/ what runs have learned, and what a person changes of it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pages.parts import index, run_state
+from pages.parts import index, run_state, suite_folders
 from storage import queries, remeasurements
 from storage.folder import RunFolder, runs_folder
 
@@ -18,6 +18,9 @@ def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False
     db = index.current()
     if is_overview:
         return f"{queries.overview_version(db)}{engines(run_ids)}"
+    suites = [name for name in run_ids if name.startswith(suite_folders.WATCHED)]
+    if suites:
+        return "".join(suite_folders.token(name.removeprefix(suite_folders.WATCHED)) for name in suites)
     late = [run_state.is_overdue(run_state.pending_stop(name)) for name in run_ids]
     shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
     return shown + _measured(run_ids) if has_measurements else shown

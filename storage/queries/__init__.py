@@ -8,6 +8,7 @@ steps.py, feed.py           what happens, as sentences
 troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
+suites.py                   what the runs of a suite have come to; imported by itself
 tries.py                    how often a model's kernels pass
 knowledge.py                what is known across runs, its evidence and its changes; imported by itself
 learning.py                 what runs asked of it, were told, tried then and added; imported by itself

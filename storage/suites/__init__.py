@@ -3,4 +3,7 @@
 records.py      the vocabulary: what a suite is made of, and what happens in it
 files.py        a suite's folder: appended under a lock, read line by line
 standing.py     where a suite and each of its cells stand, folded from its journal
+results.py      what one run has come to, as plain figures
+statistics.py   means, shares, medians, tests and their intervals
+summary.py      what a suite says as a whole: per arm and class, arms in pairs, curves
 """

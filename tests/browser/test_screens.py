@@ -16,6 +16,7 @@ from tests import sample_knowledge, samples
 from tests.browser import rules
 from tests.browser.conftest import Server, drawn, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
+from tests.sample_suites import write_suite
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +28,9 @@ PAGES = {
     "overview": ("", 'tr[data-id="whole"]'),
     "overview with nothing that fits": ("?find=no+such+run", "text=No matching runs"),
     "compare": ("compare?runs=whole,stopped", "h1"),
+    "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
+    "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
+    "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over model calls')"),
     "models": ("models", "text=On the dashed line"),
     "knowledge": ("knowledge?in_state=hybrid_bound", 'tr[data-id="larger tile"]'),
     "state": ("kernel_state?state=memory_latency_bound", 'tr[data-id="loads in flight"]'),
@@ -51,8 +55,8 @@ PAGES = {
 }
 TABBED = ["kernel", "kernel that failed"]
 # The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
-VARIANTS = ("overview with nothing that fits", "state", "attempts", "changes of what is known", "half a run",
-            "running run", "lost run", "run without anything yet", "kernel that failed")  # fmt: skip
+VARIANTS = ("overview with nothing that fits", "state", "attempts", "changes of what is known", "curves of a suite",
+            "half a run", "running run", "lost run", "run without anything yet", "kernel that failed")  # fmt: skip
 TABS = ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"]
 
 
@@ -67,6 +71,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     samples.write_run(home / "runs", "new", depths=4, ending="new", created_at=now)
     half = samples.write_run(home / "runs", "half", depths=4, created_at=now).journal_file
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 3])
+    write_suite(home, 3, 2, 2, 60)
     engine = PretendEngine(home / "runs", "running", depths=5)
     engine.play_until(finished_depth, times=2)
     engine.play_until(model_step)
@@ -116,7 +121,11 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
     server = own_server()
     signs = {"": "text=No runs yet", "compare": "h1", "models": "text=No model replies yet"}
-    signs |= {"system": "text=Checked ", "knowledge": "text=No attempt has been kept yet"}
+    signs |= {
+        "benchmark": "text=No suite has been started",
+        "system": "text=Checked ",
+        "knowledge": "text=No attempt has been kept yet",
+    }
     for address, sign in signs.items():
         assert look(page, f"{server.url}/{address}", sign, is_variant=True) == [], address
     page.goto(server.url)

@@ -1,0 +1,140 @@
+"""What a run has come to, folded from its journal: the figures that `storage.queries.suites` asks of the index."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.record import Candidate, Record
+from storage import codec, journal
+from storage import events as ev
+from storage.folder import RunFolder, runs_folder
+from storage.journal import Entry
+from storage.proof import Proof, Standing
+from storage.records import Origin, RunSettings, Verdict
+from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
+from storage.suites.standing import Suite
+
+WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
+
+
+def of_suite(suite: Suite) -> dict[str, RunResult]:
+    """The results of a suite's runs by id; a run that is gone or whose settings cannot be read is left out."""
+    found = {}
+    for one in suite.planned:
+        folder = RunFolder(runs_folder() / (one.run_id or "-"))
+        try:
+            settings = folder.read_settings()
+        except (OSError, codec.DecodeError):
+            continue
+        found[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
+    return found
+
+
+def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
+    """One run, from its settings and its whole journal."""
+    record = Record.of(settings, entries)
+    spent = _Spent()
+    for event in record.events:
+        spent.take(event)
+    best = _best_of(record)
+    second = record.baseline.result if record.baseline else None
+    return RunResult(
+        settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
+        settings.strategy, record.limit.device if record.limit else "", record.limit.limit_ms if record.limit else None,
+        record.baseline.name if record.baseline else "", second.speedup if second else None, best,
+        tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What had been spent when an event came; None once any of it is unknown."""
+
+    calls: int = 0
+    engine_s: float = 0.0
+    tokens: int | None = 0
+    cost_usd: float | None = 0.0
+
+    def take(self, event: ev.Event) -> None:
+        if isinstance(event, ev.StepFinished):
+            self.engine_s += event.seconds or 0.0
+        elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
+            self.calls += 1
+            used = None if None in (event.input_tokens, event.output_tokens) else _tokens(event)
+            self.tokens = None if self.tokens is None or used is None else self.tokens + used
+            known = self.cost_usd is not None and event.cost_usd is not None
+            self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
+
+
+def _tokens(event: ev.ModelCalled | ev.CallFailed) -> int:
+    return (event.input_tokens or 0) + (event.output_tokens or 0)
+
+
+def _timed(record: Record) -> Iterator[TimedKernel]:
+    """Every correct kernel at its last timing, in the order of those."""
+    spent = _Spent()
+    found: dict[str, TimedKernel] = {}
+    for event in record.events:
+        spent.take(event)
+        if isinstance(event, ev.Timed):
+            found.pop(event.candidate_id, None)
+            was = spent.calls, spent.engine_s, spent.tokens, spent.cost_usd
+            result = event.result
+            found[event.candidate_id] = TimedKernel(event.candidate_id, result.speedup, result.noise, *was)
+    for name, timed in found.items():
+        if record.candidates[name].verdict is Verdict.PASSED:
+            yield timed
+
+
+def _tries(record: Record) -> Iterator[Try]:
+    """Kernels and useless replies in the order they were made; a kernel that a person brought is none."""
+    made = {one.created.step: one for one in record.candidates.values()}
+    prompts: dict[int, str] = {}
+    for event in record.events:
+        if isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
+            prompts.setdefault(event.step, event.prompt_blob)
+    tried = list(_judged(record, made))
+    first = prompts.get(tried[0][0]) if tried else None
+    for step, is_compiled, is_passed in tried:
+        yield Try(is_compiled, is_passed, first is not None and prompts.get(step) == first)
+
+
+def _judged(record: Record, made: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
+    """(step, compiled, passed)"""
+    for event in record.events:
+        if isinstance(event, ev.CandidateCreated):
+            one = record.candidates[event.candidate_id]
+            if event.origin in WRITTEN and one.verdict is not None:
+                yield event.step, bool(one.compiled and one.compiled.is_ok), one.verdict is Verdict.PASSED
+        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in made:
+            yield event.step, False, False
+
+
+def _best_of(record: Record) -> BestKernel | None:
+    best = record.best
+    if best is None or best.timed is None or best.checked is None:
+        return None
+    timed, checked = best.timed, best.checked
+    proofs = _proofs(best)
+    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.candidate_id}
+    flags = {one.check for one in proofs if one.standing in (Standing.FLAGGED, Standing.BROKEN)}
+    flags |= {"intent kept"} if best.created.flags else set()
+    flags |= {"soft verification"} if any(said.values()) else set()
+    low, high = timed.speedup_interval
+    return BestKernel(
+        best.candidate_id, best.created.source_blob, timed.speedup, low, high, timed.noise, timed.latency_ms,
+        timed.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
+        len(timed.candidate_ms), checked.precision, checked.max_abs_error, len(checked.trials), tuple(sorted(flags)),
+        _stood(proofs, "other shapes"), _stood(proofs, "special values"),
+    )  # fmt: skip
+
+
+def _proofs(candidate: Candidate) -> list[Proof]:
+    stages = (candidate.compiled, candidate.checked, candidate.timed)
+    return [proof for stage in stages if stage is not None for proof in stage.proofs]
+
+
+def _stood(proofs: list[Proof], check: str) -> Standing | None:
+    return max((proof.standing for proof in proofs if proof.check == check), default=None)

@@ -1,0 +1,390 @@
+"""A suite's figures as tables and sentences of text: what the page shows and what every export writes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.suites import statistics
+from storage.suites.records import CellState
+from storage.suites.results import BestKernel
+from storage.suites.statistics import Estimate
+from storage.suites.summary import ALL, Against, ArmFigures, CellResult, Paired, Results, fast_curve, figures, paired
+from storage.suites.summary import paper_rows as rows_of_paper
+
+NONE = "–"
+UNKNOWN = "unknown"
+SURE = 0.05  # chance of the sign test below which one arm is called better
+PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0, GPT-5"
+KERNELBENCH_TOLERANCE = 1e-4
+KERNELBENCH_EXCESSIVE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column; `about` says what is in it. Numbers stand right."""
+
+    label: str
+    about: str = ""
+    is_number: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of text with a title and what must be known to read it."""
+
+    title: str
+    columns: tuple[Heading, ...]
+    rows: tuple[tuple[str, ...], ...]
+    about: str = ""
+
+
+def times(value: float | None) -> str:
+    """A ratio: `1.76×`."""
+    if value is None:
+        return NONE
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}×"
+
+
+def interval(found: Estimate | None) -> str:
+    """A 95 % interval of ratios: `1.52–2.04×`; nothing where there is none."""
+    if found is None or found.low is None or found.high is None:
+        return ""
+    return f"{times(found.low)[:-1]}–{times(found.high)}"
+
+
+def estimate(found: Estimate | None) -> str:
+    """A ratio with its interval in brackets."""
+    return times(found.value if found else None) + (f" ({told})" if (told := interval(found)) else "")
+
+
+def percent(value: float | None) -> str:
+    """A share from 0 to 1."""
+    return NONE if value is None else f"{100 * value:.0f} %"
+
+
+def part(found: Estimate | None) -> str:
+    """A share with its interval."""
+    if found is None or found.low is None or found.high is None:
+        return NONE
+    return f"{percent(found.value)} ({100 * found.low:.0f}–{100 * found.high:.0f})"
+
+
+def money(usd: float | None) -> str:
+    """US dollars."""
+    if usd is None:
+        return UNKNOWN
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.2g}"
+
+
+def tokens(value: float | None) -> str:
+    """Tokens, in thousands from ten thousand on."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value < 10_000 else f"{value / 1000:,.0f} k"
+
+
+def minutes(value: float | None) -> str:
+    """Minutes of engine time."""
+    return NONE if value is None else f"{value:.1f} min" if value < 120 else f"{value / 60:.1f} h"
+
+
+def name(text: str) -> str:
+    """A task's or a class's name for people."""
+    return text.replace("_", " ")
+
+
+def headline(results: Results) -> list[str]:
+    """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison."""
+    found = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
+    return [one for one in [*found, *(comparison(one) for one in comparisons(results))] if one]
+
+
+def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
+    """Every other arm against the baseline arm."""
+    baseline = results.suite.defined.baseline_arm
+    return [paired(results, arm, baseline, kernel_class) for arm in results.arms if arm != baseline]
+
+
+def _arm_in_words(one: ArmFigures, results: Results) -> str:
+    if not one.cells:
+        return f"{one.arm}: no cell has ended yet."
+    if one.mean is None:
+        return f"{one.arm}: no correct kernel in {one.cells} {'run' if one.cells == 1 else 'runs'}."
+    sure = f" (95 % interval {told} over tasks)" if (told := interval(one.mean)) else ""
+    where = f" on {', '.join(results.devices)}" if results.devices else ""
+    return (
+        f"{one.arm}: {times(one.mean.value)} over eager PyTorch{sure}, geometric mean of the {one.solved} of "
+        f"{one.tasks} tasks with a correct kernel{where}; {money(one.cost_usd)}, {tokens(one.tokens)} tokens and "
+        f"{minutes(one.minutes)} of engine time in {one.cells} runs."
+    )
+
+
+def comparison(one: Paired) -> str:
+    """What the pairs say, with how sure that is."""
+    if not one.tasks:
+        return f"{one.arm} against {one.baseline}: no task has ended in both yet."
+    if one.ratio is None:
+        ratio = "no task is solved by both"
+    else:
+        sure = f", 95 % interval {told}" if (told := interval(one.ratio)) else ", too few tasks for an interval"
+        ratio = f"{times(one.ratio.value)} as fast at the median{sure}"
+    split = f"faster on {one.faster}, slower on {one.slower}, level on {one.level} of {one.tasks} tasks"
+    verdict = "no difference is shown"
+    if one.chance < SURE:
+        verdict = f"{one.arm if one.faster > one.slower else one.baseline} is better"
+    return f"{one.arm} against {one.baseline}: {ratio}; {split} (sign test p = {one.chance:.2g}): {verdict}."
+
+
+def arms_table(results: Results) -> TextTable:
+    """How good each arm is, over all tasks and per class."""
+    columns = (
+        Heading("Arm", is_number=False),
+        Heading("Tasks of", "the kernel class; all tasks together first", False),
+        Heading("Solved", "tasks with a correct kernel in at least one repeat"),
+        Heading("Speed-up over eager", "geometric mean over solved tasks, 95 % interval (Student, of the logarithms)"),
+        Heading("As used", "the same over all tasks, where PyTorch counts (1×) if it is faster or there is no kernel"),
+        Heading("Over torch.compile", "geometric mean over solved tasks where torch.compile was timed"),
+        Heading("Valid", "share of runs with a correct kernel, 95 % interval (Wilson)"),
+        Heading("fast_1", "share of runs with a correct kernel that is faster than eager"),
+        Heading("Of the limit", "hardware limit's time over the kernel's, geometric mean"),
+        Heading("SOL score", "0.5 at eager's speed, 1 at the hardware limit (SOL-ExecBench), mean over runs"),
+        Heading("Gap closed", "of the way from eager to the hardware limit; below 0 where slower; mean over runs"),
+    )
+    rows = [
+        (
+            arm, name(kernel_class) or "all", f"{one.solved} of {one.tasks}", estimate(one.mean), estimate(one.used),
+            estimate(one.over_compiled), part(one.valid), part(one.fast_1),
+            percent(one.limit_share.value if one.limit_share else None),
+            NONE if one.sol_score is None else f"{one.sol_score:.2f}", percent(one.gap_closed),
+        )
+        for kernel_class in _classes(results) for arm in results.arms
+        if (one := figures(results, arm, kernel_class)).cells
+    ]  # fmt: skip
+    return TextTable("How fast", columns, tuple(rows), "A task counts once: its repeats are averaged first.")
+
+
+def costs_table(results: Results) -> TextTable:
+    """How often kernels pass in each arm, and what they cost, a column an arm."""
+    known = [one for arm in results.arms if (one := figures(results, arm)).cells]
+    within = sorted({k for one in known for k, _ in one.pass_at})
+    rows = [("Kernels correct, of all written", *(percent(one.correct_share) for one in known))]
+    rows += [(f"Pass@{k}", *(percent(dict(one.pass_at).get(k)) for one in known)) for k in within]
+    rows += [(f"Compiled@{k}", *(percent(dict(one.compiled_at).get(k)) for one in known)) for k in within]
+    rows.append(("Model calls", *(f"{one.calls:,}" for one in known)))
+    rows.append(("Correct kernels", *(f"{one.kernels:,}" for one in known)))
+    rows.append(("Gains", *(f"{one.gains:,}" for one in known)))
+    for what, count in (("", 1), (" a correct kernel", 0), (" a gain", 0)):
+        shares = [count or (one.gains if "gain" in what else one.kernels) for one in known]
+        pairs = list(zip(known, shares, strict=True))
+        rows.append((f"Tokens{what}", *(tokens(one.per(one.tokens, n)) if n else NONE for one, n in pairs)))
+        rows.append((f"Cost{what}", *(money(one.per(one.cost_usd, n)) if n else NONE for one, n in pairs)))
+        rows.append((f"Engine time{what}", *(minutes(one.per(one.minutes, n)) for one, n in pairs)))
+    about = (
+        "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
+        "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "
+        "before it beyond the noise."
+    )
+    columns = (Heading("What", is_number=False), *(Heading(one.arm) for one in known))
+    return TextTable("How often it works, and at what cost", columns, tuple(rows) if known else (), about)
+
+
+def paired_table(results: Results) -> TextTable:
+    """Arms against the baseline arm, task by task."""
+    columns = (
+        Heading("Arm", is_number=False), Heading("Against", is_number=False),
+        Heading("Tasks of", is_number=False),
+        Heading("Median ratio", "of the best kernels of tasks that both have solved; 95 % interval from six tasks on"),
+        Heading("Faster", "tasks, those that only this arm has solved included"),
+        Heading("Slower", "tasks, those that only the other arm has solved included"),
+        Heading("Level", "tasks that differ by less than two measurements of one kernel do"),
+        Heading("Only this", "tasks that only this arm has solved"), Heading("Only the other"),
+        Heading("Sign test p", "chance of a split at least as uneven if neither arm is better"),
+    )  # fmt: skip
+    rows = [
+        (
+            one.arm, one.baseline, name(one.kernel_class) or "all", estimate(one.ratio), str(one.faster),
+            str(one.slower), str(one.level), str(one.only_arm), str(one.only_baseline), f"{one.chance:.2g}",
+        )
+        for kernel_class in _classes(results) for one in comparisons(results, kernel_class) if one.tasks
+    ]  # fmt: skip
+    return TextTable("Arms compared in pairs", columns, tuple(rows))
+
+
+def fast_table(results: Results, bars: Sequence[float], against: Against) -> TextTable:
+    """fast_p of each arm at some speed-ups."""
+    curves = [(arm, fast_curve(results, arm, against)) for arm in results.arms]
+    columns = (Heading("Arm", is_number=False), *(Heading(f"p = {bar:g}") for bar in bars))
+    rows = tuple((arm, *(percent(one.at(bar)) for bar in bars)) for arm, one in curves if one)
+    unknown = sum(one.unknown for _, one in curves if one)
+    left = f" {unknown} runs without such a baseline are left out." if unknown else ""
+    about = f"Share of runs with a correct kernel that is more than p times as fast as {against}.{left}"
+    return TextTable(f"fast_p over {against}", columns, rows, about)
+
+
+def paper_table(results: Results) -> TextTable | None:
+    """The paper's table beside ours; None where the suite has no figures of a paper."""
+    found = rows_of_paper(results)
+    if not found:
+        return None
+    columns = (
+        Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Paper"),
+        *map(Heading, results.arms),
+    )  # fmt: skip
+    rows = [
+        (name(one.task), name(one.kernel_class), times(one.paper), *(estimate(one.ours[arm]) for arm in results.arms))
+        for one in found
+    ]
+    for kernel_class in dict.fromkeys([one.kernel_class for one in found]):
+        same = [one for one in found if one.kernel_class == kernel_class]
+        label = f"geometric mean, {name(kernel_class) or 'no class yet'}"
+        rows.append((label, f"{len(same)} tasks", *(_mean_of(same, arm) for arm in (None, *results.arms))))
+    rows.append(
+        ("geometric mean, all", f"{len(found)} tasks", *(_mean_of(found, arm) for arm in (None, *results.arms)))
+    )
+    ours = ", ".join(results.devices) or "nothing measured yet"
+    about = (
+        f"Speed-up over eager PyTorch. Paper: {PAPER}. Ours: {ours}. Kernel, baseline and device differ between the "
+        "two, so only the pattern compares. A row's interval is that of the measurement, or over repeats. As in the "
+        "paper, softmax and log-softmax count as activations."
+    )
+    return TextTable("Table 2 of the paper beside ours", columns, tuple(rows), about)
+
+
+def _mean_of(rows: Sequence[object], arm: str | None) -> str:
+    values = [
+        value for row in rows
+        if (value := row.paper if arm is None else row.ours[arm].value if row.ours[arm] else None) is not None  # type: ignore[attr-defined]
+    ]  # fmt: skip
+    if not values:
+        return NONE
+    return times(statistics.geometric_mean(values)) + ("" if len(values) == len(rows) else f" (of {len(values)})")
+
+
+def cells_table(results: Results) -> TextTable:
+    """Every cell with its best kernel."""
+    columns = (
+        Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Arm", is_number=False),
+        Heading("Repeat"), Heading("State", is_number=False), Heading("Speed-up"), Heading("95 % interval"),
+        Heading("Latency"), Heading("Over torch.compile"),
+        Heading("To look at", "checks that a person should see", False),
+        Heading("Run", is_number=False),
+    )  # fmt: skip
+    rows = []
+    for one in results.cells:
+        best, second = best_of(one), one.result.second_speedup if one.result else None
+        rows.append((
+            name(one.cell.task), name(one.kernel_class), one.cell.arm, str(one.cell.repeat), str(one.standing.state),
+            times(one.speedup), interval(Estimate(best.speedup, best.low, best.high)) if best else "",
+            f"{best.latency_ms:.4g} ms" if best else NONE, times(best.speedup / second if best and second else None),
+            ", ".join(best.flags) if best else "", one.standing.run_id or NONE,
+        ))  # fmt: skip
+    return TextTable("Every run", columns, tuple(rows))
+
+
+def best_of(one: CellResult) -> BestKernel | None:
+    """A cell's best kernel."""
+    return one.result.best if one.result else None
+
+
+def scorecard(results: Results) -> TextTable:
+    """The seven properties of the survey, a row each and a column an arm (Li et al., section II.E)."""
+    arms = [arm for arm in results.arms if results.of(arm)]
+    found = {arm: figures(results, arm) for arm in arms}
+    rows = {
+        "Correctness": lambda one: f"valid {part(one.valid)}; {percent(one.correct_share)} of all kernels correct",
+        "Acceleration": lambda one: f"{estimate(one.mean)} over eager; as used {estimate(one.used)}",
+        "Robustness": _robust,
+        "Efficiency": _efficient,
+    }
+    lines = [(what, *(told(found[arm]) for arm in arms)) for what, told in rows.items()]
+    lines.append(("Versatility", *(_covered(results, arm) for arm in arms)))
+    lines.append(("Portability", *(_portable(results, arm) for arm in arms)))
+    lines.append(("Reproducibility", *(_reproduced(results, arm) for arm in arms)))
+    columns = (Heading("Property", is_number=False), *(Heading(arm, is_number=False) for arm in arms))
+    about = "Properties after Li et al., Recent Advances in Deep Learning Kernel Optimization Using LLMs, II.E."
+    return TextTable("Scorecard", columns, tuple(lines) if arms else (), about)
+
+
+def _robust(one: ArmFigures) -> str:
+    seeds = f"{one.trials:,} trials with secret seeds and distributions passed by the best kernels"
+    sizes = "no task names other sizes"
+    if one.shapes_held[1]:
+        sizes = f"right at other sizes: {one.shapes_held[0]} of {one.shapes_held[1]}"
+    specials = "NaN and infinities were not tried"
+    if one.specials_held[1]:
+        specials = f"NaN and infinities as the reference: {one.specials_held[0]} of {one.specials_held[1]}"
+    return f"{seeds}; {sizes}; {specials}"
+
+
+def _efficient(one: ArmFigures) -> str:
+    if not one.kernels:
+        return "no correct kernel"
+    each = tokens(one.per(one.tokens, one.kernels)), money(one.per(one.cost_usd, one.kernels))
+    return f"{each[0]} tokens, {each[1]} and {minutes(one.per(one.minutes, one.kernels))} a correct kernel"
+
+
+def _covered(results: Results, arm: str) -> str:
+    cells = [one for repeats in results.of(arm).values() for one in repeats]
+    runs = [one.result for one in cells if one.result]
+    classes = ", ".join(dict.fromkeys(name(one.kernel_class) for one in cells if one.kernel_class)) or NONE
+    languages = ", ".join(sorted({one.language for one in runs})) or NONE
+    precisions = ", ".join(sorted({one.best.precision for one in runs if one.best and one.best.precision})) or NONE
+    return f"classes: {classes}; languages: {languages}; precision: {precisions}"
+
+
+def _portable(results: Results, arm: str) -> str:
+    devices = {one.result.device for cells in results.of(arm).values() for one in cells if one.result}
+    return f"measured on {', '.join(sorted(devices - {''})) or NONE}; not judged again on another device"
+
+
+def _reproduced(results: Results, arm: str) -> str:
+    return "not judged again yet"
+
+
+def kernelbench_table(results: Results) -> TextTable:
+    """Each best kernel by our rules and, as far as it follows from what was measured, by KernelBench's."""
+    columns = (
+        Heading("Task", is_number=False), Heading("Arm", is_number=False), Heading("Repeat"),
+        Heading("Ours", "median of paired ratios"),
+        Heading("Ratio of mean times", "KernelBench divides the mean times of its trials; here the means of our pairs"),
+        Heading("Pairs", "timed pairs; KernelBench's default is 100 trials of each side"),
+        Heading("Largest error", "absolute, against float64, over all our trials"),
+        Heading("Within 1e-4", "KernelBench's fp32 rule: |difference| <= 1e-4 + 1e-4 |reference|", False),
+        Heading("Over 10×", "KernelBench flags a speed-up beyond 10 as excessive", False),
+    )  # fmt: skip
+    rows = [
+        (
+            name(one.cell.task), one.cell.arm, str(one.cell.repeat), times(best.speedup), times(best.ratio_of_means),
+            str(best.pairs), NONE if best.max_abs_error is None else f"{best.max_abs_error:.2g}", _tolerated(best),
+            "flagged" if best.ratio_of_means > KERNELBENCH_EXCESSIVE else "no",
+        )
+        for one in results.counted if (best := best_of(one))
+    ]  # fmt: skip
+    about = (
+        "What cannot be told from our measurements: KernelBench checks with its own seeds on the task's own inputs "
+        "against the reference in its own precision, we check against float64 on wider inputs; where our largest error "
+        "is above 1e-4 its relative part decides, element by element, and that is not kept. Its timer repeats one call "
+        "on the same inputs in the kernel's own process. For its own word give an exported kernel to KernelBench's "
+        "evaluator: the file is in its form."
+    )
+    return TextTable("In KernelBench's terms", columns, tuple(rows), about)
+
+
+def _tolerated(best: BestKernel) -> str:
+    if best.max_abs_error is None:
+        return UNKNOWN
+    return "yes" if best.max_abs_error <= KERNELBENCH_TOLERANCE else "cannot be told"
+
+
+def _classes(results: Results) -> list[str]:
+    """All tasks, and each class where there are several."""
+    return [ALL, *results.classes] if len(results.classes) > 1 else [ALL]
+
+
+def standing(results: Results) -> str:
+    """How far the suite is: "20 of 26 cells finished, 2 running"."""
+    counts = results.suite.counts
+    cells = len(results.suite.planned)
+    others = [f"{counts[state]} {state}" for state in CellState if counts[state] and state is not CellState.FINISHED]
+    return ", ".join([f"{counts[CellState.FINISHED]} of {cells} cells finished", *others])

@@ -1,0 +1,118 @@
+"""Suites: the list, and what one of them says: which arm, how much, how sure, at what cost. `?suite=` names it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.suites import tables
+from pages.parts import change_token, index, suite_folders, wording
+from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
+from pages.parts.status import now
+from pages.parts.suite_folders import WATCHED
+from storage.queries.suites import run_results
+from storage.suites import files, summary
+from storage.suites.files import SuiteError
+from storage.suites.summary import Results
+
+SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
+    "summary", "cells", "curves", "scorecard", "paper's table", "KernelBench's terms",
+)  # fmt: skip
+
+
+@st.fragment
+def live(name: str) -> None:
+    """The page; drawn again when a suite has news."""
+    watched = [f"{WATCHED}{name}"]
+    now.watch(watched, is_overview=False, token=change_token.of(watched, is_overview=False))
+    opened = draw_suite(name) if name else suites_list.draw()
+    if opened and name:
+        st.switch_page("run.py", query_params={"run": opened})
+    if opened:
+        st.switch_page("benchmark.py", query_params={"suite": opened})
+
+
+def draw_suite(name: str) -> str | None:
+    """One suite; the run opened just now, if any."""
+    try:
+        folder = files.find(name)
+        suite = suite_folders.read(folder)
+    except SuiteError as error:
+        st.warning(wording.plain(str(error)), icon=":material/search_off:")
+        return None
+    if suite is None:
+        st.info("The suite's journal does not say yet what it is.", icon=":material/hourglass_top:")
+        return None
+    run_ids = [one.run_id for one in suite.planned if one.run_id]
+    is_partial = bool(st.session_state.get("is_partial", False))
+    results = summary.gather(suite, run_results(index.current(), run_ids), is_partial)
+    draw_head(results, folder.has_runner)
+    views = [SUMMARY, CELLS, CURVES, SCORECARD, *([PAPER] if tables.paper_table(results) else []), KERNELBENCH]
+    view = st.segmented_control(
+        "Show", views, default=SUMMARY, required=True, key="show_suite", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    return draw_view(results, str(view))
+
+
+def draw_head(results: Results, has_runner: bool) -> None:
+    """What it is, how far it is, and what it says in sentences."""
+    suite = results.suite
+    state = suites_list.state_of(suite, has_runner)
+    spent = suite.spent
+    if suite.defined.about:
+        st.caption(wording.plain(suite.defined.about))
+    devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
+    used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
+    st.markdown(" · ".join([f"**{state}**", tables.standing(results), used, devices]))
+    for sentence in tables.headline(results):
+        arm, _, rest = sentence.partition(":")
+        st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.toggle("Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are")
+
+
+def draw_view(results: Results, view: str) -> str | None:
+    """One view; the run opened just now, if any."""
+    if view == CELLS:
+        opened = cells_matrix.draw(results)
+        st.caption(cells_matrix.ABOUT)
+        return opened
+    if view == CURVES:
+        kernel_class = choose_class(results)
+        benchmark_charts.draw_fast(results, kernel_class)
+        st.markdown("## Over model calls")
+        benchmark_charts.draw_curve(results, kernel_class)
+    elif view == SCORECARD:
+        text_tables.draw(tables.scorecard(results), "scorecard")
+    elif view == PAPER:
+        if found := tables.paper_table(results):
+            text_tables.draw(found, "paper_table")
+    elif view == KERNELBENCH:
+        text_tables.draw(tables.kernelbench_table(results), "kernelbench_table")
+    else:
+        text_tables.draw(tables.paired_table(results), "paired_table", has_title=True)
+        text_tables.draw(tables.arms_table(results), "arms_table", has_title=True)
+        text_tables.draw(tables.costs_table(results), "costs_table", has_title=True)
+    if view != CURVES and not results.counted:
+        st.info("No cell has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
+    return None
+
+
+def choose_class(results: Results) -> str:
+    """The kernel class that charts are of, empty for all."""
+    if len(results.classes) < 2:
+        return summary.ALL
+    return str(
+        st.selectbox(
+            "Kernel class", [summary.ALL, *results.classes], key="suite_class", width=220, bind="query-params",
+            format_func=lambda one: tables.name(one) or "all",
+        ) or summary.ALL
+    )  # fmt: skip
+
+
+asked = st.query_params.get("suite", "")
+with st.container(horizontal=True, vertical_alignment="center"):
+    st.title(wording.plain(asked) or "Benchmark", anchor=False, width="content")
+    if asked:
+        st.page_link("benchmark.py", label="All suites", icon=":material/arrow_back:", width="content")
+live(asked)

@@ -1,0 +1,7 @@
+"""What the page of suites is made of. Figures and their texts are those of the exports (`engine.suites.tables`).
+
+suites_list.py        suites that were started, and those that are shipped
+cells_matrix.py       every cell of a suite, live
+text_tables.py        a table of text, drawn
+benchmark_charts.py   fast_p at every speed-up; the best kernel so far over model calls
+"""

@@ -1,0 +1,115 @@
+"""Charts of a suite: fast_p as a curve, and what is used after so many model calls with its band over repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from engine.suites.tables import fast_table, percent, times
+from pages.parts.benchmark import text_tables
+from pages.parts.compare.compare_chart import chart_height, chart_layout
+from pages.parts.compare.compared_runs import COLOURS, DASHES
+from pages.parts.widgets import plot
+from storage.suites.summary import BARS, Against, CurvePoint, FastCurve, Results, curve, fast_curve
+
+ABOUT_CURVE = (
+    "What one would run after so many model calls: the best kernel so far, or eager PyTorch (1×) while a task has "
+    "nothing faster. Line: geometric mean over tasks and repeats; band: lowest to highest repeat."
+)
+LOWEST, HIGHEST = 0.05, 100.0
+
+
+def draw_fast(results: Results, kernel_class: str) -> None:
+    """fast_p at every speed-up, against what is chosen."""
+    options = [one for one in Against if one is not Against.ARM or len(results.arms) > 1]
+    against = Against(
+        st.segmented_control(
+            "fast_p against", options, default=Against.EAGER, required=True, key="fast_against", bind="query-params"
+        )
+        or Against.EAGER
+    )
+    curves = [found for arm in results.arms if (found := fast_curve(results, arm, against, kernel_class))]
+    if not curves:
+        st.info("No cell of this class has ended with such a baseline yet.", icon=":material/hourglass_empty:")
+        return
+    told = "; ".join(f"{one.arm} {percent(one.at(1.0))} at 1×, {percent(one.at(2.0))} at 2×" for one in curves)
+    plot.draw(
+        fast_figure(curves, str(against)), f"fast_p over {against} at every speed-up. {told}.",
+        chart_height(len(curves)), f"fast:{against}", key="fast_curve",
+    )  # fmt: skip
+    text_tables.draw(fast_table(results, BARS, against), "fast_table")
+
+
+def fast_figure(curves: list[FastCurve], against: str) -> dict[str, Any]:
+    """Steps down from the share of correct kernels; the axis of speed-ups is logarithmic."""
+    values = [speedup for one in curves for speedup, _ in one.steps] or [1.0]
+    low, high = max(LOWEST, min(0.5, *values) / 1.2), min(HIGHEST, max(2.0, *values) * 1.2)
+    traces = []
+    for place, one in enumerate(curves):
+        steps = [(low, one.at(low)), *((x, one.at(x)) for x, _ in one.steps if low < x < high), (high, one.at(high))]
+        traces.append({
+            **_line(place, one.arm), "x": [x for x, _ in steps], "y": [100 * y for _, y in steps],
+            "text": [f"<b>{one.arm}</b><br>{percent(y)} faster than {times(x)}" for x, y in steps],
+            "hovertemplate": "%{text}<extra></extra>",
+        })  # fmt: skip
+    layout = chart_layout(f"p: speed-up over {against}", [1.0], False, f"fast:{against}", len(curves))
+    ticks = plot.log_ticks(low, high)
+    layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks]}
+    layout["yaxis"] |= {"range": [-3, 103], "ticksuffix": " %"}
+    layout["yaxis"]["title"] = layout["yaxis"]["title"] | {"text": "runs that are faster than p"}
+    layout["shapes"] = [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
+                         "line": {"color": "@gray-color", "width": 1.2, "dash": "dot"}}]  # fmt: skip
+    layout["annotations"] = []
+    return {"data": traces, "layout": layout}
+
+
+def draw_curve(results: Results, kernel_class: str) -> None:
+    """What is used after so many calls, an arm a line."""
+    curves = {arm: points for arm in results.arms if (points := curve(results, arm, kernel_class))}
+    if not curves:
+        st.info("No cell of this class has ended yet.", icon=":material/hourglass_empty:")
+        return
+    told = "; ".join(f"{arm} {times(points[-1].mean)} after {points[-1].calls} calls" for arm, points in curves.items())
+    plot.draw(
+        curve_figure(curves), f"Speed-up as used over model calls. {told}.", chart_height(len(curves)), "calls",
+        key="calls_curve",
+    )  # fmt: skip
+    st.caption(ABOUT_CURVE)
+
+
+def curve_figure(curves: dict[str, list[CurvePoint]]) -> dict[str, Any]:
+    """A line and a band an arm."""
+    traces: list[dict[str, Any]] = []
+    lines = []
+    for place, (arm, points) in enumerate(curves.items()):
+        calls = [point.calls for point in points]
+        colour = COLOURS[place % len(COLOURS)]
+        edge = {"type": "scatter", "mode": "lines", "x": calls, "hoverinfo": "skip", "showlegend": False,
+                "legendgroup": arm, "line": {"width": 0, "shape": "hv", "color": f"@{colour}-color"}}  # fmt: skip
+        if any(point.high > point.low for point in points):
+            traces.append(edge | {"y": [point.low for point in points], "name": f"lowest, {arm}"})
+            traces.append(edge | {"y": [point.high for point in points], "name": f"highest, {arm}",
+                                  "fill": "tonexty", "fillcolor": f"@{colour}-background-color/60"})  # fmt: skip
+        lines.append({
+            **_line(place, arm), "x": calls, "y": [point.mean for point in points],
+            "text": [_hover(arm, point) for point in points], "hovertemplate": "%{text}<extra></extra>",
+        })  # fmt: skip
+    values = [value for points in curves.values() for point in points for value in (point.low, point.high)]
+    layout = chart_layout("model calls", values, True, "calls", len(curves))
+    layout["yaxis"]["title"] = layout["yaxis"]["title"] | {"text": "speed-up as used, over eager"}
+    return {"data": traces + lines, "layout": layout}  # no band may lie over a line
+
+
+def _hover(arm: str, point: CurvePoint) -> str:
+    band = f"<br>repeats {times(point.low)} to {times(point.high)}" if point.high > point.low else ""
+    return f"<b>{arm}</b> · {point.calls} calls<br>{times(point.mean)}{band}"
+
+
+def _line(place: int, arm: str) -> dict[str, Any]:
+    """An arm's line; its dash tells it apart as well as its colour."""
+    return {
+        "type": "scatter", "mode": "lines", "name": arm, "legendgroup": arm,
+        "line": {"shape": "hv", "width": 2.4, "color": f"@{COLOURS[place % len(COLOURS)]}-color",
+                 "dash": DASHES[place % len(DASHES)]},
+    }  # fmt: skip

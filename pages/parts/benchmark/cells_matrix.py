@@ -1,0 +1,63 @@
+"""Every cell of a suite, a row a task: state, best speed-up with its interval, what a person should look at."""
+
+from __future__ import annotations
+
+from engine.suites.tables import best_of, interval, name, times
+from pages.parts import wording
+from pages.parts.widgets import table
+from storage.suites.records import CellState
+from storage.suites.statistics import Estimate
+from storage.suites.summary import CellResult, Results
+
+TONES: dict[CellState, wording.Tone] = {
+    CellState.PLANNED: "gray",
+    CellState.RUNNING: "blue",
+    CellState.WAITING: "orange",
+    CellState.FINISHED: "green",
+    CellState.STOPPED: "gray",
+    CellState.FAILED: "red",
+}
+ABOUT = (
+    "A cell opens its run. Its figure is the best speed-up over eager PyTorch, with the 95 % interval of that "
+    "measurement; green: faster beyond it. A flag counts the checks of that kernel that a person should look at."
+)
+
+
+def draw(results: Results) -> str | None:
+    """The matrix; the run opened just now, if any."""
+    repeats = results.suite.defined.repeats
+    columns = [table.Column("task", "Task")]
+    for arm in results.arms:
+        columns += [
+            table.Column(f"{arm}:{n}", f"{arm} · {n}" if repeats > 1 else arm, "nowrap") for n in range(1, repeats + 1)
+        ]
+    classes = {one.cell.task: one.kernel_class for one in results.cells}
+    rows: dict[str, dict[str, table.Cell]] = {
+        task.name: {"task": table.text(name(task.name), "strong", name(classes.get(task.name, "")))}
+        for task in results.suite.defined.tasks
+    }
+    for one in results.cells:
+        rows[one.cell.task][f"{one.cell.arm}:{one.cell.repeat}"] = cell(one)
+    found = [table.Row(task, cells) for task, cells in rows.items()]
+    return table.draw("Cells of the suite", columns, found, key="suite_cells", is_cards=True, is_compact=True)
+
+
+def cell(one: CellResult) -> table.Cell:
+    """A cell: its figure where it has one, else its state in a word."""
+    state, best, run_id = one.standing.state, best_of(one), one.standing.run_id
+    is_done = state is CellState.FINISHED
+    text = times(best.speedup) if best else "no correct kernel" if is_done else str(state)
+    tone = TONES[state]
+    if is_done:
+        tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
+    reason = "" if is_done else wording.cut(one.standing.reason, 200)
+    note = interval(Estimate(best.speedup, best.low, best.high)) if best else reason[:60]
+    if not run_id:
+        return table.pill(text, tone, "", reason, note)
+    flags: list[table.Cell] = []
+    if best and best.flags:
+        flags = [table.badge(f"{len(best.flags)}", "orange", "flagged", run_id, f"run?run={run_id}")]
+    shown = table.badge(text, tone, "" if is_done else str(state), run_id, f"run?run={run_id}")
+    assert isinstance(shown, dict)
+    title = "; ".join([f"{state}, {run_id}", reason, *(best.flags if best else ())])
+    return shown | {"note": note, "title": title, "badges": flags}

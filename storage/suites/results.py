@@ -1,0 +1,110 @@
+"""What one run of a suite has come to, as plain figures: made by the index's SQL and by an engine's fold alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage import relative
+from storage.proof import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A kernel that the model has written and that was judged, repairs included, or a reply that could not be used.
+
+    `is_alone`: its step's prompt was that of the run's first try, so it was told of no other.
+    """
+
+    is_compiled: bool
+    is_passed: bool
+    is_alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimedKernel:
+    """A correct and timed kernel of a run, and what had been spent when it was timed.
+
+    `engine_s` is the engine's time in finished steps. Tokens and dollars are None once any of them is unknown.
+    """
+
+    candidate_id: str
+    speedup: float
+    noise: float
+    calls: int
+    engine_s: float
+    tokens: int | None
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BestKernel:
+    """The fastest correct kernel of a run. `eager_ms` is the baseline's latency in the same session.
+
+    `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the checks that
+    a person should look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
+    recorded. Errors are as in CheckResult.
+    """
+
+    candidate_id: str
+    source_blob: str
+    speedup: float
+    low: float
+    high: float
+    noise: float
+    latency_ms: float
+    eager_ms: float
+    ratio_of_means: float
+    pairs: int
+    precision: str
+    max_abs_error: float | None
+    trials: int
+    flags: tuple[str, ...]
+    other_shapes: Standing | None
+    special_values: Standing | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run. `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel.
+
+    `limit_ms` is the hardware limit of the task on its device, None before it was measured. `second_speedup` is that of
+    the further baseline (torch.compile) over eager, None where it was not measured.
+    """
+
+    run_id: str
+    kernel_class: str
+    language: str
+    toolchain: str
+    model: str
+    strategy: str
+    device: str
+    limit_ms: float | None
+    second_name: str
+    second_speedup: float | None
+    best: BestKernel | None
+    timed: tuple[TimedKernel, ...]
+    tries: tuple[Try, ...]
+    calls: int
+    engine_s: float
+    tokens: int | None
+    cost_usd: float | None
+
+    @property
+    def correct(self) -> int:
+        """Correct kernels that the model has written."""
+        return sum(one.is_passed for one in self.tries)
+
+    @property
+    def gains(self) -> int:
+        """Kernels that were faster than the best before them beyond the noise; a run's first correct one is none."""
+        found, best = 0, None
+        for one in self.timed:
+            if best is None or one.speedup > best.speedup:
+                gain = best and relative.between_sessions(one.speedup, one.noise, best.speedup, best.noise)
+                found += gain.is_faster if gain else 0
+                best = one
+        return found
+
+    def best_after(self, calls: int) -> float | None:
+        """The best speed-up within this many model calls; None before the first correct kernel."""
+        return max((one.speedup for one in self.timed if one.calls <= calls), default=None)

@@ -1,0 +1,389 @@
+"""What a suite says as a whole: figures per arm and class, arms compared in pairs, curves. Pure; the page and the
+exports show these same figures.
+
+A task counts once: its repeats are averaged first. Cells that have not ended are left out unless they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from storage import relative
+from storage.suites import statistics
+from storage.suites.records import Cell, CellState
+from storage.suites.results import RunResult
+from storage.suites.standing import CellStanding, Suite
+from storage.suites.statistics import Estimate
+
+ALL = ""  # the class of all tasks
+WITHIN = (1, 2, 4, 8, 16, 32, 64)
+BARS = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
+CURVE_POINTS = 120
+_ENDED = (CellState.FINISHED, CellState.FAILED)
+
+
+class Against(StrEnum):
+    """What a speed-up is over."""
+
+    EAGER = "eager"
+    COMPILED = "torch.compile"
+    BETTER = "the better of both"
+    FIRST = "the run's first correct kernel"
+    ARM = "the baseline arm"
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """A cell, the class it is counted under, and its run's result; None before it has a run that can be read."""
+
+    standing: CellStanding
+    kernel_class: str
+    result: RunResult | None
+
+    @property
+    def cell(self) -> Cell:
+        """Which one it is."""
+        return self.standing.cell
+
+    @property
+    def speedup(self) -> float | None:
+        """Of the best kernel over eager; None without one."""
+        return self.result.best.speedup if self.result and self.result.best else None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A suite with the results of its runs. `is_partial` counts cells that have not ended, as far as they are."""
+
+    suite: Suite
+    cells: tuple[CellResult, ...]
+    is_partial: bool = False
+
+    @property
+    def counted(self) -> list[CellResult]:
+        """The cells that figures are made of."""
+        return [one for one in self.cells if self.is_partial or one.standing.state in _ENDED]
+
+    @property
+    def arms(self) -> list[str]:
+        """Names, in the order of the suite."""
+        return [arm.name for arm in self.suite.defined.arms]
+
+    @property
+    def classes(self) -> list[str]:
+        """The kernel classes of its tasks, in the order of the suite."""
+        return list(dict.fromkeys(one.kernel_class for one in self.cells if one.kernel_class))
+
+    @property
+    def devices(self) -> list[str]:
+        """What the kernels were measured on."""
+        return sorted({one.result.device for one in self.cells if one.result and one.result.device})
+
+    def of(self, arm: str, kernel_class: str = ALL) -> dict[str, list[CellResult]]:
+        """Counted cells of an arm by task."""
+        found: dict[str, list[CellResult]] = {}
+        for one in self.counted:
+            if one.cell.arm == arm and kernel_class in (ALL, one.kernel_class):
+                found.setdefault(one.cell.task, []).append(one)
+        return found
+
+
+def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False) -> Results:
+    """The suite's cells with what their runs have come to. A class that the suite states goes before the run's own."""
+    stated = {task.name: task.kernel_class for task in suite.defined.tasks}
+    found = {}
+    for one in suite.planned:
+        found[one.cell] = runs.get(one.run_id or "")
+    learned = {cell.task: run.kernel_class for cell, run in found.items() if run}
+    cells = [
+        CellResult(one, stated.get(one.cell.task) or learned.get(one.cell.task, ""), found[one.cell])
+        for one in suite.planned
+    ]
+    return Results(suite, tuple(cells), is_partial)
+
+
+def by_task(cells: Mapping[str, Sequence[CellResult]], of: Callable[[CellResult], float | None]) -> dict[str, float]:
+    """Of each task the geometric mean of a ratio over its repeats that have one; a task without any is left out."""
+    found = {}
+    for task, repeats in cells.items():
+        if values := [value for one in repeats if (value := of(one)) is not None]:
+            found[task] = statistics.geometric_mean(values)
+    return found
+
+
+def over(results: Results, against: Against) -> Callable[[CellResult], float | None]:
+    """What gives a cell's speed-up over something else than eager; None where one of both is not known."""
+    arm = results.suite.defined.baseline_arm
+    baseline = by_task(results.of(arm), lambda one: one.speedup) if against is Against.ARM else {}
+
+    def ratio(one: CellResult) -> float | None:
+        if one.speedup is None or one.result is None:
+            return None
+        second, first = one.result.second_speedup, one.result.timed[0].speedup
+        match against:
+            case Against.COMPILED:
+                return one.speedup / second if second else None
+            case Against.BETTER:
+                return one.speedup / max(1.0, second) if second else None
+            case Against.FIRST:
+                return one.speedup / first
+            case Against.ARM:
+                return one.speedup / baseline[one.cell.task] if one.cell.task in baseline else None
+        return one.speedup
+
+    return ratio
+
+
+@dataclass(frozen=True, slots=True)
+class FastCurve:
+    """fast_p of an arm at every p: `steps` are (speed-up, share of cells that are faster from below it on)."""
+
+    arm: str
+    steps: tuple[tuple[float, float], ...]
+    unknown: int
+
+    def at(self, bar: float) -> float:
+        """fast_p at this speed-up."""
+        return next((share for speedup, share in self.steps if speedup > bar), 0.0)
+
+
+def fast_curve(results: Results, arm: str, against: Against, kernel_class: str = ALL) -> FastCurve | None:
+    """Tasks weigh alike, and of a task its repeats; None of no cell. `unknown` cells have a kernel but no such baseline
+    and are left out."""
+    ratio = over(results, against)
+    weighed: list[tuple[float | None, float]] = []
+    unknown = 0
+    for repeats in results.of(arm, kernel_class).values():
+        known = [(ratio(one), one.speedup) for one in repeats]
+        kept = [value for value, speedup in known if value is not None or speedup is None]
+        unknown += len(known) - len(kept)
+        weighed += [(value, 1 / len(kept)) for value in kept]
+    whole = sum(weight for _, weight in weighed)
+    if not whole:
+        return None
+    left, steps = sum(weight for value, weight in weighed if value is not None), []
+    for value, weight in sorted((value, weight) for value, weight in weighed if value is not None):
+        steps.append((value, left / whole))
+        left -= weight
+    return FastCurve(arm, tuple(steps), unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """One arm over the tasks of one class, or all. Shares are 0..1.
+
+    `mean` is over the tasks with a correct kernel, `used` counts eager PyTorch (1) where that is faster or there is no
+    kernel. `pass_at` and `compiled_at` are (k, mean over tasks). Costs are over all counted cells; a gain is a kernel
+    that was faster than the best before it. None: not known, or nothing to divide by.
+    """
+
+    arm: str
+    kernel_class: str
+    tasks: int
+    cells: int
+    solved: int
+    mean: Estimate | None
+    used: Estimate | None
+    valid: Estimate | None
+    over_compiled: Estimate | None
+    fast_1: Estimate | None
+    correct_share: float | None
+    pass_at: tuple[tuple[int, float], ...]
+    compiled_at: tuple[tuple[int, float], ...]
+    limit_share: Estimate | None
+    sol_score: float | None
+    gap_closed: float | None
+    shapes_held: tuple[int, int]
+    specials_held: tuple[int, int]
+    trials: int
+    kernels: int
+    gains: int
+    calls: int
+    tokens: int | None
+    cost_usd: float | None
+    minutes: float
+
+    def per(self, total: float | None, count: int) -> float | None:
+        """A sum for each kernel or gain."""
+        return total / count if total is not None and count else None
+
+
+def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
+    """The figures of one arm."""
+    tasks = results.of(arm, kernel_class)
+    cells = [one for repeats in tasks.values() for one in repeats]
+    runs = [one.result for one in cells if one.result is not None]
+    speedups = by_task(tasks, lambda one: one.speedup)
+    compiled = by_task(tasks, over(results, Against.COMPILED))
+    limit = by_task(tasks, _limit_share)
+    tries = [one for run in runs for one in run.tries]
+    bests = [run.best for run in runs if run.best is not None]
+    shapes = [one.other_shapes for one in bests if one.other_shapes not in (None, "absent")]
+    specials = [one.special_values for one in bests if one.special_values not in (None, "absent")]
+    return ArmFigures(
+        arm, kernel_class, len(tasks), len(cells), len(speedups),
+        statistics.mean_speedup(list(speedups.values())),
+        _never_slower(statistics.mean_speedup(list(by_task(tasks, lambda one: max(1.0, one.speedup or 1.0)).values()))),
+        _share_of_tasks(tasks, lambda one: one.speedup is not None),
+        statistics.mean_speedup(list(compiled.values())),
+        _share_of_tasks(tasks, lambda one: (one.speedup or 0.0) > 1.0),
+        sum(one.is_passed for one in tries) / len(tries) if tries else None,
+        _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_passed)),
+        _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_compiled)),
+        statistics.mean_speedup(list(limit.values())),
+        _mean(_score(one, statistics.sol_score) for one in cells),
+        _mean(_score(one, statistics.gap_closed) for one in cells),
+        (sum(one == "held" for one in shapes), len(shapes)),
+        (sum(one == "held" for one in specials), len(specials)), sum(one.trials for one in bests),
+        sum(run.correct for run in runs), sum(run.gains for run in runs), sum(run.calls for run in runs),
+        None if any(run.tokens is None for run in runs) else sum(run.tokens or 0 for run in runs),
+        None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),
+        sum(run.engine_s for run in runs) / 60,
+    )  # fmt: skip
+
+
+def _never_slower(found: Estimate | None) -> Estimate | None:
+    return found and replace(found, low=None if found.low is None else max(1.0, found.low))
+
+
+def _share_of_tasks(tasks: Mapping[str, Sequence[CellResult]], holds: Callable[[CellResult], bool]) -> Estimate | None:
+    """Repeats of a task are no samples of their own: the interval is that of as many samples as there are tasks."""
+    return statistics.share(sum(sum(map(holds, one)) / len(one) for one in tasks.values()), len(tasks))
+
+
+def _limit_share(one: CellResult) -> float | None:
+    best = one.result.best if one.result else None
+    return one.result.limit_ms / best.latency_ms if one.result and best and one.result.limit_ms else None
+
+
+def _score(one: CellResult, score: Callable[[float, float, float], float | None]) -> float | None:
+    best = one.result.best if one.result else None
+    if best is None or one.result is None or not one.result.limit_ms:
+        return None
+    return score(best.eager_ms, best.latency_ms, one.result.limit_ms)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _within(
+    tasks: Mapping[str, Sequence[CellResult]], share: Callable[[RunResult, int], float]
+) -> tuple[tuple[int, float], ...]:
+    """(k, mean over tasks), up to the tries that any run has made."""
+    runs = [[one.result for one in repeats if one.result and one.result.tries] for repeats in tasks.values()]
+    known = [one for one in runs if one]
+    longest = max((len(run.tries) for one in known for run in one), default=0)
+    return tuple(
+        (k, sum(sum(share(run, k) for run in one) / len(one) for one in known) / len(known))
+        for k in WITHIN if k <= longest
+    )  # fmt: skip
+
+
+def _passed_within(run: RunResult, k: int, passed: Callable[..., bool]) -> float:
+    """The chance of a pass within k tries: estimated where no try was told of another, else what happened."""
+    count = len(run.tries)
+    if k < count and all(one.is_alone for one in run.tries):
+        return statistics.pass_at(sum(map(passed, run.tries)), count, k)
+    return float(any(map(passed, run.tries[:k])))
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """An arm against another, task by task. `ratio` is the median over the tasks that both have solved.
+
+    `faster` and `slower` also count tasks that only one of both has solved; `level` differ by less than two sessions
+    do. `chance` is that of the sign test.
+    """
+
+    arm: str
+    baseline: str
+    kernel_class: str
+    tasks: int
+    ratio: Estimate | None
+    faster: int
+    slower: int
+    level: int
+    only_arm: int
+    only_baseline: int
+
+    @property
+    def chance(self) -> float:
+        """How likely so uneven a split is if neither arm is better."""
+        return statistics.sign_test(self.faster, self.slower)
+
+
+def paired(results: Results, arm: str, baseline: str, kernel_class: str = ALL) -> Paired:
+    """Over the tasks that both arms have ended cells of."""
+    ours, theirs = results.of(arm, kernel_class), results.of(baseline, kernel_class)
+    mine, other = (by_task(cells, lambda one: one.speedup) for cells in (ours, theirs))
+    shared = [task for task in ours if task in theirs]
+    both = [task for task in shared if task in mine and task in other]
+    ratios = [mine[task] / other[task] for task in both]
+    clear = [abs(math.log(ratio)) > math.log1p(relative.SESSION_NOISE) for ratio in ratios]
+    faster = sum(ratio > 1 for ratio, is_clear in zip(ratios, clear, strict=True) if is_clear)
+    only = sum(task in mine and task not in other for task in shared)
+    lacking = sum(task in other and task not in mine for task in shared)
+    return Paired(
+        arm, baseline, kernel_class, len(shared), statistics.median(ratios), faster + only,
+        sum(clear) - faster + lacking, len(both) - sum(clear), only, lacking,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What is used after so many calls: geometric mean over tasks; lowest and highest of the repeats."""
+
+    calls: int
+    mean: float
+    low: float
+    high: float
+
+
+def curve(results: Results, arm: str, kernel_class: str = ALL) -> list[CurvePoint]:
+    """The best kernel so far over model calls; eager PyTorch (1) counts while a task has nothing faster."""
+    cells = [one for repeats in results.of(arm, kernel_class).values() for one in repeats if one.result]
+    last = max((one.result.calls for one in cells if one.result), default=0)
+    step = max(1, -(-last // CURVE_POINTS))
+    repeats = {one.cell.repeat: [other for other in cells if other.cell.repeat == one.cell.repeat] for one in cells}
+    found = []
+    for calls in [*range(0, last, step), last] if cells else []:
+        means = [
+            statistics.geometric_mean([max(1.0, one.result.best_after(calls) or 1.0) for one in same if one.result])
+            for same in repeats.values()
+        ]
+        found.append(CurvePoint(calls, statistics.geometric_mean(means), min(means), max(means)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """A row of the paper's table beside ours, by arm. `ours` is the geometric mean over repeats with its interval."""
+
+    task: str
+    kernel_class: str
+    paper: float
+    ours: Mapping[str, Estimate | None]
+
+
+def paper_rows(results: Results) -> list[PaperRow]:
+    """The tasks that the paper reports, in the order of the suite; empty where it reports none."""
+    classes = {one.cell.task: one.kernel_class for one in results.cells}
+    found = []
+    for task in results.suite.defined.tasks:
+        if task.paper is not None:
+            ours = {arm: _of_repeats(results.of(arm).get(task.name, [])) for arm in results.arms}
+            found.append(PaperRow(task.name, classes.get(task.name, ""), task.paper, ours))
+    return found
+
+
+def _of_repeats(repeats: Sequence[CellResult]) -> Estimate | None:
+    """One kernel has its measurement's interval, several that of their mean."""
+    bests = [one.result.best for one in repeats if one.result and one.result.best]
+    if len(bests) == 1:
+        return Estimate(bests[0].speedup, bests[0].low, bests[0].high)
+    return statistics.mean_speedup([best.speedup for best in bests])

@@ -1,0 +1,73 @@
+"""The page of suites: the list, and what one of them says, with the numbers of the engine's own fold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from engine.suites import measured, tables
+from storage.suites import files, summary
+from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
+from storage.suites.standing import fold
+from tests import samples
+from tests.pages.conftest import Open, everything, words
+from tests.sample_suites import NAME, write_suite
+
+
+def sent(text: str) -> str:
+    """A text as it stands in what a component is given."""
+    return json.dumps(text)[1:-1].replace("\\", "\\\\")
+
+
+def read(app: AppTest) -> str:
+    """What a person reads outside of components: Markdown without its signs."""
+    return words(app).replace("\\", "").replace("*", "")
+
+
+def test_without_a_suite_the_page_says_what_one_is_and_how_to_start_it(home: Path, open_page: Open) -> None:
+    said = everything(open_page("benchmark"))
+    assert "No suite has been started here" in said
+    assert "python -m engine suite run quick" in said
+    assert "python -m engine suite run kernelbench LEVEL PATH" in said
+    assert "no suite 'gone' was started here" in words(open_page("benchmark", suite="gone"))
+    assert "is no name of a suite" in words(open_page("benchmark", suite="../x"))
+
+
+def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> None:
+    write_suite(home, 4, 2, 1, 60)
+    suite = fold(files.read(files.find(NAME)))
+    assert suite is not None
+    results = summary.gather(suite, measured.of_suite(suite))
+    app = open_page("benchmark", suite=NAME)
+    said = everything(app)
+    for table in (tables.arms_table(results), tables.costs_table(results), tables.paired_table(results)):
+        for row in table.rows:
+            assert all(sent(text) in said for text in row), row
+    for sentence in tables.headline(results):
+        assert sentence in read(app)
+    assert "7 of 8 cells finished, 1 running" in words(app)
+    for view, shown in (
+        ("cells", "run?run=run-0007"), ("curves", "fast_p over eager at every speed-up"),
+        ("scorecard", "Reproducibility"), ("paper's table", "geometric mean, all"),
+        ("KernelBench's terms", "cannot be told"),
+    ):  # fmt: skip
+        assert shown in everything(open_page("benchmark", suite=NAME, show_suite=view)), view
+    assert f"benchmark?suite={NAME}" in everything(open_page("benchmark"))
+
+
+def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_page: Open) -> None:
+    tasks = tuple(SuiteTask(name, name) for name in ("swish", "softmax", "relu", "gelu"))
+    defined = Defined("young", tasks, (Arm("a"),), baseline_arm="a")
+    waiting, failed, lost, _ = defined.cells
+    samples.write_run(home / "runs", "half", ending="new")
+    files.append(
+        files.folder_of("young"), defined, RunnerStarted(1), CellLinked(waiting, "half"),
+        CellLeft(waiting, "half", CellState.WAITING, "kernel 3 waits for a reply"), CellLinked(failed, "gone"),
+        CellLeft(failed, "gone", CellState.FAILED, "no such task"), CellLinked(lost, "never-made"),
+    )  # fmt: skip
+    cells = everything(open_page("benchmark", suite="young", show_suite="cells"))
+    assert all(word in cells for word in ("kernel 3 waits for a reply", "no such task", "planned", "running"))
+    for view in ("summary", "curves", "scorecard", "KernelBench's terms"):
+        assert "a: no correct kernel in 1 run." in read(open_page("benchmark", suite="young", show_suite=view))

@@ -1,0 +1,50 @@
+"""What a suite's runs have come to: the index's SQL and the fold of a journal tell the same."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.suites import measured
+from storage import journal
+from storage.database import Database
+from storage.folder import RunFolder
+from storage.ingest import Ingest
+from storage.queries.suites import run_results
+from tests import samples
+
+RUNS = (("whole", 0, "finished", "cutegen"), ("running", 1, "running", "cutegen"), ("second", 2, "stopped", "cutegen"),
+        ("judged", 4, "finished", "coder_judge"), ("new", 0, "new", "cutegen"))  # fmt: skip
+
+
+def rounded(value: Any) -> Any:
+    """Sums of the database are rounded otherwise than those of Python."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(rounded, value))
+    return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+
+
+def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, root: Path) -> None:
+    for name, seed, ending, strategy in RUNS:
+        folder = samples.write_run(root, name, seed=seed, depths=9, ending=ending, strategy=strategy, has_blobs=False)
+    unpriced = folder.journal_file.parent.parent / "second" / "journal.jsonl"
+    unpriced.write_text(unpriced.read_text().replace('"cost_usd":0.012', '"cost_usd":null'))
+    Ingest(db, root).catch_up()
+    asked = run_results(db, [*(name for name, *_ in RUNS), "gone"])
+    assert set(asked) == {name for name, *_ in RUNS}
+    for name, result in asked.items():
+        path = root / name
+        settings = RunFolder(path).read_settings()
+        folded = measured.of_run(settings, list(journal.read(path / "journal.jsonl")))
+        assert asdict(folded) == rounded(asdict(result)), name
+    whole = asked["whole"]
+    assert whole.best is not None
+    assert whole.best.flags
+    assert (len(whole.timed), whole.correct, whole.gains) == (8, 8, 5)
+    assert asked["second"].cost_usd is None
+    assert asked["new"].best is None

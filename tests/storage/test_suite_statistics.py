@@ -1,0 +1,211 @@
+"""Statistics of suites against known answers, and what must hold of them for any numbers."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.suites import statistics, summary
+from storage.suites.records import Arm, Cell, CellState, Defined, SuiteTask
+from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
+from storage.suites.standing import CellStanding, Suite
+from storage.suites.summary import Against, Results
+
+RATIOS = st.lists(st.floats(0.05, 20.0), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.7062), (2, 4.30265), (3, 3.18245), (10, 2.22814), (25, 2.05954), (120, 1.97993)]
+)
+def test_quantiles_of_students_distribution_are_those_of_the_tables(freedom: int, quantile: float) -> None:
+    assert statistics.student_t(0.975, freedom) == pytest.approx(quantile, rel=1e-5)
+    assert statistics.student_t(0.025, freedom) == pytest.approx(-quantile, rel=1e-5)
+
+
+def test_a_mean_of_speedups_is_geometric_with_students_interval_of_the_logarithm() -> None:
+    found = statistics.mean_speedup([1.0, 2.0, 4.0])
+    assert found is not None
+    half = 4.30265 * math.log(2) / math.sqrt(3)
+    expected = 2.0, 2 * math.exp(-half), 2 * math.exp(half)
+    assert (found.value, found.low, found.high) == pytest.approx(expected, rel=1e-5)
+    assert statistics.mean_speedup([]) is None
+    assert statistics.mean_speedup([3.0]) == statistics.Estimate(pytest.approx(3.0), None, None, 1)  # type: ignore[arg-type]
+
+
+def test_the_interval_of_the_mean_holds_the_truth_in_95_of_100() -> None:
+    dice, hit = random.Random(1), 0
+    for _ in range(1000):
+        found = statistics.mean_speedup([math.exp(dice.gauss(0.4, 0.5)) for _ in range(5)])
+        hit += found is not None and found.low is not None and found.low < math.exp(0.4) < (found.high or 0.0)
+    assert 0.93 < hit / 1000 < 0.97
+
+
+def test_shares_have_wilsons_interval() -> None:
+    half, whole = statistics.share(5, 10), statistics.share(10, 10)
+    assert half is not None
+    assert whole is not None
+    assert (half.low, half.high) == pytest.approx((0.236593, 0.763407), abs=1e-6)
+    assert (whole.low, whole.high) == pytest.approx((0.722467, 1.0), abs=1e-6)
+    assert statistics.share(0, 0) is None
+
+
+def test_the_sign_test_and_pass_at_k_are_exact() -> None:
+    assert statistics.sign_test(10, 1) == pytest.approx(24 / 2048)
+    assert statistics.sign_test(1, 10) == pytest.approx(24 / 2048)
+    assert [statistics.sign_test(n, n) for n in (0, 3)] == [1.0, 1.0]
+    assert statistics.pass_at(2, 4, 2) == pytest.approx(1 - 1 / 6)
+
+
+def test_the_median_of_too_few_has_no_interval() -> None:
+    five, six = statistics.median([1, 2, 3, 4, 5]), statistics.median([1, 2, 3, 4, 5, 6])
+    assert five == statistics.Estimate(3, None, None, 5)
+    assert six == statistics.Estimate(3.5, 1, 6, 6)
+
+
+def test_scores_of_the_hardware_limit() -> None:
+    assert [statistics.sol_score(10, kernel, 2) for kernel in (10, 2, 6, 18)] == pytest.approx([0.5, 1.0, 2 / 3, 1 / 3])
+    assert [statistics.gap_closed(10, kernel, 2) for kernel in (10, 2, 6, 18)] == pytest.approx([0.0, 1.0, 0.5, -1.0])
+    assert statistics.sol_score(2, 2, 2) is statistics.gap_closed(2, 2, 0) is None
+
+
+def test_table_2_of_the_paper_has_other_means_than_its_text() -> None:
+    rows = [1.01, 1.0, 1.0, 1.0, 0.88, 0.87, 2.45, 1.01, 0.99, 0.94, 1.01, 3.45, 0.99, 0.99]
+    assert round(sum(rows) / len(rows), 2) == 1.26
+    assert round(statistics.geometric_mean(rows), 2) == 1.14
+
+
+@given(RATIOS, st.floats(0.1, 10.0))
+def test_a_mean_moves_with_its_values_and_lies_between_them(values: list[float], factor: float) -> None:
+    found, scaled = statistics.mean_speedup(values), statistics.mean_speedup([factor * one for one in values])
+    assert found is not None
+    assert scaled is not None
+    assert scaled.value == pytest.approx(factor * found.value)
+    assert min(values) * (1 - 1e-9) <= found.value <= max(values) * (1 + 1e-9)
+    if found.low is not None:
+        assert found.low <= found.value <= (found.high or 0.0)
+
+
+def best(speedup: float) -> BestKernel:
+    return BestKernel(
+        "c001", "blob", speedup, speedup * 0.99, speedup * 1.01, 0.01, 2 / speedup, 2.0, speedup, 9, "fp32", 1e-6, 14,
+        (), None, None,
+    )  # fmt: skip
+
+
+def run(speedup: float | None, second: float | None = None, first: float | None = None) -> RunResult:
+    """A run of four calls: a failure, a first kernel at call 2 and the best one at call 4."""
+    timed: tuple[TimedKernel, ...] = ()
+    tries: tuple[Try, ...] = (Try(False, False, False),)
+    if speedup is not None:
+        rows = ((first or speedup, 2), (speedup, 4))
+        timed = tuple(TimedKernel(f"c{n}", value, 0.01, n, 60.0 * n, 100 * n, None) for value, n in rows)
+        tries = (*tries, Try(True, False, False), Try(True, True, False), Try(True, True, False))
+    known = ("matmul", "cute", "cpu", "m", "cutegen", "device", 0.5, "torch.compile", second)
+    return RunResult("r", *known, best(speedup) if speedup else None, timed, tries, 4, 240.0, 400, None)
+
+
+def suite(cells: dict[tuple[str, str], list[RunResult]], baseline: str = "a") -> Results:
+    """Finished cells by task and arm."""
+    tasks, arms = (tuple(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    repeats = max(map(len, cells.values()))
+    defined = Defined("s", tuple(SuiteTask(t, t) for t in tasks), tuple(map(Arm, arms)), repeats, baseline_arm=baseline)
+    standings, runs = {}, {}
+    for (task, arm), found in cells.items():
+        for number, one in enumerate(found, 1):
+            cell, name = Cell(task, arm, number), f"{task}-{arm}-{number}"
+            standings[cell], runs[name] = CellStanding(cell, name, CellState.FINISHED), one
+    return summary.gather(Suite(defined, standings), runs)
+
+
+def test_a_task_counts_once_however_often_it_is_repeated() -> None:
+    found = summary.figures(suite({("x", "a"): [run(2.0), run(8.0)], ("y", "a"): [run(1.0), run(None)]}), "a")
+    assert found.mean is not None
+    assert (found.mean.value, found.mean.count) == pytest.approx((2.0, 2))
+    assert found.valid is not None
+    assert found.valid.value == 0.75
+    assert (found.tasks, found.cells, found.solved, found.kernels, found.gains) == (2, 4, 2, 6, 0)
+    assert (found.calls, found.tokens, found.cost_usd, found.minutes) == (16, 1600, None, 16.0)
+    assert dict(found.pass_at) == {1: 0.0, 2: 0.0, 4: 0.75}
+    assert dict(found.compiled_at) == {1: 0.0, 2: 0.75, 4: 0.75}
+    assert found.sol_score == pytest.approx(sum(1 / (1 + (2 / s - 0.5) / 1.5) if s < 4 else 1 for s in (2, 8, 1)) / 3)
+
+
+def test_every_baseline_gives_a_curve_of_its_own() -> None:
+    results = suite({("x", "a"): [run(3.0, 2.0, 1.5)], ("y", "a"): [run(0.9, 0.5, 0.3)], ("z", "a"): [run(None)]})
+    curves = {against: summary.fast_curve(results, "a", against) for against in Against}
+    at_one = {against: curve.at(1.0) for against, curve in curves.items() if curve}
+    assert at_one == pytest.approx(
+        {Against.EAGER: 1 / 3, Against.COMPILED: 2 / 3, Against.BETTER: 1 / 3, Against.FIRST: 2 / 3, Against.ARM: 0.0}
+    )
+    eager = curves[Against.EAGER]
+    assert eager is not None
+    assert [one for step in eager.steps for one in step] == pytest.approx([0.9, 2 / 3, 3.0, 1 / 3])
+    assert [eager.at(bar) for bar in (0.0, 0.9, 2.9, 3.0)] == pytest.approx([2 / 3, 1 / 3, 1 / 3, 0.0])
+
+
+@given(st.lists(st.none() | st.floats(0.1, 9.0), min_size=1, max_size=9))
+def test_fast_p_falls_from_the_valid_rate_to_nothing(speedups: list[float | None]) -> None:
+    results = suite({(f"t{n}", "a"): [run(one)] for n, one in enumerate(speedups)})
+    curve, found = summary.fast_curve(results, "a", Against.EAGER), summary.figures(results, "a")
+    assert curve is not None
+    assert found.valid is not None
+    bars = [0.0, *(one for one in speedups if one), 10.0]
+    shares = [sum(one is not None and one > bar for one in speedups) / len(speedups) for bar in bars]
+    assert [curve.at(bar) for bar in bars] == pytest.approx(shares)
+    assert curve.at(0.0) == pytest.approx(found.valid.value)
+
+
+def test_arms_are_compared_task_by_task() -> None:
+    cells = {(f"t{n}", "a"): [run(1.0 + n)] for n in range(7)} | {(f"t{n}", "b"): [run(2.0 + 2 * n)] for n in range(6)}
+    cells |= {("t6", "b"): [run(None)], ("t7", "a"): [run(None)], ("t7", "b"): [run(1.0)], ("t8", "a"): [run(1.0)]}
+    found = summary.paired(suite(cells), "b", "a")
+    assert found.ratio == statistics.Estimate(pytest.approx(2.0), pytest.approx(2.0), pytest.approx(2.0), 6)  # type: ignore[arg-type]
+    assert (found.tasks, found.faster, found.slower, found.level, found.only_arm, found.only_baseline) == (
+        8,
+        7,
+        1,
+        0,
+        1,
+        1,
+    )
+    assert found.chance == pytest.approx(2 * (1 + 8) / 2**8)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 9.0), st.floats(0.1, 9.0)), min_size=1, max_size=9))
+def test_a_comparison_turned_round_says_the_opposite(speedups: list[tuple[float, float]]) -> None:
+    cells = {(f"t{n}", arm): [run(one)] for n, pair in enumerate(speedups) for arm, one in zip("ab", pair, strict=True)}
+    results = suite(cells)
+    there, back = summary.paired(results, "b", "a"), summary.paired(results, "a", "b")
+    assert (there.faster, there.slower, there.level) == (back.slower, back.faster, back.level)
+    assert there.chance == back.chance
+    assert there.ratio is not None
+    assert back.ratio is not None
+    if len(speedups) % 2:  # the median of an even number is the mean of two
+        assert there.ratio.value == pytest.approx(1 / back.ratio.value)
+
+
+def test_a_curve_counts_pytorch_until_a_kernel_is_faster_and_has_a_band_over_repeats() -> None:
+    results = suite({("x", "a"): [run(4.0, first=0.5), run(1.0)], ("y", "a"): [run(None), run(None)]})
+    found = {point.calls: point for point in summary.curve(results, "a")}
+    assert list(found) == [0, 1, 2, 3, 4]
+    assert [found[calls].high for calls in (0, 2, 4)] == pytest.approx([1.0, 1.0, 2.0])
+    assert (found[4].low, found[4].mean) == pytest.approx((1.0, math.sqrt(2)))
+
+
+def test_cells_that_have_not_ended_are_left_out_unless_asked_for() -> None:
+    results = suite({("x", "a"): [run(2.0)], ("y", "a"): [run(4.0)]})
+    cell = Cell("y", "a", 1)
+    results.suite.cells[cell] = CellStanding(cell, "y-a-1", CellState.RUNNING)
+    runs = {"x-a-1": run(2.0), "y-a-1": run(4.0)}
+    whole, partial = (summary.gather(results.suite, runs, is_partial) for is_partial in (False, True))
+    means = [found.mean.value for one in (whole, partial) if (found := summary.figures(one, "a")).mean]
+    assert means == pytest.approx([2.0, math.sqrt(8)])
+    nothing = summary.gather(Suite(results.suite.defined), {})
+    empty = summary.figures(nothing, "a")
+    assert (empty.mean, empty.valid, empty.pass_at, empty.limit_share) == (None, None, (), None)
+    assert summary.curve(nothing, "a") == []
+    assert summary.fast_curve(nothing, "a", Against.EAGER) is None
