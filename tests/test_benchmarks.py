@@ -81,7 +81,7 @@ def test_a_program_that_reads_runs_runs(home: Path, name: str) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("name", BROWSING)
 def test_a_program_with_a_browser_runs(home: Path, name: str) -> None:
-    assert {"kB", "paint"} & set(re.findall(r"kB|paint", run(name, *BROWSING[name])))
+    assert re.search("kB|paint", run(name, *BROWSING[name]))
 
 
 @pytest.mark.gpu
