@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import streamlit as st
 
-from engine.suites import tables
+from engine.suites import exporting, tables
 from pages.parts import change_token, index, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
 from pages.parts.status import now
@@ -69,6 +71,13 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.toggle("Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are")
+        with st.popover("Export", icon=":material/download:", width="content"):
+            for form, ending in exporting.ENDINGS.items():
+                st.download_button(
+                    form, functools.partial(exporting.exported, results, form), key=f"export_{form}",
+                    file_name=f"{suite.defined.name}.{ending}", on_click="ignore", width="stretch",
+                    help="one file that opens without a server" if form == "html" else None,
+                )  # fmt: skip
 
 
 def draw_view(results: Results, view: str) -> str | None:

@@ -14,7 +14,7 @@ BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "languag
 SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
-    "engine.suites", "engine.suites.definition", "engine.suites.tables",
+    "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.exporting",
     "engine.strategies.options", "engine.languages", "engine.strategies.catalogue",
 }  # fmt: skip
 SHARED_STORAGE = {

@@ -12,7 +12,7 @@ from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
-from engine.suites import definition
+from engine.suites import definition, exporting
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
@@ -535,6 +535,11 @@ def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
     for one in (stop, show):
         one.add_argument("suite", metavar="NAME")
+    export = what.add_parser("export", help="write what came of a suite: figures, comparisons, every run")
+    export.add_argument("suite", metavar="NAME")
+    export.add_argument("--format", choices=list(exporting.FORMATS), default="markdown", help="(default: markdown)")
+    export.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
+    export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
     listing = what.add_parser("list", help="list the suites that were started, and those that are shipped")
     listing.add_argument("--json", action="store_true", help="print JSON")
 

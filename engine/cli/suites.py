@@ -24,13 +24,13 @@ from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.errors import EngineError, ToolchainError
 from engine.machine import devices
-from engine.suites import definition
+from engine.suites import definition, exporting, measured
 from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
 from storage.command_arguments import MANUAL
 from storage.folder import RunFolder, runs_folder
 from storage.records import CommandKind, RunSettings
-from storage.suites import files
+from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import Suite, fold
@@ -40,6 +40,7 @@ def run_verb(options: Namespace) -> int:
     """Run one of the verbs of `suite`."""
     verbs: dict[str, Callable[[Namespace], int]] = {
         "run": run_suite, "resume": resume_suite, "stop": stop_suite, "show": show_suite, "list": list_suites,
+        "export": export_suite,
     }  # fmt: skip
     return verbs[options.what](options)
 
@@ -207,6 +208,14 @@ def show_suite(options: Namespace) -> int:
         print(json.dumps(_plain(folder, suite)))
     else:
         _print_suite(folder, suite)
+    return OK
+
+
+def export_suite(options: Namespace) -> int:
+    """What came of a suite, as one text."""
+    suite = _known(files.find(options.suite))
+    results = summary.gather(suite, measured.of_suite(suite), is_partial=options.unfinished)
+    report.write(exporting.exported(results, options.format), options.output)
     return OK
 
 

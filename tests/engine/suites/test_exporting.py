@@ -1,0 +1,76 @@
+"""A suite as a file: every form says the same, and the command line writes it without the index."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.__main__ import main
+from engine.suites import exporting, measured, tables
+from storage.suites import files, summary
+from storage.suites.standing import fold
+from storage.suites.summary import Results
+from tests.sample_suites import NAME, write_suite
+
+
+@pytest.fixture
+def results(home: Path) -> Results:
+    write_suite(home, 4, 2, 2, 100)
+    suite = fold(files.read(files.find(NAME)))
+    assert suite is not None
+    return summary.gather(suite, measured.of_suite(suite))
+
+
+def test_every_form_holds_every_table(results: Results) -> None:
+    found = exporting.all_tables(results)
+    assert {one.title for one in found} >= {"Arms compared in pairs", "Table 2 of the paper beside ours", "Made with"}
+    page = exporting.as_html(results)
+    for form, cell in (
+        (exporting.as_markdown(results), lambda text: text.replace("|", "\\|")),
+        (html.unescape(page), lambda text: text),
+        (exporting.as_latex(results), exporting._latex),
+    ):  # fmt: skip
+        for table in found:
+            missing = [text for row in table.rows for text in row if cell(text) not in form]
+            assert missing == [], table.title
+    assert not re.search(r"https?://|<script|src=|@import|url\(", page)
+    assert page.count("<figure>") == 2
+
+
+def test_figures_are_written_unrounded(results: Results) -> None:
+    rows = list(csv.DictReader(io.StringIO(exporting.as_csv(results))))
+    plain = json.loads(exporting.as_json(results))
+    bests = [tables.best_of(one) for one in results.cells]
+    assert [float(row["speedup"]) for row in rows] == [best.speedup for best in bests if best]
+    assert [one["result"]["best"]["speedup"] for one in plain["cells"]] == [best.speedup for best in bests if best]
+    assert rows[-1]["state"] == "running"
+    figures = summary.figures(results, "arm_b")
+    assert figures.mean is not None
+    assert plain["arms"][1]["mean"]["value"] == figures.mean.value
+    assert plain["pairs"][0]["sign_test_p"] == summary.paired(results, "arm_b", "arm_a").chance
+
+
+def test_the_command_line_writes_what_the_page_offers(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in exporting.FORMATS:
+        target = tmp_path / f"out.{form}"
+        assert main(["suite", "export", NAME, "--format", form, "--output", str(target)]) == 0
+        assert target.read_text() == exporting.exported(results, form)
+    assert main(["suite", "export", NAME, "--unfinished"]) == 0
+    assert "in 8 runs" in capsys.readouterr().out
+    assert main(["suite", "export", "gone"]) == 2
+    assert "no suite 'gone' was started here" in capsys.readouterr().err
+
+
+def test_a_suite_that_has_not_begun_is_a_file_too(results: Results) -> None:
+    nothing = summary.gather(type(results.suite)(results.suite.defined), {})
+    for form in exporting.FORMATS:
+        assert exporting.exported(nothing, form)
+    assert "no cell has ended yet" in exporting.as_html(nothing)
