@@ -7,6 +7,7 @@ languages/              in which kernels are written
 context.py              what every step works with
 record.py, limits.py    what has happened and was spent, folded from the journal; budgets
 knowledge/              what is asked of the knowledge base and given to it
+tuning.py               which variants of a kernel the tuner tries, and which it keeps
 calling.py, daily.py    one model call, from the budget to the journal; what a day may cost
 prompting.py            prompt files and how they fit a model's window; prompt_pack.py: a person's own in their place
 exemplars.py            which example kernel a prompt shows

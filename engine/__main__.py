@@ -19,7 +19,7 @@ from rich.console import Console
 
 from engine import exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
-from engine.cli import advance, arguments, judgement, knowledge, labelling, person, sharing, subcommands, suites
+from engine.cli import advance, arguments, judgement, knowledge, labelling, person, sharing, subcommands, suites, tuned
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
@@ -75,6 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         "replay": replay_run,
         "remeasure": remeasure_kernels,
         "evaluate": evaluate_file,
+        "tune": tune_file,
         "screen": screen_file,
         "compile": compile_file,
         "patch": subcommands.patch_source,
@@ -332,6 +333,30 @@ def evaluate_file(options: Namespace) -> int:
         print(json.dumps(result))
     else:
         judgement.print_judgement(Console(), result)
+    return OK
+
+
+def tune_file(options: Namespace) -> int:
+    """Try other numbers for what a file declares open to tuning."""
+    if options.variants < 1:
+        raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
+    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
+    policy = tasks.policy_with(task.policy, options.library, options.precision)
+    task = replace(task, policy=policy, language=options.language)
+    source, console = _candidate(options.candidate), Console(stderr=True)
+    toolchain = _toolchain(options.toolchain, device=options.device)
+    try:
+        sweep, best, seconds = tuned.tune(
+            toolchain, task, source, options.variants, lambda told: console.print(told, markup=False, highlight=False)
+        )
+    finally:
+        toolchain.close()
+    if options.json:
+        print(json.dumps(tuned.plain("", sweep) | {"seconds": seconds, "source": best or None}))
+    else:
+        tuned.print_sweep(Console(), Path(options.candidate).name, sweep)
+    if options.output and best:
+        Path(options.output).write_text(best, encoding="utf-8")
     return OK
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.llm import Message
-from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH
+from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE
 from storage.knowledge.records import Revision, WeighedEdge
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
@@ -156,6 +156,14 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
+class Tune:
+    """Try other numbers for what a kernel declares open to tuning. The loop's own: no strategy asks for it."""
+
+    index: int
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class Conclude:
     """End the current step index: its kernel is accepted, or nothing of it is and the base stays.
 
@@ -180,7 +188,7 @@ class Finish:
     reason: str
 
 
-Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank
+Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank | Tune
 Action = Step | Conclude | Finish
 
 
@@ -201,3 +209,5 @@ def label(step: Step) -> str:
             return TEACH
         case Rank():
             return RANK
+        case Tune():
+            return TUNE

@@ -24,6 +24,7 @@ from engine.actions import (
     Step,
     TakeSubmission,
     Teach,
+    Tune,
     label,
 )
 from engine.context import RunContext
@@ -42,7 +43,9 @@ from engine.steps.evaluate import (
 )
 from engine.steps.knowledge import consult, keep_evidence, teach
 from engine.steps.ranking import keep_scores, rank
+from engine.steps.tune import tune, tuned_first
 from storage import events as ev
+from storage.command_arguments import TUNE
 from storage.records import RunState, StepKind
 
 
@@ -65,7 +68,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 conclude(context, conclusion)
                 keep_evidence(context)
                 keep_scores(context)
-            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() | Rank() as step:
+            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() | Rank() | Tune() as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
@@ -78,9 +81,11 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
 def next_action(context: RunContext) -> Action:
     """The step that a killed engine had begun, with whatever it had already journaled; else the strategy's word."""
     started = context.record.in_flight
+    if started is not None and started.kind == TUNE:
+        return Tune(started.depth, started.candidate_id or "")
     if started is not None:
         return context.strategy.again(context.record, started.kind, started.candidate_id)
-    return context.strategy.next(context.record)
+    return tuned_first(context.record, context.strategy.next(context.record), context.source)
 
 
 def attempt_step(context: RunContext, step: Step, inbox: Inbox) -> Finish | None:
@@ -126,6 +131,8 @@ def carry_out(context: RunContext, step: Step) -> str:
             return teach(context, step)
         case Rank():
             return rank(context, step)
+        case Tune():
+            return tune(context, step)
 
 
 _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {

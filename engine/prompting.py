@@ -137,6 +137,7 @@ SECTIONS: Mapping[str, str] = {
     "rules": "Person's rules",
     "scale": "Instructions",
     "state": "State of the kernel",
+    "tunables": "Tunables",
     "second_kernel": "Second parent",
     "second_timing": "Measured so far",
     "start": INSTRUCTIONS,

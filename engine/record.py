@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from engine.human.human_state import HumanState
+from engine.tuning import Sweep
 from storage import events as ev
-from storage.command_arguments import MANUAL, AskFirst, Hand, ModelChoice, Retry, is_call
+from storage.command_arguments import MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.journal import Entry
 from storage.knowledge.choice import OFF
 from storage.records import (
@@ -118,7 +119,8 @@ class Record:
     call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
     counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
     `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step,
-    `told_rules` the failure rules that writers were told, the last of which hold.
+    `told_rules` the failure rules that writers were told, the last of which hold, `sweeps` those over the numbers that
+    a kernel declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted.
     """
 
     settings: RunSettings
@@ -152,6 +154,8 @@ class Record:
     tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
     ranked: dict[int, ev.Ranked] = field(default_factory=dict)
     told_rules: list[ev.RulesTold] = field(default_factory=list)
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
+    swept: set[str] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
     human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
@@ -263,6 +267,11 @@ class Record:
                 self._update(name, profiled=profiled, is_profile_tried=True)
             case ev.ProfileFailed(candidate_id=name):
                 self._update(name, is_profile_tried=True)
+            case ev.SweepStarted(candidate_id=name) if name in self.candidates:
+                if (written := self.candidates[name].timed) is not None:
+                    self.sweeps[name] = Sweep(event.tunables, event.most, written)
+            case ev.VariantCompiled() | ev.VariantChecked() | ev.VariantTimed() if event.candidate_id in self.sweeps:
+                self.sweeps[event.candidate_id].apply(event)
             case _:
                 pass
 
@@ -287,6 +296,8 @@ class Record:
         started, self.in_flight = self.in_flight, None
         if started and self.redo and (started.kind, started.candidate_id) == (self.redo.kind, self.redo.candidate_id):
             self.redo = None
+        if event.kind == TUNE and started and started.candidate_id:
+            self.swept.add(started.candidate_id)
         self.steps_finished += 1
         self.usage.engine_s += event.seconds
 

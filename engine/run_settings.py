@@ -58,6 +58,8 @@ def new_settings(
     language = fields.setdefault("language", LANGUAGE)
     languages.check(language, toolchain)
     _check_device(fields.get("device", ""), toolchain)
+    if fields.get("tune", 0) < 0:
+        raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
     chosen = tasks.find(task).task(toolchain, overrides)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)

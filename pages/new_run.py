@@ -35,6 +35,10 @@ _KNOWLEDGE_HELP = (
     "Techniques that were tried on kernels in the same state, with what came of them, are told to the model before it "
     "changes a kernel. What this run measures is kept for later runs in any case."
 )
+_TUNE_HELP = (
+    "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
+    "tile sizes, stages, threads. The best becomes a kernel of its own. It asks no model and takes time; 0 is off."
+)
 _LANGUAGE_HELP = (
     "The language that the kernels of this run are written in; a kernel of another one is refused. "
     + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
@@ -67,6 +71,7 @@ def form() -> None:
         budget = _budget(model, task.name, toolchain, strategy, language)
     fields = _options(strategy, budget.depths, model) | {"device": device, "language": language} | policy
     fields["knowledge"] = _knowledge(strategy)
+    fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
     if model not in supervisor.FREE_MODELS:
         fields["model_options"] = _model_options(model)
     with st.expander("Prompts of your own", icon=":material/article:"):

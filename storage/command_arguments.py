@@ -14,8 +14,9 @@ HANDED_IN = "submit"  # the step that takes what a person hands in: asking for i
 CONSULT, TEACH = "consult", "teach"  # steps that read and write what is known: they cost nothing and can be taken back
 LOOK_UPS = (CONSULT, TEACH)
 RANK = "rank"  # the step that ranks drawn kernels before they are evaluated
+TUNE = "tune"  # the step that tries other numbers for what an accepted kernel declares open to tuning
 REFUSE = "refuse"  # what was said of a kernel and what was measured of it speak against it together
-NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, RANK, *LOOK_UPS)
+NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, RANK, TUNE, *LOOK_UPS)
 NOBODY = "-"
 NOTE_LENGTH = 140
 # How an argument reads on screen: no hashes, kernels by number, an answer by its step, no id of another command.

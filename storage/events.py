@@ -21,6 +21,7 @@ from storage.records import (
     ProfileResult,
     RunState,
     TimingResult,
+    Tunable,
 )
 
 
@@ -370,6 +371,49 @@ class ProfileFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepStarted:
+    """A sweep over the numbers that a kernel declares open to tuning began: at most `most` variants are built."""
+
+    step: int
+    depth: int
+    candidate_id: str
+    tunables: tuple[Tunable, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariantCompiled:
+    """A variant of the kernel of a sweep was built: the same source with `values`. `number` counts them from 1."""
+
+    step: int
+    candidate_id: str
+    number: int
+    values: Mapping[str, int]
+    result: CompileResult
+
+
+@dataclass(frozen=True, slots=True)
+class VariantChecked:
+    """A variant was compared with the reference, or failed while it was timed."""
+
+    step: int
+    candidate_id: str
+    number: int
+    result: CheckResult
+
+
+@dataclass(frozen=True, slots=True)
+class VariantTimed:
+    """A variant was timed against the baseline: briefly, to choose which are timed as any kernel is."""
+
+    step: int
+    candidate_id: str
+    number: int
+    is_brief: bool
+    result: TimingResult
+
+
+@dataclass(frozen=True, slots=True)
 class Consulted:
     """What the knowledge base answered about a kernel. Strategies read only this, never the base.
 
@@ -580,6 +624,10 @@ Event = (
     | Timed
     | Profiled
     | ProfileFailed
+    | SweepStarted
+    | VariantCompiled
+    | VariantChecked
+    | VariantTimed
     | Consulted
     | Ranked
     | ToolCalled

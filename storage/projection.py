@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from storage import events, exposure, folder
+from storage import codec, events, exposure, folder
 from storage.codec import DecodeError
 from storage.journal import Entry, kind_of
 from storage.labels import Labels
@@ -21,7 +21,7 @@ _Judged = events.Compiled | events.Checked | events.Timed
 def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    for name in ("model_options", "device", "forked_from", "strategy_options", "prompts"):
+    for name in ("model_options", "device", "tune", "forked_from", "strategy_options", "prompts"):
         del row[name]  # they stand in run.json alone
     row |= {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
     row |= _fork(settings)
@@ -251,6 +251,34 @@ def _(event: events.Profiled) -> Rows:
 @project.register(events.ProfileFailed)
 def _(event: events.ProfileFailed) -> Rows:
     yield "profiles", _stage(event, "profile") | {"failure": event.reason}
+
+
+@project.register(events.SweepStarted)
+def _(event: events.SweepStarted) -> Rows:
+    yield "sweeps", _fields(event) | {"tunables": codec.dumps(event.tunables)}
+
+
+@project.register(events.VariantCompiled)
+def _(event: events.VariantCompiled) -> Rows:
+    yield "variants", _variant(event, "compile") | {"numbers": dict(event.values), "verdict": event.result.verdict}
+
+
+@project.register(events.VariantChecked)
+def _(event: events.VariantChecked) -> Rows:
+    yield "variants", _variant(event, "check") | {"verdict": event.result.verdict}
+
+
+@project.register(events.VariantTimed)
+def _(event: events.VariantTimed) -> Rows:
+    row = _variant(event, "time") | _derived(event.result)
+    yield "variants", row | {"verdict": Verdict.PASSED, "is_brief": event.is_brief}
+
+
+def _variant(event: events.VariantCompiled | events.VariantChecked | events.VariantTimed, stage: str) -> dict[str, Any]:
+    result = event.result
+    failed = None if isinstance(result, TimingResult) or result.verdict is Verdict.PASSED else headline(result)
+    head = {"step": event.step, "candidate_id": event.candidate_id, "number": event.number}
+    return head | {"stage": stage, "seconds": result.seconds, "message": failed or ""}
 
 
 @project.register(events.Consulted)

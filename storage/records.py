@@ -99,6 +99,7 @@ class Origin(StrEnum):
     MANUAL = "manual"
     IMPORTED = "imported"
     FORKED = "forked"
+    TUNED = "tuned"
 
 
 class StepKind(StrEnum):
@@ -193,7 +194,7 @@ class RunSettings:
     `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
     whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
-    of another one, which is only read.
+    of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
     """
 
     run_id: str
@@ -217,6 +218,7 @@ class RunSettings:
     recording: str | None = None
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)
+    tune: int = 0
     created_at: float = 0.0
     is_demo: bool = False
     forked_from: Fork | None = None
@@ -258,6 +260,15 @@ class KernelResources:
     spill_loads: int = 0
     shared_bytes: int = 0
     stack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """A named number that a source declares open to tuning: what it is there, and all that it may be, rising."""
+
+    name: str
+    value: int
+    candidates: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,19 @@ CREATE TABLE call_failures (
     reason VARCHAR, is_charged BOOLEAN, retry_in_s DOUBLE
 );
 
+-- Sweeps over the numbers that a kernel declares open to tuning: tunables is a JSON list of name, value and candidates.
+CREATE TABLE sweeps (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, candidate_id VARCHAR, tunables VARCHAR, most BIGINT
+);
+
+-- One row per stage (compile, check, time) of a variant; numbers, by name, stands in that of its build. A timing that is_brief
+-- chooses which variants are timed as any kernel is.
+CREATE TABLE variants (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, number BIGINT, stage VARCHAR, numbers VARCHAR,
+    is_brief BOOLEAN, verdict VARCHAR, message VARCHAR, seconds DOUBLE, speedup DOUBLE, speedup_low DOUBLE,
+    speedup_high DOUBLE, noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE
+);
+
 -- What the knowledge base answered about a kernel: its state, and one row of `consulted` per technique, from place 0.
 CREATE TABLE consultations (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, candidate_id VARCHAR, state VARCHAR,

@@ -25,6 +25,7 @@ from storage.records import (
     RunState,
     StepKind,
     TimingResult,
+    Tunable,
     Verdict,
 )
 from tests import sample_profiles
@@ -193,6 +194,15 @@ class Script:
             return TURNED_AWAY
         return BROKEN if self.depth % 4 == 1 and repair == 0 else BUILT
 
+    def tune(self, name: str, timed: TimingResult) -> None:
+        """Two variants were tried: one is slower, one does not compile."""
+        self.emit(ev.SweepStarted(self.step, self.depth, name, (Tunable("kTile", 64, (32, 64, 128)),), 4))
+        for number, (tile, built) in enumerate(((32, BUILT), (128, BROKEN)), 1):
+            self.emit(ev.VariantCompiled(self.step, name, number, {"kTile": tile}, built))
+        slower = replace(timed, candidate_ms=tuple(1.2 * ms for ms in timed.candidate_ms))
+        self.emit(ev.VariantTimed(self.step, name, 1, True, slower))
+        self.emit(ev.VariantChecked(self.step, name, 1, RIGHT))
+
     def measure(self, name: str) -> None:
         self.begin(StepKind.TIME, name)
         gain = 0.93 if self.depth % 5 == 4 else 1.0 + 1.5 / (2 + self.depth) ** 1.5
@@ -206,6 +216,8 @@ class Script:
         if not self.best:
             self.emit(self.second, 9.0)
         self.finish(StepKind.TIME, 3.0, "passed")
+        if self.settings.knowledge != "off" and self.depth == 2:
+            self.tune(name, timed)
         if self.depth >= 1:
             self.profile(name)
         is_best = timed.speedup > self.best

@@ -11,5 +11,6 @@ knowledge.py            what is known across runs: list, show, change, export, i
 report.py               runs from their folders
 experience.py           a run as training data: prompt, reply, reward
 live.py                 a run at work on a terminal
+tuned.py                sweeps over a kernel's tunables; one outside a run
 judgement.py            one evaluation, one compilation, on a terminal
 """

@@ -34,6 +34,7 @@ examples:
   python -m engine tasks FOLDER                       the KernelBench-style files in a folder: class, memory, sizes
   python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
+  python -m engine tune swish my_kernel.py            try other tile sizes, threads, … that the file declares
   python -m engine screen swish my_kernel.py          what its text breaks, at once; builds and runs nothing
   python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation
@@ -133,6 +134,7 @@ def _whole() -> _Parser:
     _replay(verbs)
     _remeasure(verbs)
     _evaluate(verbs)
+    _tune(verbs)
     screen = verbs.add_parser("screen", help="show what a kernel's text breaks; builds and runs nothing")
     screen.add_argument("task", metavar="TASK")
     screen.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
@@ -294,6 +296,11 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         "--language", choices=tuple(LANGUAGES),
         help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "
         + "; ".join(f"{name}: {one.title}, on the toolchains {_toolchains(name)}" for name, one in LANGUAGES.items()),
+    )  # fmt: skip
+    run.add_argument(
+        "--tune", type=int, default=0, metavar="N",
+        help="after an accepted kernel, try up to N other sets of numbers for what it declares open to tuning (tile "
+        "sizes, stages, threads) and keep the best; asks no model (default 0: off)",
     )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
@@ -459,6 +466,20 @@ def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _tune(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    tune = verbs.add_parser(
+        "tune", help="try other numbers for what a kernel file declares open to tuning (tile sizes, stages, threads)"
+    )
+    tune.add_argument("task", metavar="TASK")
+    tune.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew, correct as it is")
+    tune.add_argument("--variants", type=int, default=12, metavar="N", help="sets of numbers at most (default 12)")
+    tune.add_argument("--output", metavar="FILE", help="write the fastest variant to a file")
+    _required_language(tune)
+    _sizes(tune)
+    _policy(tune)
+    tune.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _knowledge(verbs: argparse._SubParsersAction[_Parser]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli import tuned
 from engine.cli.judgement import printable
 from engine.cli.live import attempts_table, named
 from engine.errors import EngineError
@@ -137,7 +138,9 @@ def details(folder: RunFolder) -> dict[str, Any]:
     settings = {"strategy": record.settings.strategy, "strategy_options": dict(record.settings.strategy_options)}
     settings |= {"prompts": record.settings.prompts.hash, "prompt_pack": record.settings.prompts.name}
     settings |= {"knowledge": record.settings.knowledge}
-    return summary(folder) | settings | {"attempts": rows, "finished_depths": codec.to_plain(record.concluded)}
+    sweeps = [tuned.plain(name, sweep) for name, sweep in record.sweeps.items()]
+    more = {"tune": record.settings.tune, "sweeps": sweeps, "attempts": rows}
+    return summary(folder) | settings | more | {"finished_depths": codec.to_plain(record.concluded)}
 
 
 def proofs_of(candidate: Candidate) -> list[StagedProof]:
@@ -197,6 +200,8 @@ def print_run(console: Console, folder: RunFolder) -> None:
     for told in damage.told(folder):
         console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
     console.print(attempts_table(list(record.candidates.values()), catalogue.words(record.settings.strategy)))
+    for name, sweep in record.sweeps.items():
+        tuned.print_sweep(console, named(name), sweep)
     for candidate in record.candidates.values():
         for told in (*_flags(record, candidate), *_checks(candidate, Standing.FLAGGED)):
             console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)

@@ -232,7 +232,7 @@ def settings_of(options: Namespace) -> RunSettings:
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
-    fields |= {"library": options.library, "precision": options.precision}
+    fields |= {"tune": options.tune, "library": options.library, "precision": options.precision}
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
     if options.knowledge is not None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import shutil
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine import tasks
+from engine.build import tunables
 from engine.errors import TaskError
 from engine.evaluation import candidate_failures
 from engine.evaluation.candidate_failures import CandidateFailed, Failure, WorkerEnded
@@ -31,6 +30,7 @@ from engine.evaluation.screening import (
 )
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
 from engine.evaluator import first_calls, observing, worker_pair
+from engine.evaluator.apart import run_apart, run_beside
 from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
@@ -153,11 +153,32 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
             True,
             seconds,
             log=log,
-            remarks=(*first.remarks, *(remark for one in built for remark in one.remarks)),
+            remarks=(
+                *first.remarks,
+                *tunables.read(request.source).remarks,
+                *(remark for one in built for remark in one.remarks),
+            ),
             is_cached=first.is_cached or (bool(built) and all(one.is_cached for one in built)),
             proofs=checks,
             resources=(*first.resources, *(kernel for one in built for kernel in one.resources)),
         )
+
+
+def compile_all(request: EvaluationRequest, folder: Path) -> list[Any]:
+    """Screen, build and import several sources at the same time, each in a process of its own."""
+    places = [folder / f"source.{number}" for number in range(len(request.details["sources"]))]
+    for place in places:
+        place.mkdir()
+    return run_beside(
+        [
+            functools.partial(_compiled, replace(request, source=source), place)
+            for source, place in zip(request.details["sources"], places, strict=True)
+        ]
+    )
+
+
+def _compiled(request: EvaluationRequest, folder: Path) -> Any:
+    return codec.to_plain(compile_candidate(request, folder))
 
 
 def check(request: EvaluationRequest, folder: Path) -> CheckResult:
@@ -249,6 +270,7 @@ CALLING = ("check", "time", "measure", "profile", "sanitize")
 """Acts that call the candidate: what its compile step did not give, because it was not asked or lost, is made first."""
 ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "compile": compile_candidate,
+    "compile_all": compile_all,
     "check": check,
     "time": time_candidate,
     "describe": describe,
@@ -363,45 +385,3 @@ def _named(sizes: Mapping[str, int | float]) -> str:
 
 def _with(result: CheckResult, outcome: Standing, detail: str) -> CheckResult:
     return replace(result, proofs=(*result.proofs, Proof(Group.CORRECTNESS, OTHER_SHAPES, outcome, detail)))
-
-
-def run_apart(work: Callable[[], Any]) -> Any:
-    """What `work` returns, as plain JSON.
-
-    Raises:
-        UnusableTask, OwnFailure: as `work` raised them; the latter also when its process died.
-    """
-    read_from, write_to = os.pipe()
-    parent = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read_from)
-        _be_child(work, write_to, parent)
-    os.close(write_to)
-    with os.fdopen(read_from, "rb") as file:
-        text = file.read()
-    os.waitpid(pid, 0)
-    if not text:
-        raise OwnFailure("a part of the judge was killed")
-    answer = json.loads(text)
-    if "task" in answer:
-        raise UnusableTask(answer["task"])
-    if "own" in answer:
-        raise OwnFailure(answer["own"])
-    return answer["result"]
-
-
-def _be_child(work: Callable[[], Any], write_to: int, parent: int) -> None:
-    """Never returns: a forked child must not run its parent's code or exit handlers."""
-    try:
-        processes.die_with_parent(parent)
-        processes.adopt_orphans()
-        answer = {"result": work()}
-    except UnusableTask as error:
-        answer = {"task": str(error)}
-    except BaseException:  # noqa: BLE001 - the only other way out would be up into the evaluator's own frames
-        answer = {"own": f"the judge broke:\n{traceback.format_exc()}"}
-    processes.end_descendants()
-    with os.fdopen(write_to, "wb") as file:
-        file.write(json.dumps(answer).encode())
-    os._exit(0)

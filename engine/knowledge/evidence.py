@@ -131,6 +131,8 @@ class AttemptFold:
             self.waiting += spent
 
     def _create(self, event: ev.CandidateCreated) -> None:
+        if event.origin is Origin.TUNED:  # an attempt is judged by the kernel that was written
+            return
         if event.origin is Origin.REPAIR:
             if (mended := self.of_kernel.get(event.parent_id or "")) is not None:
                 mended.line.append(event.candidate_id)

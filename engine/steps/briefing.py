@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from engine import languages, prompting
+from engine import languages, prompting, tuning
 from engine.build.device import flags
+from engine.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
 from engine.evaluation import tolerance
 from engine.evaluation.screening.python_text import FLAGGED_IMPORTS, IMPORTS
 from engine.evaluation.timing_checks import DEVICE_TIME
@@ -16,7 +17,7 @@ from engine.record import Candidate, Record, named
 from engine.tasks import Task
 from storage.policy import EVERYTHING, PRECISIONS, Policy
 from storage.proof import Standing
-from storage.records import REACHED, DeviceFacts, HardwareLimit, KernelResources
+from storage.records import FAILED, REACHED, DeviceFacts, HardwareLimit, KernelResources, Origin
 
 # Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
 GENERATIONS: Mapping[str, str] = {
@@ -31,6 +32,7 @@ RATE_NAMES: Mapping[str, str] = {
 LEAST_LANES = 8
 SHOWN_SIZES = 12
 SHOWN_KERNELS = 4
+SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
 AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
 
@@ -153,9 +155,16 @@ def allowed(policy: Policy) -> dict[str, str]:
     return {"library": library.strip(), "precision": prompting.text(f"policy/{precision}.md").strip()}
 
 
+def tunables(language: str = languages.DEFAULT) -> str:
+    """How a kernel declares numbers for the tuner."""
+    line = PYTHON_LINE if languages.find(language).is_just_in_time else CPP_LINE
+    return prompting.fill("tunables.md", line=line).strip()
+
+
 def headroom(record: Record, candidate: Candidate) -> str:
     """How fast the device lets the task be, how near to that this kernel and the best come, and what was made of it."""
     lines = [*_limit(record.limit), *_reached(record, candidate), *_baselines(record, candidate), *_built(candidate)]
+    lines += [*_swept(record, candidate), *_undeclared(record, candidate)]
     return prompting.fill("headroom.md", lines="\n".join(f"- {line}" for line in lines)).strip()
 
 
@@ -231,6 +240,37 @@ def _built(candidate: Candidate) -> Iterator[str]:
         yield f"By the driver's records: {recorded.detail}."
     elif launches:
         yield f"Launches in one call: {len(launches)}."
+
+
+def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
+    """What the sweep over a kernel's tunables, or over those of the kernel that it was tuned from, has found."""
+    name = candidate.candidate_id
+    is_tuned = candidate.created.origin is Origin.TUNED
+    sweep = record.sweeps.get(candidate.created.parent_id or "" if is_tuned else name)
+    if sweep is None or not sweep.variants:
+        return
+    count = len(sweep.variants)
+    timed = [(one, one.last_timing) for one in sweep.variants.values() if one.last_timing]
+    timed.sort(key=lambda one: -(one[1].speedup if one[1] else 0.0))
+    written = f"{tuning.in_words(sweep.as_written)} {sweep.written.speedup:.3g}x"
+    fast = "; ".join(
+        f"{tuning.in_words(one.values)} {last.speedup:.3g}x" for one, last in timed[:SHOWN_VARIANTS] if last
+    )
+    kept = "the fastest is a kernel of its own" if sweep.kept else "none was faster beyond the noise"
+    kept = "the fastest was taken and stands in this kernel" if is_tuned else kept
+    yield (
+        f"The engine tried {count} other set{'s' * (count != 1)} of numbers for the tunables, as written {written}: "
+        f"{kept}. The fastest: {fast or 'none'}. Change the structure, not these numbers."
+    )
+    failed = [one for one in sweep.variants.values() if one.has_failed]
+    for one in failed[:SHOWN_FAILED]:
+        yield f"With {tuning.in_words(one.values)} it {FAILED[one.verdict]}: {one.failure}"
+
+
+def _undeclared(record: Record, candidate: Candidate) -> Iterator[str]:
+    """Declarations of tunables that could not be read."""
+    if record.settings.tune and candidate.compiled is not None:
+        yield from (one for one in candidate.compiled.remarks if one.startswith(REMARK))
 
 
 def _resources(one: KernelResources) -> str:

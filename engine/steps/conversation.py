@@ -26,6 +26,7 @@ def open_conversation(
     language = context.language.name
     told = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
     told |= {"failure_rules": guidance.failure_rules(context)}
+    told |= {"tunables": briefing.tunables(language) if context.record.settings.tune else ""}
     system_name = prompting.for_language(system_name, language)
     system = prompting.message("system", system_name, **{slot: told[slot] for slot in prompting.slots(system_name)})
     return [

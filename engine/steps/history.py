@@ -170,17 +170,19 @@ def _outcome(record: Record, candidate: Candidate) -> str:
 def _change(record: Record, candidate: Candidate) -> str:
     """What was changed, in the words it was announced with, and the last repair that it took."""
     chain = repair_chain(record, candidate)
-    count, told = len(chain) - 1, chain[0].created.summary
+    tuned = [one.created.summary for one in chain if one.created.origin is Origin.TUNED]
+    written = [one.created.summary for one in chain if one.created.origin is not Origin.TUNED] or tuned
+    count, told = len(written) - 1, "; ".join([written[0], *tuned])
     if not count:
         return told
     verb, times = "repair tried" if candidate.has_failed else "repaired", f" {count} times, last" if count > 1 else ""
-    return f"{told}; {verb}{times}: {candidate.created.summary}"
+    return f"{told}; {verb}{times}: {written[-1]}"
 
 
 def repair_chain(record: Record, candidate: Candidate) -> list[Candidate]:
     """The kernels that a kernel is a repair of, the one written first at the start, itself last."""
     chain = [candidate]
-    while chain[0].created.origin is Origin.REPAIR:
+    while chain[0].created.origin in (Origin.REPAIR, Origin.TUNED):
         parent = record.candidates.get(chain[0].created.parent_id or "")
         if parent is None:
             break

@@ -26,7 +26,7 @@ from engine.record import Record
 from storage import events as ev
 from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
-from storage.records import EVALUATIONS, Command, CommandKind, StepKind
+from storage.records import EVALUATIONS, Command, CommandKind, Origin, StepKind
 
 
 class Strategy(Protocol):
@@ -113,7 +113,10 @@ S = TypeVar("S", bound=Folded)
 
 
 class Fold(Generic[S]):
-    """A strategy's own state of a record. Remembers how far it has read, so that a step costs only what is new."""
+    """A strategy's own state of a record. Remembers how far it has read, so that a step costs only what is new.
+
+    What the tuner makes of a kernel is not the strategy's work: it hears of it when the step index ends with it.
+    """
 
     def __init__(self, new: Callable[[Record], S]) -> None:
         self._new = new
@@ -126,6 +129,7 @@ class Fold(Generic[S]):
         if self._state is None or self._record is not record:
             self._record, self._read, self._state = record, 0, self._new(record)
         for event in record.events[self._read :]:
-            self._state.apply(event)
+            if not (isinstance(event, ev.CandidateCreated) and event.origin is Origin.TUNED):
+                self._state.apply(event)
         self._read = len(record.events)
         return self._state

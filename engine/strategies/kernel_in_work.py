@@ -11,7 +11,7 @@ from engine.record import Candidate, Record
 from engine.strategies.accepted_line import AcceptedLine
 from engine.strategies.options import option
 from storage import events as ev
-from storage.records import CommandKind, Origin, StepKind, Switch
+from storage.records import CommandKind, DepthOutcome, Origin, StepKind, Switch
 
 SYNTHESISE, REPAIR = "synthesise", "repair"
 NO_KERNEL = "the reply holds no kernel"
@@ -64,8 +64,9 @@ class KernelInWork(AcceptedLine):
                 self.draws += kind != REPAIR
             case ev.Ranked(order=order):
                 self.order, self.current_id, self.spent = order, order[0], ""
-            case ev.DepthFinished(candidate_id=judged):
-                self.latest_id = judged or self.latest_id if self.order else self.latest_id
+            case ev.DepthFinished(candidate_id=judged, outcome=outcome):
+                if judged and (self.order or outcome is DepthOutcome.ACCEPTED):
+                    self.latest_id = judged
                 self.current_id, self.spent, self.repairs, self.before_id = None, "", 0, self.latest_id
                 self._draw_anew()
             case _:

@@ -8,6 +8,7 @@ requirements.py                 whether this machine has what they need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from engine.machine import lease
@@ -47,6 +48,10 @@ class Toolchain(Protocol):
         """
         ...
 
+    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        """The same for several sources at once, as many compilers as sources; the results in their order."""
+        ...
+
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare the candidate with the float64 reference over several seeds and value distributions.
 
@@ -56,6 +61,10 @@ class Toolchain(Protocol):
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         """Time candidate and eager reference in alternation; one that turns out wrong or dies yields a CheckResult."""
+        ...
+
+    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """The same in a fraction of the time: to choose what is worth a timing, not to be told as one."""
         ...
 
     def compiled_baseline(self, task: Task) -> TimingResult:

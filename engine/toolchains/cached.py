@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +51,17 @@ class CachedToolchain:
             return replace(kept, is_cached=True)
         return _kept(file, self._inner.compile(task, source))
 
+    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        """As the inner toolchain, of those that are not in memory."""
+        files = [self._file("compile", task, source) for source in sources]
+        kept = [_read(file, CompileResult) for file in files]
+        new = [source for source, known in zip(sources, kept, strict=True) if known is None]
+        built = iter(self._inner.compile_all(task, new) if new else ())
+        return [
+            replace(known, is_cached=True) if known else _kept(file, next(built))
+            for file, known in zip(files, kept, strict=True)
+        ]
+
     def check(self, task: Task, source: str) -> CheckResult:
         """As the inner toolchain, or from memory."""
         file = self._file("check", task, source)
@@ -65,6 +76,10 @@ class CachedToolchain:
             return replace(kept, evidence={**kept.evidence, "cached": "yes"})
         result = self._inner.time(task, source)
         return _kept(file, result) if isinstance(result, TimingResult) else result
+
+    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """As the inner toolchain: it is no timing to be remembered."""
+        return self._inner.time_briefly(task, source)
 
     def compiled_baseline(self, task: Task) -> TimingResult:
         """As the inner toolchain, or from memory."""

@@ -10,11 +10,13 @@ import shutil
 import tempfile
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from engine import languages
 from engine.build import just_in_time
 from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
@@ -28,6 +30,7 @@ from storage.policy import EVERYTHING
 from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
 
 REQUEST_S = 900.0
+BRIEF_S = 0.5
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
 EVALUATOR_FOLDERS = (
@@ -149,6 +152,13 @@ class LocalToolchain(ABC):
         result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
         return result
 
+    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        """Build several candidates at once; one by one where building means to call the kernel."""
+        if any(languages.find(task.language or languages.written_in(one)).is_just_in_time for one in sources):
+            return [self.compile(task, one) for one in sources]
+        plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
+        return [codec.from_plain(CompileResult, one) for one in plain]
+
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
         result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
@@ -163,6 +173,10 @@ class LocalToolchain(ABC):
         if not (reason := bounds.reason(first)):
             return timing_checks.unsuspicious(first, bounds)
         return timing_checks.settled(first, self._time(task, source), bounds, reason)
+
+    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """One session with few pairs, believed as it is."""
+        return self._time(task, source, timing_s=min(BRIEF_S, self._times.timing_s))
 
     def compiled_baseline(self, task: Task) -> TimingResult:
         """The reference through torch.compile, timed in the candidate's place; the first call compiles.
@@ -207,10 +221,11 @@ class LocalToolchain(ABC):
             for folder in (self._scratch,) if self._own_scratch else self._scratch.glob(f"{REQUEST_FOLDER}*"):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
+    def _time(self, task: Task, source: str, timing_s: float | None = None) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
+        times = replace(self._times, timing_s=timing_s or self._times.timing_s)
         with lease.hold(*self.lease_files) as waited_s:
-            plain = self._ask("time", task, source)
+            plain = self._ask("time", task, source, times=asdict(times))
         if "verdict" in plain:
             failed: CheckResult = codec.from_plain(CheckResult, plain)
             return failed

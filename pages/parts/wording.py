@@ -94,6 +94,7 @@ ORIGIN_NAME = {
     Origin.MANUAL: "by hand",
     Origin.IMPORTED: "imported",
     Origin.FORKED: "from another run",
+    Origin.TUNED: "tuned",
 }
 FAILURE_NAME = {
     CallFailure.RATE_LIMITED: "rate limited",

@@ -173,6 +173,10 @@ from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
 from storage.queries.steps import typical_seconds as typical_seconds
+from storage.queries.sweeps import SweepRow as SweepRow
+from storage.queries.sweeps import VariantRow as VariantRow
+from storage.queries.sweeps import sweep as sweep
+from storage.queries.sweeps import variants as variants
 from storage.queries.tries import RankingRow as RankingRow
 from storage.queries.tries import TryRow as TryRow
 from storage.queries.tries import rankings as rankings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH
+from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import FAILED, StepKind, Verdict
@@ -68,6 +68,7 @@ _DOING: Mapping[str, str] = {
     "revise": "The model is correcting the knowledge base",
     RANK: "Ranking the kernels that were drawn",
     REFUSE: "Refusing {kernel}",
+    TUNE: "Tuning {kernel}",
     "rewrite": "The model is rewriting {kernel}",
 }
 
@@ -93,6 +94,10 @@ def sentence(m: Move) -> str:
             return _judged(m)
         case _ if m.kind == RANK:
             return "Ranked the kernels that were drawn"
+        case _ if m.kind == TUNE:
+            return (
+                f"Tuned {_kernel(m.number)}: {'a variant is faster' if m.outcome == 'tuned' else 'no faster variant'}"
+            )
         case _ if m.kind == CONSULT:
             found = f"{m.techniques} technique{'s' * (m.techniques != 1)} found"
             return f"Looked up {_kernel(m.number)} in the knowledge base: {m.state or 'state not known'}, {found}"

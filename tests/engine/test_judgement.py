@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,16 @@ class GivenResults:
     def compile(self, task: Task, source: str) -> CompileResult:
         return self._built
 
+    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        return [self._built for _ in sources]
+
     def check(self, task: Task, source: str) -> CheckResult:
         return self._checked
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        return self._timed
+
+    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         return self._timed
 
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:

@@ -360,6 +360,9 @@ class GraphSearchState(AcceptedLine):
         name = event.candidate_id if event.outcome is DepthOutcome.ACCEPTED else None
         if self.outlining.steps:  # a person left it
             self._close_outline()
+        if name and name not in self._made and (made := self._made.get(self.present.current_id or "")):
+            self._made[name] = made  # a tuned version stands where the kernel stands that it was made from
+            self._technique[name], self._branch[name] = self.node_of(made.candidate_id), made.trajectory
         if self.first_id is None:
             self.first_id = self.root_id = name
         else:

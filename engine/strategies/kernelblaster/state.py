@@ -333,7 +333,8 @@ class KernelBlasterState(AcceptedLine):
             if self.learning != Learning():
                 self._close_round()
         elif self.first_id is not None:
-            self._finish_attempt(name)
+            # Where a tuned version was accepted, the technique is judged by the kernel that the model wrote.
+            self._finish_attempt(self.present.current_id if is_accepted else name)
         if is_accepted and name is not None:
             self.tip_id = name
             if self.first_id is None:

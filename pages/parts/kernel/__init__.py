@@ -5,6 +5,7 @@ diff_tab.py, repair_tab.py                       what changed, and all of its so
 errors_tab.py                                    why it failed
 prompts_tab.py, prompt_sections.py               what the model was asked and said; one prompt by section
 retrieved.py                                     what the knowledge base had answered before it
+sweep_table.py                                   what the tuner tried for it
 tool_calls.py                                    what the model tried with tools before it
 walk.py                                          the edges that were weighed on the way to it
 profile_tab.py, roofline.py, machine_use.py      where its time goes

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.kernel import repair_tab
+from pages.parts.kernel import repair_tab, sweep_table
 from pages.parts.widgets import code, diff
 from storage.queries import AttemptRow, CandidateRow
 
@@ -21,6 +21,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     others.pop(candidate.candidate_id, None)
     if not others:
         st.caption("The only kernel so far: nothing to compare with. See the Source tab.")
+        sweep_table.draw(run_id, candidate.candidate_id)
         return
     other = others[_chosen(candidate, others)]
     is_swapped = st.query_params.get("swap") == "1"
@@ -40,6 +41,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
     diff.draw(old.text, new.text, (old_name, new_name), key=key)
+    sweep_table.draw(run_id, candidate.candidate_id)
 
 
 def near(candidate: CandidateRow, attempts: Sequence[AttemptRow], asked: str) -> dict[str, AttemptRow]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine import languages
 from pages.parts import method, run_state, speed_of_light, texts, wording
-from pages.parts.kernel import repair_tab, story, trust_tab
+from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
 from pages.parts.status import damaged, settings_list
 from storage import codec, counters, damage, folder, queries
@@ -211,6 +211,7 @@ def _depths(
             "hidden": len(failed) - FAILURES,
             "unapplied": [s for s in unapplied if s.depth == depth.depth][:FAILURES],
             **_review(db, run, depth.candidate_id),
+            **_sweep(db, run, depth.candidate_id),
             "predicted": _predicted(db, run, depth.candidate_id),
             **(_change(run, result, by_id) if result else {"base": None}),
             **(_metrics(db, run, result) if result else {"metrics": [], "no_profile": ""}),
@@ -292,6 +293,19 @@ def _review(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, An
     fields = repair_tab.fields(texts.source(run.run_id, said.text_blob)) if said else {}
     told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
     return {"review": said, "said": wording_cut(told)}
+
+
+def _sweep(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any]:
+    """What the tuner tried for a depth's kernel; an empty sentence where it was not tuned."""
+    found = queries.sweep(db, run.run_id, candidate_id) if candidate_id else None
+    if found is None:
+        return {"swept": "", "variants": []}
+    rows = queries.variants(db, run.run_id, found.candidate_id)
+    return {
+        "swept": sweep_table.sentence(found, len(rows)),
+        "variants": [list(sweep_table.words(one, found).values()) for one in rows],
+        "variant_heads": [column.label for column in sweep_table.COLUMNS],
+    }
 
 
 def _predicted(db: Database, run: RunRow, candidate_id: str | None) -> str:

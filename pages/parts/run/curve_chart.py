@@ -18,7 +18,7 @@ from storage import exposure, folder, queries, relative
 from storage.codec import DecodeError
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow, RunRow, SteeringMark, UnappliedRow
-from storage.records import RunSettings, Verdict
+from storage.records import Origin, RunSettings, Verdict
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
 HEIGHT = "clamp(380px, calc(100vh - 372px), 1100px)"
@@ -145,6 +145,8 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         _best_so_far(rows.rises),
         *(_kernels(name, found, symbol, colour, spots, size)
           for name, found, symbol, colour in _by_outcome(rows.points)),
+        _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
+                 spots, size + 7),
         _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", spots, 15),
         _kernels("best", best, "star", "@green-color", spots, 17),
         *_selection(rows.points, rows.failures, rows.selected_id),

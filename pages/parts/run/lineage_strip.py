@@ -13,7 +13,7 @@ from pages.parts import client, index, method, wording
 from pages.parts.run import selection
 from storage import queries
 from storage.queries import FamilyRow, RunRow
-from storage.records import Verdict
+from storage.records import Origin, Verdict
 
 LANES = 5
 
@@ -56,7 +56,7 @@ def shown(node: Node, step: str) -> dict[str, Any]:
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,
         "second_parent": node.second_parent,
-        "is_on_path": node.is_on_path, "look": look(node),
+        "is_on_path": node.is_on_path, "look": look(node), "is_tuned": row.origin is Origin.TUNED,
         "name": f"kernel {row.number}, {step} {row.depth}, {outcome}{rank}: {wording.cut(row.summary, 90)}",
     }  # fmt: skip
 

@@ -35,6 +35,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
     yield "Knowledge base", choice.in_words(settings.knowledge)
+    if settings.tune:
+        yield "Tuner", f"up to {wording.counted(settings.tune, 'variant')} of each accepted kernel"
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [

@@ -24,11 +24,13 @@ from engine.actions import (
     Step,
     TakeSubmission,
     Teach,
+    Tune,
     label,
 )
 from engine.evaluation import findings
 from engine.knowledge.states import SURE
-from engine.record import Record
+from engine.record import Candidate, Record
+from engine.steps.tune import tuned_first
 from engine.strategies import Strategy, catalogue, refused_verbs
 from engine.strategies.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
 from engine.strategies.kernelblaster.replies import CLAIMS, ReadEdits, ReadPlan, ReadState
@@ -38,7 +40,7 @@ from engine.toolchains import Toolchain
 from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
-from storage.command_arguments import Submission
+from storage.command_arguments import TUNE, Submission
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
 from storage.proof import Group, Proof, Standing
 from storage.records import (
@@ -47,10 +49,12 @@ from storage.records import (
     Command,
     CommandKind,
     CompileResult,
+    Origin,
     ProfileResult,
     RunSettings,
     StepKind,
     TimingResult,
+    Tunable,
     Verdict,
 )
 from tests.engine.contexts import open_context
@@ -107,7 +111,11 @@ def settings_of(name: str, seed: int) -> RunSettings:
     limits = Budget(depths=chance.randint(1, 5), model_calls=chance.randint(3, 40))
     knowledge = "on" if seed % 2 else "off"
     return replace(
-        SETTINGS, knowledge=knowledge, budget=limits, strategy_options=OPTIONS[name](chance) if name in OPTIONS else {}
+        SETTINGS,
+        knowledge=knowledge,
+        budget=limits,
+        tune=seed % 3,
+        strategy_options=OPTIONS[name](chance) if name in OPTIONS else {},
     )
 
 
@@ -138,6 +146,8 @@ class Play:
         if isinstance(action, Evaluate):
             yield self._result(action, number)
             return "done"
+        if isinstance(action, Tune):
+            return (yield from self._tuned(action, number))
         if isinstance(action, Rank):
             order = self.chance.sample(action.drawn, len(action.drawn))
             yield ev.Ranked(number, action.index, action.drawn, tuple(order), (), 0, None, None, "by chance")
@@ -173,6 +183,26 @@ class Play:
                 makes.predicted_gain, makes.trajectory, makes.second_parent_id,
             )  # fmt: skip
         return "created"
+
+    def _tuned(self, action: Tune, number: int) -> Generator[ev.Event, None, str]:
+        """A sweep of one variant, which is kept or not."""
+        one, name, is_kept = Tunable("T", 1, (1, 2)), action.about, self.chance.random() < 0.5
+        yield ev.SweepStarted(number, action.index, name, (one,), 1)
+        yield ev.VariantCompiled(number, name, 1, {"T": 2}, CompileResult(True, 1.0))
+        if not is_kept:
+            return "unchanged"
+        kernel, child = self.record.candidates[name], f"c{len(self.record.candidates) + 1:03d}"
+        made, timed = kernel.created, kernel.timed
+        assert timed is not None
+        blob = self.keep(f"class ModelNew: ...  # {child}\n")
+        yield replace(
+            made, step=number, candidate_id=child, parent_id=name, origin=Origin.TUNED, source_blob=blob,
+            summary="tuned: T 1 → 2", technique="", predicted_gain=None,
+        )  # fmt: skip
+        yield ev.Compiled(number, child, CompileResult(True, 1.0), None)
+        yield ev.Checked(number, child, CheckResult(Verdict.PASSED, 1.0))
+        yield ev.Timed(number, child, TimingResult((1.0,) * 9, (timed.speedup * 1.5,) * 9))
+        return "tuned"
 
     def _looked_up(self, action: Consult | Teach | Refuse, number: int) -> ev.Event:
         match action:
@@ -256,9 +286,18 @@ def a_reply(reader: object, chance: random.Random) -> dict[str, object]:
 
 
 def next_action(strategy: Strategy, record: Record) -> Action:
-    """As the loop asks: a step in flight is taken once more."""
+    """As the loop asks: a step in flight is taken once more, and an accepted kernel may be tuned first."""
     started = record.in_flight
-    return strategy.again(record, started.kind, started.candidate_id) if started else strategy.next(record)
+    if started is not None and started.kind == TUNE:
+        return Tune(started.depth, started.candidate_id or "")
+    if started is not None:
+        return strategy.again(record, started.kind, started.candidate_id)
+    return tuned_first(record, strategy.next(record), declares)
+
+
+def declares(kernel: Candidate) -> str:
+    """The source of a kernel: two of three declare what can be tuned."""
+    return "" if kernel.candidate_id.endswith(("0", "3", "6", "9")) else "T = 1  # tune: 1, 2"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -266,8 +305,8 @@ def next_action(strategy: Strategy, record: Record) -> Action:
 def test_a_run_comes_to_its_end_and_any_journal_of_it_leads_on_as_it_did(name: str, seed: int) -> None:
     play, strategy = Play(name, seed), open_strategy(name)
     for _ in range(MOST_ACTIONS):
-        action = strategy.next(play.record)
-        assert strategy.next(play.record) == action, "asked twice, it says the same"
+        action = next_action(strategy, play.record)
+        assert next_action(strategy, play.record) == action, "asked twice, it says the same"
         if isinstance(action, Finish):
             return
         for event in play.carry_out(action):
@@ -284,7 +323,7 @@ def test_a_run_comes_to_its_end_and_any_journal_of_it_leads_on_as_it_did(name: s
 def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> None:
     play, strategy = Play(name, seed), open_strategy(name)
     for _ in range(MOST_ACTIONS):
-        action = strategy.next(play.record)
+        action = next_action(strategy, play.record)
         if isinstance(action, Finish):
             return
         for event in play.carry_out(action):
@@ -297,7 +336,7 @@ def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> 
 def test_a_limit_of_calls_ends_every_run(name: str) -> None:
     for seed in SEEDS:
         play, strategy = Play(name, seed), open_strategy(name)
-        while not isinstance(action := strategy.next(play.record), Finish):
+        while not isinstance(action := next_action(strategy, play.record), Finish):
             for event in play.carry_out(action):
                 play.record.apply(event)
             most = play.settings.budget.model_calls or 0
@@ -317,7 +356,7 @@ def test_every_prompt_can_be_filled_and_that_of_a_kernel_carries_what_a_person_a
         play.record.apply(ev.CommandAcknowledged(Command(kind, kind, text, "someone", 0.0), 1))
     play.record.apply(ev.CommandEffective(CommandKind.BAN, 1, ""))
     asked = 0
-    while not isinstance(action := strategy.next(play.record), Finish):
+    while not isinstance(action := next_action(strategy, play.record), Finish):
         if isinstance(action, Ask):
             asked += 1
             prompt = "\n".join(message.text for message in action.prompt(context, action))
@@ -372,3 +411,33 @@ def test_a_call_is_done_again_unless_the_method_says_that_it_never_is(name: str)
     after = strategy.next(play.record)
     is_done_again = isinstance(after, Ask) and (after.label, after.about) == (first.label, first.about)
     assert is_done_again is (CommandKind.RETRY not in refused_verbs(strategy))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_index_ends_with_the_tuned_version_and_the_next_prompt_tells_what_the_sweep_found(
+    name: str, tmp_path: Path
+) -> None:
+    context = open_context(tmp_path)
+    tuned, told = set[str](), 0
+    for seed in range(1, 25, 2):
+        play, strategy = Play(name, seed, context.blobs.put), open_strategy(name)
+        play.settings = replace(play.settings, tune=1, budget=Budget(depths=6, model_calls=60))
+        play.record = Record.of(play.settings, [])
+        context.strategy, context.record = strategy, play.record
+        context.toolchain = cast(Toolchain, NoToolchain("cpu"))
+        while not isinstance(action := next_action(strategy, play.record), Finish):
+            if isinstance(action, Conclude) and action.candidate_id is not None:
+                parents = {one.created.parent_id for one in play.record.candidates.values() if is_tuned(one)}
+                assert action.candidate_id not in parents
+                tuned |= {action.candidate_id} if is_tuned(play.record.candidates[action.candidate_id]) else set()
+            if isinstance(action, Ask) and action.about is not None and is_tuned(context.candidate(action.about)):
+                prompt = "\n".join(message.text for message in action.prompt(context, action))
+                told += "The engine tried 1 other set of numbers" in prompt
+            for event in play.carry_out(action):
+                play.record.apply(event)
+    assert tuned
+    assert told or name in ("best_of", "tests.engine.strategies.random_restarts:RandomRestarts")
+
+
+def is_tuned(kernel: Candidate) -> bool:
+    return kernel.created.origin is Origin.TUNED

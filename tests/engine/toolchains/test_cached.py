@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,9 @@ class Counting:
         self.asked.append("compile")
         return CompileResult(True, 1.5)
 
+    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        return [self.compile(task, one) for one in sources]
+
     def check(self, task: Task, source: str) -> CheckResult:
         self.asked.append("check")
         return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m")
@@ -40,6 +44,9 @@ class Counting:
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         self.asked.append("time")
         return TimingResult((1.0, 2.0), (3.0, 4.0))
+
+    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
+        return self.time(task, source)
 
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         self.asked.append("profile")

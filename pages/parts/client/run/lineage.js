@@ -9,7 +9,7 @@ const MARKS = {
   open: "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
   failed: "M-4.5-4.5 4.5 4.5M4.5-4.5-4.5 4.5",
 }
-const KEY = "★ best   ☆ tied with the best   ● accepted   ○ correct, pending or abandoned   ✕ failed   ⟲ roll-back"
+const KEY = "★ best   ☆ tied with the best   ● accepted   ○ correct, pending or abandoned   ✕ failed   ◇ tuned   ⟲ roll-back"
 
 function make(tag, attributes, className) {
   const node = document.createElementNS(SVG, tag)
@@ -43,6 +43,7 @@ function point(node, i, data, open) {
     `node ${node.look}${node.is_on_path ? " path" : ""}${node.id === data.selected ? " selected" : ""}`)
   if (node.id === data.selected) group.setAttribute("aria-pressed", "true")
   group.append(make("rect", { x: -11, y: -11, width: 22, height: 33, rx: 5 }, "field"), make("path", { d: MARKS[node.look] }, "mark"))
+  if (node.is_tuned) group.append(make("path", { d: "M0-11 7 0 0 11-7 0z" }, "tuned"))
   const title = document.createElementNS(SVG, "title")
   title.textContent = node.name
   const number = make("text", { y: 19, "text-anchor": "middle", "aria-hidden": "true" }, "number")

@@ -1,0 +1,136 @@
+"""Sweeps over a kernel's tunables on a terminal and as JSON, and one outside a run. Knows results, no run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine import tuning
+from engine.build import tunables
+from engine.cli.judgement import printable
+from engine.errors import EngineError
+from engine.steps.tune import carried_out, width
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from engine.tuning import Sweep, Variant
+from storage import codec, relative
+from storage.records import CheckResult, CompileResult, TimingResult, Verdict, headline
+
+
+def tune(
+    toolchain: Toolchain, task: Task, source: str, most: int, tell: Callable[[str], None]
+) -> tuple[Sweep, str, float]:
+    """Judge a kernel as it is written, then sweep over its tunables. `tell` is told of each variant.
+
+    Returns:
+        The sweep, the source of what it keeps (empty where nothing is faster), seconds.
+
+    Raises:
+        EngineError: the kernel declares nothing to tune, or is not correct as it is written.
+    """
+    began, declared = time.monotonic(), tunables.read(source)
+    for remark in declared.remarks:
+        tell(remark)
+    if not declared.tunables:
+        raise EngineError(f"the file declares nothing to tune: write {tunables.EXAMPLES}, each on a line of its own")
+    sweep = Sweep(declared.tunables, most, _as_written(toolchain, task, source))
+    while (act := sweep.next(width())) is not None:
+        for event in carried_out(toolchain, task, source, sweep, act):
+            sweep.apply(event)
+            tell(_in_words(sweep.variants[event.number], sweep))
+    kept = sweep.kept
+    return sweep, tunables.with_values(source, kept.values) if kept else "", time.monotonic() - began
+
+
+def _as_written(toolchain: Toolchain, task: Task, source: str) -> TimingResult:
+    failed: CompileResult | CheckResult = toolchain.compile(task, source)
+    if failed.verdict is Verdict.PASSED:
+        failed = toolchain.check(task, source)
+    if failed.verdict is Verdict.PASSED:
+        timed = toolchain.time(task, source)
+        if isinstance(timed, TimingResult):
+            return timed
+        failed = timed
+    raise EngineError(f"only a correct kernel can be tuned, and this one is not ({failed.verdict}): {headline(failed)}")
+
+
+def ratio(one: TimingResult, sweep: Sweep) -> relative.Relative:
+    """How much faster than the kernel as it is written, each timed in a session of its own."""
+    written = sweep.written
+    return relative.between_sessions(one.speedup, one.noise, written.speedup, written.noise)
+
+
+def plain(name: str, sweep: Sweep) -> dict[str, Any]:
+    """A sweep as JSON; `name` is the kernel that it is about, empty outside a run."""
+    kept = sweep.kept
+    return {
+        "candidate": name,
+        "tunables": list(codec.to_plain(sweep.tunables)),
+        "most": sweep.most,
+        "as_written": {"values": dict(sweep.as_written)} | _figures(sweep.written, sweep),
+        "variants": [_plain(one, sweep) for one in sweep.variants.values()],
+        "kept": _plain(kept, sweep) if kept else None,
+    }
+
+
+def _plain(one: Variant, sweep: Sweep) -> dict[str, Any]:
+    timed = one.last_timing
+    return {
+        "number": one.number,
+        "values": dict(one.values),
+        "verdict": str(one.verdict),
+        "message": one.failure,
+        "is_full": one.timed is not None,
+        **(_figures(timed, sweep) if timed else dict.fromkeys(FIGURES)),
+    }
+
+
+FIGURES = ("latency_ms", "speedup", "speedup_interval", "ratio", "ratio_interval")
+
+
+def _figures(timed: TimingResult, sweep: Sweep) -> dict[str, Any]:
+    found = ratio(timed, sweep)
+    values = timed.latency_ms, timed.speedup, list(timed.speedup_interval), found.speedup, [found.low, found.high]
+    return dict(zip(FIGURES, values, strict=True))
+
+
+def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
+    """What it came to, and its variants, the fastest first."""
+    kept = sweep.kept
+    told = f"{name}: {len(sweep.variants)} variants tried; as written {tuning.in_words(sweep.as_written)}"
+    console.print(escape(f"{told}, {sweep.written.speedup:.3g}x over {sweep.written.baseline}"), highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("numbers", "outcome", "time", "speed-up", "over as written"):
+        table.add_column(heading, overflow="fold")
+    for one in sorted(sweep.variants.values(), key=lambda one: -(one.last_timing.speedup if one.last_timing else 0.0)):
+        table.add_row(*map(escape, _cells(one, sweep)))
+    if sweep.variants:
+        console.print(table, highlight=False)
+    if kept is None or kept.timed is None:
+        console.print("No variant is faster beyond the noise.", highlight=False)
+        return
+    found = ratio(kept.timed, sweep)
+    console.print(
+        escape(
+            f"Fastest: {tuning.in_words(kept.values)}, {found.speedup:.3g}x of it as written "
+            f"({found.low:.3g} to {found.high:.3g})"
+        ),
+        highlight=False,
+    )
+
+
+def _cells(one: Variant, sweep: Sweep) -> tuple[str, str, str, str, str]:
+    timed, numbers = one.last_timing, tuning.in_words(one.values)
+    if timed is None:
+        return numbers, printable(f"{one.verdict}: {one.failure}") if one.has_failed else "built", "", "", ""
+    how = "timed fully" if one.timed else "timed briefly"
+    return numbers, how, f"{timed.latency_ms:.4g} ms", f"{timed.speedup:.3g}x", f"{ratio(timed, sweep).speedup:.3g}x"
+
+
+def _in_words(one: Variant, sweep: Sweep) -> str:
+    return "  ".join(text for text in _cells(one, sweep) if text)
