@@ -66,12 +66,12 @@ def sweep(db: Database, run_id: str, candidate_id: str) -> SweepRow | None:
 def variants(db: Database, run_id: str, candidate_id: str) -> list[VariantRow]:
     """The variants of the sweep of this kernel, the fastest first; those that failed last."""
     sql = """
-    SELECT number, max(numbers) AS numbers,
+    SELECT * FROM (SELECT number, max(numbers) AS numbers,
         coalesce(arg_max(verdict, seq) FILTER (WHERE verdict <> 'passed'), 'passed') AS verdict,
         coalesce(arg_max(message, seq) FILTER (WHERE verdict <> 'passed'), '') AS message,
         count(*) FILTER (WHERE stage = 'time' AND NOT is_brief) > 0 AS is_full,
         arg_max(speedup, seq) AS speedup, arg_max(speedup_low, seq) AS low, arg_max(speedup_high, seq) AS high,
         arg_max(latency_ms, seq) AS latency_ms, sum(seconds) AS seconds
-    FROM variants WHERE run_id = $run AND candidate_id = $candidate GROUP BY number
+    FROM variants WHERE run_id = $run AND candidate_id = $candidate GROUP BY number)
     ORDER BY verdict <> 'passed', speedup DESC NULLS LAST, number"""
     return fetch.rows(db, VariantRow, sql, {"run": run_id, "candidate": candidate_id})

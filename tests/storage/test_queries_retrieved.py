@@ -10,6 +10,8 @@ from storage import queries
 from storage.database import Database
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
 from storage.queries import RetrievalRow
+from storage.records import Origin, TimingResult, Tunable
+from tests.sample_results import BROKEN, BUILT, RIGHT
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 WORDS = "It does this.", "Helps here.", "Hurts there."
@@ -110,6 +112,34 @@ def test_a_kernel_has_the_rules_its_writer_was_told_last_and_the_tools_the_model
     assert told == [[rules[0]], [rules[1], rules[2]], []]
     assert [one.tool for one in queries.tool_calls(db, "r1", "c002")] == ["compile", "check"]
     assert queries.tool_calls(db, "r1", "c001") == []
+
+
+def test_the_sweep_of_a_kernel_is_told_on_its_page_and_on_that_of_the_kernel_it_has_made(
+    db: Database, root: Path
+) -> None:
+    times = {1: 2.0, 2: 1.5, 3: 3.0}
+    built = [ev.VariantCompiled(3, "c001", n, {"kTile": 32 * n}, BUILT if n != 2 else BROKEN) for n in times]
+    brief = [ev.VariantTimed(3, "c001", n, True, TimingResult((1.0,) * 9, (times[n],) * 9)) for n in (1, 3)]
+    full = (ev.VariantChecked(3, "c001", 3, RIGHT), ev.VariantTimed(3, "c001", 3, False, brief[1].result))
+    child = next(one for one in made(3, "c002", "c001") if isinstance(one, ev.CandidateCreated))
+    tuned = replace(child, origin=Origin.TUNED, summary="tuned: kTile 64 → 96")
+    started = ev.SweepStarted(3, 0, "c001", (Tunable("kTile", 64, (32, 64, 96)),), 3)
+    tell(db, root, *FIRST, ev.StepStarted(3, "tune", 0, "c001"), started, *built, *brief, *full, run_id="going on")
+    found = queries.sweep(db, "going on", "c001")
+    assert found is not None
+    assert (found.number, found.kept_number, found.is_over) == (1, None, False)
+    tell(
+        db, root, *FIRST, ev.StepStarted(3, "tune", 0, "c001"), started, *built, *brief, *full, tuned,
+        ev.StepFinished(3, "tune", 9.0, "tuned"),
+    )  # fmt: skip
+    found = queries.sweep(db, "r1", "c002")
+    assert found is not None
+    assert (found.candidate_id, found.kept_number, found.is_over) == ("c001", 2, True)
+    rows = queries.variants(db, "r1", "c001")
+    assert [(one.number, dict(one.numbers), one.is_full, one.speedup) for one in rows] == [
+        (3, {"kTile": 96}, True, 3.0), (1, {"kTile": 32}, False, 2.0), (2, {"kTile": 64}, False, None),
+    ]  # fmt: skip
+    assert queries.steps(db, "r1")[0].text == "Tuned kernel 1: a variant is faster"
 
 
 def test_the_last_ranking_of_each_step_index_is_told(db: Database, root: Path) -> None:
