@@ -19,7 +19,19 @@ from rich.console import Console
 
 from engine import exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
-from engine.cli import advance, arguments, judgement, knowledge, labelling, person, sharing, subcommands, suites, tuned
+from engine.cli import (
+    advance,
+    arguments,
+    judgement,
+    knowledge,
+    labelling,
+    person,
+    reproducing,
+    sharing,
+    subcommands,
+    suites,
+    tuned,
+)
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.context import RunContext
@@ -83,6 +95,9 @@ def main(argv: list[str] | None = None) -> int:
         "strategies": subcommands.list_strategies,
         "knowledge": knowledge.run_verb,
         "suite": suites.run_verb,
+        "reproduce": lambda options: reproducing.reproduce(
+            options, lambda name: _toolchain(name, None, options.device)
+        ),
         "doctor": examine_machine,
     }
     try:

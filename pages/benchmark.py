@@ -93,6 +93,7 @@ def draw_view(results: Results, view: str) -> str | None:
         benchmark_charts.draw_curve(results, kernel_class)
     elif view == SCORECARD:
         text_tables.draw(tables.scorecard(results), "scorecard")
+        text_tables.draw(tables.portability_table(results), "portability_table", has_title=True)
     elif view == PAPER:
         if found := tables.paper_table(results):
             text_tables.draw(found, "paper_table")

@@ -155,6 +155,18 @@ def _whole() -> _Parser:
     strategies.add_argument("--json", action="store_true", help="print JSON")
     _knowledge(verbs)
     _suite(verbs)
+    reproduce = verbs.add_parser("reproduce", help="judge the best kernels of a suite again, from its manifest")
+    reproduce.add_argument("manifest", metavar="MANIFEST", help="file of `suite manifest`")
+    reproduce.add_argument(
+        "--task",
+        dest="tasks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only kernels of this task (repeatable)",
+    )
+    reproduce.add_argument("--device", default="", metavar="GPU", help="GPU, by index or UUID (default: the first)")
+    reproduce.add_argument("--output", metavar="FILE", help="write every answer there as JSON")
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     return parser
@@ -561,6 +573,11 @@ def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
     export.add_argument("--format", choices=list(exporting.FORMATS), default="markdown", help="(default: markdown)")
     export.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
     export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
+    manifest = what.add_parser(
+        "manifest", help="write its best kernels with all it takes to judge them again elsewhere"
+    )
+    manifest.add_argument("suite", metavar="NAME")
+    manifest.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
     listing = what.add_parser("list", help="list the suites that were started, and those that are shipped")
     listing.add_argument("--json", action="store_true", help="print JSON")
 

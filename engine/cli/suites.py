@@ -24,7 +24,7 @@ from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.errors import EngineError, ToolchainError
 from engine.machine import devices
-from engine.suites import definition, exporting, measured
+from engine.suites import definition, exporting, manifest, measured
 from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
 from storage.command_arguments import MANUAL
@@ -41,6 +41,7 @@ def run_verb(options: Namespace) -> int:
     verbs: dict[str, Callable[[Namespace], int]] = {
         "run": run_suite, "resume": resume_suite, "stop": stop_suite, "show": show_suite, "list": list_suites,
         "export": export_suite,
+        "manifest": write_manifest,
     }  # fmt: skip
     return verbs[options.what](options)
 
@@ -216,6 +217,16 @@ def export_suite(options: Namespace) -> int:
     suite = _known(files.find(options.suite))
     results = summary.gather(suite, measured.of_suite(suite), is_partial=options.unfinished)
     report.write(exporting.exported(results, options.format), options.output)
+    return OK
+
+
+def write_manifest(options: Namespace) -> int:
+    """A suite's best kernels with all that it takes to judge them again."""
+    suite = _known(files.find(options.suite))
+    found = manifest.of_suite(summary.gather(suite, measured.of_suite(suite)))
+    for missing in found.missing:
+        print(f"left out: {missing}", file=sys.stderr)
+    report.write(codec.dumps(found) + "\n", options.output)
     return OK
 
 

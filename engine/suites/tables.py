@@ -334,12 +334,41 @@ def _covered(results: Results, arm: str) -> str:
 
 
 def _portable(results: Results, arm: str) -> str:
-    devices = {one.result.device for cells in results.of(arm).values() for one in cells if one.result}
-    return f"measured on {', '.join(sorted(devices - {''})) or NONE}; not judged again on another device"
+    devices = {one.result.device for cells in results.of(arm).values() for one in cells if one.result} - {""}
+    again = [one for (cell, device), one in results.suite.judged.items() if cell.arm == arm and device not in devices]
+    told = f"measured on {', '.join(sorted(devices)) or NONE}"
+    if not again:
+        return f"{told}; no kernel was judged again on another device"
+    right = sum(one.verdict == "passed" for one in again)
+    others = ", ".join(sorted({one.device for one in again}))
+    return f"{told}; {right} of {len(again)} kernels that were judged again on {others} are correct there"
 
 
 def _reproduced(results: Results, arm: str) -> str:
-    return "not judged again yet"
+    again = [one for (cell, _), one in results.suite.judged.items() if cell.arm == arm]
+    if not again:
+        return "not judged again yet"
+    return f"{sum(not one.differs for one in again)} of {len(again)} kernels that were judged again came out alike"
+
+
+def portability_table(results: Results) -> TextTable:
+    """Kernels that were judged again by the device, with the figures of their runs."""
+    devices = sorted({device for _, device in results.suite.judged})
+    columns = (
+        Heading("Task", is_number=False), Heading("Arm", is_number=False), Heading("Repeat"),
+        Heading("In its run", "speed-up over eager on the run's device"), *(Heading(one) for one in devices),
+        Heading("What differs", is_number=False),
+    )  # fmt: skip
+    rows = []
+    for one in results.cells:
+        again = [results.suite.judged.get((one.cell, device)) for device in devices]
+        if any(again):
+            differs = "; ".join(text for judged in again if judged for text in judged.differs)
+            told = ((times(o.speedup) if o.speedup else o.verdict) if o else NONE for o in again)
+            head = name(one.cell.task), one.cell.arm, str(one.cell.repeat), times(one.speedup)
+            rows.append((*head, *told, differs or "nothing"))
+    about = "Kernels judged again with the command reproduce, by device: speed-up over eager there, or the verdict."
+    return TextTable("Judged again", columns, tuple(rows), about)
 
 
 def kernelbench_table(results: Results) -> TextTable:

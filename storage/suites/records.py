@@ -168,4 +168,21 @@ class CellLeft:
     spent: Spent = field(default_factory=Spent)
 
 
-Event = Defined | RunnerStarted | RunnerEnded | StopAsked | CellLinked | CellLeft
+@dataclass(frozen=True, slots=True)
+class JudgedAgain:
+    """A cell's best kernel was judged once more, from a manifest. `speedup` and `noise` are None unless it was timed.
+
+    `verdict` is a Verdict value, `device` where that was. `differs` says what is not as the manifest has it.
+    """
+
+    cell: Cell
+    run_id: str
+    candidate_id: str
+    device: str
+    verdict: str
+    speedup: float | None = None
+    noise: float | None = None
+    differs: tuple[str, ...] = ()
+
+
+Event = Defined | RunnerStarted | RunnerEnded | StopAsked | CellLinked | CellLeft | JudgedAgain

@@ -42,7 +42,7 @@ class BestKernel:
 
     `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the checks that
     a person should look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
-    recorded. Errors are as in CheckResult.
+    recorded. Errors and `seed` are as in CheckResult.
     """
 
     candidate_id: str
@@ -58,6 +58,7 @@ class BestKernel:
     precision: str
     max_abs_error: float | None
     trials: int
+    seed: int | None
     flags: tuple[str, ...]
     other_shapes: Standing | None
     special_values: Standing | None

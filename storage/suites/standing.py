@@ -13,6 +13,7 @@ from storage.suites.records import (
     CellLinked,
     CellState,
     Defined,
+    JudgedAgain,
     RunnerEnded,
     RunnerStarted,
     Spent,
@@ -33,10 +34,14 @@ class CellStanding:
 
 @dataclass(slots=True)
 class Suite:
-    """A suite as of its last event. `cells` also has those that the definition no longer names."""
+    """A suite as of its last event. `cells` also has those that the definition no longer names.
+
+    `judged` holds the last word on a cell's kernel that was judged again, by cell and device.
+    """
 
     defined: Defined
     cells: dict[Cell, CellStanding] = field(default_factory=dict)
+    judged: dict[tuple[Cell, str], JudgedAgain] = field(default_factory=dict)
     is_stop_asked: bool = False
     is_ended: bool = True
     reason: str = ""
@@ -82,5 +87,7 @@ def _apply(suite: Suite, line: Line) -> None:
             before = suite.cells.get(cell, CellStanding(cell))
             if before.run_id in (None, run_id):  # the first run of a cell is its run for ever
                 suite.cells[cell] = replace(before, run_id=run_id, state=CellState.RUNNING, reason="")
+        case JudgedAgain(cell, device=device) as judged:
+            suite.judged[cell, device] = judged
         case CellLeft(cell, run_id, state, reason, spent):
             suite.cells[cell] = CellStanding(cell, run_id, state, reason, spent)

@@ -1,0 +1,167 @@
+"""The best kernels of a suite with all that it takes to judge them again elsewhere: a manifest. And doing so."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+from engine.suites.tables import best_of
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from engine.toolchains.evaluating import evaluate
+from storage import codec, relative
+from storage.blobs import Blobs
+from storage.folder import RunFolder, runs_folder
+from storage.policy import Policy
+from storage.records import KernelClass, RunSettings
+from storage.suites.records import Cell, Defined, JudgedAgain
+from storage.suites.summary import CellResult, Results
+
+VERSION = 1
+PACKAGES = ("torch", "numpy", "nvidia-cutlass", "triton")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestKernel:
+    """The best kernel of a cell: what it is, how it was made, and what it was measured at.
+
+    `prompts` and `recording` are hashes, empty where there are none; `seed` is that of the check.
+    """
+
+    cell: Cell
+    run_id: str
+    candidate_id: str
+    task_name: str
+    task_source: str
+    sizes: Mapping[str, int | float]
+    kernel_class: KernelClass
+    policy: Policy
+    toolchain: str
+    language: str
+    model: str
+    strategy: str
+    strategy_options: Mapping[str, str | int | float | bool | None]
+    knowledge: str
+    prompts: str
+    recording: str
+    seed: int | None
+    device: str
+    source: str
+    speedup: float
+    low: float
+    high: float
+    noise: float
+    latency_ms: float
+    precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A suite's definition and its best kernels. `made_with` are the versions on the machine that wrote it."""
+
+    defined: Defined
+    made_with: Mapping[str, str]
+    kernels: tuple[ManifestKernel, ...]
+    version: int = VERSION
+    missing: tuple[str, ...] = field(default_factory=tuple)
+
+
+def of_suite(results: Results) -> Manifest:
+    """The best kernel of every cell that counts; `missing` names those whose texts are gone."""
+    kernels, missing = [], []
+    for one in results.counted:
+        if best_of(one) is None:
+            continue
+        try:
+            kernels.append(_kernel(one))
+        except (OSError, codec.DecodeError) as error:
+            missing.append(f"{one.cell.words}: {error}")
+    return Manifest(results.suite.defined, versions(), tuple(kernels), missing=tuple(missing))
+
+
+def _kernel(one: CellResult) -> ManifestKernel:
+    best, run = best_of(one), one.result
+    assert best is not None
+    assert run is not None
+    folder = RunFolder(runs_folder() / run.run_id)
+    settings = folder.read_settings()
+    return ManifestKernel(
+        one.cell, run.run_id, best.candidate_id, settings.task_name, settings.task_source, settings.sizes,
+        KernelClass(run.kernel_class), settings.policy, settings.toolchain, settings.language, settings.model,
+        settings.strategy, settings.strategy_options, settings.knowledge, settings.prompts.hash, _recording(settings),
+        best.seed, run.device, Blobs(folder.blobs).get(best.source_blob), best.speedup, best.low, best.high, best.noise,
+        best.latency_ms, best.precision,
+    )  # fmt: skip
+
+
+def _recording(settings: RunSettings) -> str:
+    path = Path(settings.recording) if settings.recording else None
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else ""
+
+
+def versions() -> dict[str, str]:
+    """What judges here."""
+    found = {"python": platform.python_version(), "machine": platform.platform(terse=True)}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def read(path: Path) -> Manifest:
+    """A manifest from its file.
+
+    Raises:
+        EngineError: it is none, or of a later version.
+    """
+    try:
+        found: Manifest = codec.read_line(Manifest, path.read_bytes())
+    except (OSError, codec.DecodeError) as error:
+        raise EngineError(f"{path} is no manifest of a suite: {error}. `suite manifest NAME` writes one") from error
+    if found.version > VERSION:
+        raise EngineError(f"{path} was written by a later version of Tilewright: update this one")
+    return found
+
+
+def judge_again(kernel: ManifestKernel, toolchain: Toolchain) -> tuple[JudgedAgain, dict[str, Any]]:
+    """Build, check and time one kernel here, and say what is not as the manifest has it; also the whole answer.
+
+    Raises:
+        EngineError: the task or this machine is at fault, not the kernel.
+    """
+    task = Task(
+        kernel.task_name, kernel.task_source, kernel.sizes, kernel.kernel_class, policy=kernel.policy,
+        language=kernel.language,
+    )  # fmt: skip
+    device = toolchain.limit(task).device
+    answer = evaluate(toolchain, task, kernel.source)
+    found = JudgedAgain(
+        kernel.cell, kernel.run_id, kernel.candidate_id, device, answer["verdict"], answer["speedup"], answer["noise"],
+        tuple(differences(kernel, device, answer)),
+    )  # fmt: skip
+    return found, answer
+
+
+def differences(kernel: ManifestKernel, device: str, answer: Mapping[str, Any]) -> list[str]:
+    """What is not as in the manifest; a speed-up differs by more than the noise of both and of two sessions.
+
+    On another device another speed-up is no difference: only the verdict and the precision are compared there.
+    """
+    if answer["verdict"] != "passed":
+        return [f"it is {answer['verdict']} here: {' '.join(str(answer['message']).split())[:200]}"]
+    found = []
+    if answer["precision"] and answer["precision"] != kernel.precision:
+        found.append(f"its precision is {answer['precision']} here and was {kernel.precision}")
+    if device == kernel.device and answer["speedup"] is not None:
+        ratio = relative.between_sessions(answer["speedup"], answer["noise"], kernel.speedup, kernel.noise)
+        if ratio.is_faster or ratio.is_slower:
+            found.append(f"it is {answer['speedup']:.3g}x over eager here and was {kernel.speedup:.3g}x")
+    return found
