@@ -25,13 +25,16 @@ MOST = 0.6  # of what is free: the rest is for what else runs here, and for the 
 LIMIT_S = 60
 
 
-def see_that_it_fits(source: str, sizes: Mapping[str, int | float], needed: int | None = None) -> None:
+def see_that_it_fits(
+    source: str, sizes: Mapping[str, int | float], needed: int | None = None, *, backward: bool = False
+) -> None:
     """See that the host has the memory to judge a task; `needed` is the estimate, or None to have a child make it.
 
     Raises:
         TaskError: it has not; the message names the need, what is free and a size that would do.
     """
-    needed = remembered(source, lambda: _asked(source)) if needed is None else needed
+    if needed is None:
+        needed = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
     if needed is not None and (told := refusal(needed, free_bytes(), sizes)):
         raise TaskError(told)
 
@@ -62,10 +65,10 @@ def free_bytes() -> int:
     return free
 
 
-def remembered(source: str, estimate: Callable[[], int | None]) -> int | None:
+def remembered(source: str, estimate: Callable[[], int | None], *, backward: bool = False) -> int | None:
     """The estimate for a task, made once: importing torch for it takes seconds. None where there is none."""
     digest = hashlib.sha256(PROGRAM.read_bytes() + source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    file = home() / "cache" / "estimates" / digest
+    file = home() / "cache" / "estimates" / f"{digest}{'-backward' if backward else ''}"
     with suppress(OSError, ValueError):
         return int(file.read_text())
     if (needed := estimate()) is not None:
@@ -77,9 +80,9 @@ def remembered(source: str, estimate: Callable[[], int | None]) -> int | None:
     return needed
 
 
-def _asked(source: str) -> int | None:
+def _asked(source: str, *, backward: bool) -> int | None:
     with CostMeter() as meter:
-        found = meter.cost(source)
+        found = meter.cost(source, backward=backward)
     return found.bytes if found else None
 
 
@@ -112,13 +115,13 @@ class CostMeter:
     ) -> None:
         self._end()
 
-    def cost(self, source: str) -> Cost | None:
+    def cost(self, source: str, *, backward: bool = False) -> Cost | None:
         """None for a task that cannot be followed: it is no task, or it looks at values that are not there."""
         child = self._child = self._child or _started()
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            child.stdin.write(json.dumps(source) + "\n")
+            child.stdin.write(json.dumps([source, backward]) + "\n")
             child.stdin.flush()
             ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
             line = child.stdout.readline() if ready else ""

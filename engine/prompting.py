@@ -104,6 +104,7 @@ INSTRUCTIONS, REPLY_FORMAT = "Instructions", "Reply format"
 # What a reader calls the section that a slot fills. A slot that is not here is called by its own name.
 SECTIONS: Mapping[str, str] = {
     "analysis": "Analysis of the differences",
+    "backward": "What is asked and how it is judged",
     "change": "Last change",
     "classes": "Reply format",
     "contract": "What is asked and how it is judged",

@@ -42,8 +42,8 @@ def new_settings(
 ) -> RunSettings:
     """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
 
-    `library` and `precision` change the task's policy, as `tasks.policy_with` says. `options` describes those of the
-    strategy, which is imported where they are not given.
+    `library`, `precision` and `backward` change the task's policy, as `tasks.policy_with` says. `options` describes
+    those of the strategy, which is imported where they are not given.
 
     Raises:
         TaskError: no such task, or an override names nothing in it.
@@ -54,13 +54,15 @@ def new_settings(
     fields["knowledge"] = consulting.check(fields.get("knowledge", usual))
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
-    library, precision = fields.pop("library", ""), fields.pop("precision", "")
+    chosen_policy = {name: fields.pop(name) for name in ("library", "precision", "backward") if name in fields}
     language = fields.setdefault("language", LANGUAGE)
     languages.check(language, toolchain)
     _check_device(fields.get("device", ""), toolchain)
     if fields.get("tune", 0) < 0:
         raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
-    chosen = tasks.find(task).task(toolchain, overrides)
+    file = tasks.find(task)
+    file = dataclasses.replace(file, policy=tasks.policy_with(file.policy, **chosen_policy))
+    chosen = file.task(toolchain, overrides)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
     if model == "recorded":
@@ -68,7 +70,7 @@ def new_settings(
         known = recorded_settings(Path(recording))
         own = {one.name: known.get(one.name, one.default_for(model)) for one in options}
         overrides = _as_recorded(known, fields, overrides, chosen.sizes)
-        chosen = tasks.find(task).task(toolchain, overrides)
+        chosen = file.task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
     own = take_options(options, fields, own)
     fields.setdefault("prompts", shipped())
@@ -84,7 +86,7 @@ def new_settings(
         toolchain=toolchain,
         model=model,
         recording=recording,
-        policy=tasks.policy_with(chosen.policy, library, precision),
+        policy=chosen.policy,
         created_at=created,
         strategy=strategy,
         strategy_options=own,

@@ -70,7 +70,7 @@ def see_that_it_fits(settings: RunSettings) -> None:
         TaskError: it has not; the message says what would fit.
     """
     if not has_gpu(settings.toolchain):
-        fitting.see_that_it_fits(settings.task_source, settings.sizes)
+        fitting.see_that_it_fits(settings.task_source, settings.sizes, backward=settings.policy.backward)
 
 
 def start(settings: RunSettings) -> RunFolder:

@@ -117,7 +117,7 @@ def _language(toolchain: str) -> str:
     return str(chosen)
 
 
-def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, str]] | None:
+def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
     """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
     with st.container(border=True):
         st.markdown("## Task")
@@ -136,8 +136,8 @@ def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, str]] | 
     return task, sizes, policy
 
 
-def _policy(task: TaskFile) -> dict[str, str]:
-    """What kernels may leave to PyTorch, and how exact they must be."""
+def _policy(task: TaskFile) -> dict[str, Any]:
+    """What kernels may leave to PyTorch, how exact they must be, and whether the backward pass is theirs too."""
     left, right = st.columns([3, 1])
     usual = task.policy.library_operators
     if EVERYTHING in usual:
@@ -150,7 +150,12 @@ def _policy(task: TaskFile) -> dict[str, str]:
         help="tf32 lets tensor cores round the operands of products; half lets kernels round them to bfloat16 or "
         "float16. The reference is timed in the same class.",
     )  # fmt: skip
-    return {"library": library.strip() or "none", "precision": str(precision)}
+    backward = st.checkbox(
+        "Forward and backward", task.policy.backward, key=f"backward:{task.path}",
+        help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
+        "through autograd. ModelNew then calls a torch.autograd.Function of its own.",
+    )  # fmt: skip
+    return {"library": library.strip() or "none", "precision": str(precision), "backward": backward}
 
 
 def _task_file() -> TaskFile | None:

@@ -13,6 +13,7 @@ EVERYTHING = "*"
 PRECISIONS = ("fp32", "tf32", "half")
 """From the most exact class on: what one allows, those after it allow too."""
 NOTHING = "nothing: own kernels only"
+BOTH_PASSES = ", forward and backward"
 
 
 class SpecialValues(StrEnum):
@@ -35,6 +36,8 @@ class Policy:
         special_values: whether NaN and infinities decide or are only reported.
         other_sizes: further sizes, by module-level name, at which a candidate must be right too.
         suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
+        backward: whether a call is forward and backward: gradients of inputs and parameters are checked as outputs are,
+            and both passes are timed together.
         counts_operations: whether the reference's products are what the task needs at least; false where it does
             needless ones, so that only memory limits a kernel.
     """
@@ -46,6 +49,22 @@ class Policy:
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
     suspicious_speedup: float = 10.0
     counts_operations: bool = True
+    backward: bool = False
+
+    @property
+    def measured(self) -> str:
+        """What figures hold for, in words: the precision class and the passes. Figures of two such do not compare."""
+        return f"{self.precision}{BOTH_PASSES}" if self.backward else self.precision
+
+    @property
+    def variant(self) -> str:
+        """What a task's name is followed by, so that no figure of the one stands unmarked beside one of the other."""
+        return "-backward" if self.backward else ""
+
+    @property
+    def passes(self) -> str:
+        """What a call is."""
+        return "forward and backward" if self.backward else "forward"
 
     @property
     def library_in_words(self) -> str:

@@ -25,7 +25,7 @@ def rows_of_settings(settings: RunSettings) -> Rows:
         del row[name]  # they stand in run.json alone
     row |= {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
     row |= _fork(settings)
-    row |= {"sizes": dict(settings.sizes), "precision": settings.policy.precision} | _limits(settings.budget)
+    row |= {"sizes": dict(settings.sizes), "precision": settings.policy.measured} | _limits(settings.budget)
     yield "runs", storable(row)
 
 

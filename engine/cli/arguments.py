@@ -228,6 +228,11 @@ def _policy(parser: argparse.ArgumentParser) -> None:
         "says; none for the shipped ones)",
     )  # fmt: skip
     parser.add_argument("--precision", default="", choices=PRECISIONS, help="precision class (default: the task's)")
+    parser.add_argument(
+        "--backward", action="store_true", default=None,
+        help="forward and backward: gradients of inputs and parameters are checked too, and both passes are timed "
+        "together (default: as the task says; the shipped ones are forward alone)",
+    )  # fmt: skip
 
 
 def _prompts(parser: argparse.ArgumentParser) -> None:

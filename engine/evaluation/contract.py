@@ -13,6 +13,12 @@ from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import real
 from storage.records import Verdict
 
+NOTHING = "builtins.NoneType"
+MISSING = (
+    "is missing: let forward go through a torch.autograd.Function of yours whose backward returns it, computed by a "
+    "kernel of your own, and let ModelNew hold the reference's parameters under the same names"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -24,11 +30,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the reference returns: its outputs in the task's dtype, whether as one tensor, and where they live."""
+    """What the reference returns: its outputs in the task's dtype, whether as one tensor, where they live, and what
+    each is."""
 
     outputs: Sequence[torch.Tensor]
     is_single: bool
     device: str
+    names: Sequence[str]
 
 
 def first_fault(expected: Expected, answer: Mapping[str, Any]) -> Fault | None:
@@ -51,13 +59,15 @@ def wrong_output(expected: Expected, fault: Fault, trial: str) -> Failure:
     return Failure(Verdict.INCORRECT, f"wrong output in trial {trial!r}: {fault.reason}. Expected {words}.")
 
 
-def mutation_failure(now: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], trial: str) -> Failure | None:
+def mutation_failure(
+    now: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], names: Sequence[str], trial: str
+) -> Failure | None:
     """The inputs must be as they were, bit by bit."""
-    for number, (after, before) in enumerate(zip(now, inputs, strict=True)):
+    for name, after, before in zip(names, now, inputs, strict=True):
         if not is_same(after, before):
             return Failure(
                 Verdict.INCORRECT,
-                f"forward changed its input number {number} in place (trial {trial!r}); write to a new tensor instead",
+                f"forward changed {name} in place (trial {trial!r}); write to a new tensor instead",
             )
     return None
 
@@ -66,7 +76,8 @@ def layout_note(expected: Expected, answer: Mapping[str, Any]) -> str:
     """What is unusual about how right outputs lie in memory; empty when nothing is."""
     for number, (leaf, own) in enumerate(zip(answer["outputs"], expected.outputs, strict=True)):
         if leaf.get("is_contiguous") is not True:
-            return f"output {number} of shape {tuple(own.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
+            name = expected.names[number] if len(expected.outputs) > 1 else "output 0"
+            return f"{name} of shape {tuple(own.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
     return ""
 
 
@@ -90,8 +101,7 @@ def _faults(expected: Expected, answer: Mapping[str, Any]) -> Iterator[Fault]:
         kind = _short(answer.get("container"))
         yield Fault(findings.CONTRACT, f"forward returned {len(leaves)} value(s) as {kind}")
         return
-    for number, (leaf, own) in enumerate(zip(leaves, outputs, strict=True)):
-        where = f"output {number}" if len(outputs) > 1 else "the output"
+    for where, leaf, own in zip(expected.names, leaves, outputs, strict=True):
         if reason := _misfit(leaf, own, expected.device):
             yield Fault(findings.CONTRACT, f"{where} {reason}")
         if reason := _sharing(leaf):
@@ -99,6 +109,8 @@ def _faults(expected: Expected, answer: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _misfit(leaf: Mapping[str, Any], own: torch.Tensor, device: str) -> str:
+    if leaf.get("type") == NOTHING:
+        return MISSING
     if leaf.get("type") != "torch.Tensor":
         return f"is a {_short(leaf.get('type'))}, not a torch.Tensor"
     if leaf.get("shape") != list(own.shape):

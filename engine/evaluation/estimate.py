@@ -1,7 +1,7 @@
 """How much memory judging a task on the host takes, from tensors that have shapes and no contents. Allocates none.
 
-Run as a program it reads tasks from standard input, each a line of JSON, and prints for each the bytes and the
-operations of one call as `[bytes, operations]`, or `null` where a task cannot be followed.
+Run as a program it reads tasks from standard input, each a line of JSON `[source, with backward]`, and prints for each
+the bytes and the operations of one call as `[bytes, operations]`, or `null` where a task cannot be followed.
 """
 
 from __future__ import annotations
@@ -54,25 +54,28 @@ class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= size if not self._holders[key] else 0
 
 
-def bytes_needed(source: str) -> int | None:
+def bytes_needed(source: str, *, backward: bool = False) -> int | None:
     """The most that evaluator and workers hold together, while they time; None for a task that cannot be followed.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
     memory, and widened to float64 for the answer, with what the reference holds on its way there. The share of the
     evaluator, for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a
-    tensor.
+    tensor. With the backward pass gradients of outputs go in, those of inputs and weights come out, and what forward
+    makes on its way is kept.
     """
-    found = cost(source)
+    found = cost(source, backward=backward)
     return found[0] if found else None
 
 
-def cost(source: str) -> tuple[int, int] | None:
+def cost(source: str, *, backward: bool = False) -> tuple[int, int] | None:
     """`bytes_needed`, and the operations of one call as far as products and convolutions count."""
     try:
         with FlopCounterMode(display=False) as counter:
             inputs, weights, outputs, on_the_way = _measured(source)
     except Exception:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
         return None
+    if backward:
+        inputs, outputs, on_the_way = [*inputs, *outputs], [*outputs, *inputs, *weights], 2 * on_the_way
     return _bytes(inputs, weights, outputs, on_the_way), int(counter.get_total_flops())
 
 
@@ -117,4 +120,5 @@ def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(json.dumps(cost(json.loads(line))), flush=True)
+        text, both = json.loads(line)
+        print(json.dumps(cost(text, backward=both)), flush=True)

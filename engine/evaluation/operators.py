@@ -61,6 +61,27 @@ def _does(name: str) -> str:
     return next((word for names, word in groups if name in names), "looks")
 
 
+# What PyTorch's backward of an operator calls where the name does not tell.
+PRODUCTS = words("linear matmul bmm mm addmm einsum bilinear")
+OF_BACKWARD: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(PRODUCTS, words("mm bmm addmm matmul sum")),
+    "scaled_dot_product_attention": words(
+        """_scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward
+        _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward bmm mul
+        _softmax_backward_data sum"""
+    ),
+}
+
+
+def is_allowed_in_backward(name: str, operators: Collection[str]) -> bool:
+    """True for what PyTorch's own backward of an operator calls that the task leaves to the library."""
+    plain = _plain(name)
+    return any(
+        name in OF_BACKWARD.get(one, ()) or ("backward" in plain and re.sub(r"[123]d$", "", _plain(one)) in plain)
+        for one in operators
+    )
+
+
 def is_allowed(name: str, operators: Collection[str]) -> bool:
     """True when the task leaves this operator to the library, as a function, method or layer."""
     if EVERYTHING in operators:
@@ -141,8 +162,12 @@ class Observed:
 
     def computing(self, rows: Iterable[Operator]) -> list[Operator]:
         """Those that do what the candidate's own kernels should, the largest first."""
-        found = [row for row in rows if self._computes(row) and not is_allowed(row.leaf, self.policy.library_operators)]
+        found = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
         return sorted(found, key=lambda row: (row.elements >= 0, -row.elements))
+
+    def _is_allowed(self, name: str) -> bool:
+        left = self.policy.library_operators
+        return is_allowed(name, left) or (self.policy.backward and is_allowed_in_backward(name, left))
 
     def _computes(self, row: Operator) -> bool:
         return not is_harmless(row.leaf) or (self.moves and row.leaf in COPIES)
@@ -155,8 +180,12 @@ class Observed:
         return Failure(
             Verdict.REFUSED,
             f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {told}"
-            f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the kernel that forward launches",
+            f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the kernel that {self._where} launches",
         )
+
+    @property
+    def _where(self) -> str:
+        return "forward or the backward of your torch.autograd.Function" if self.policy.backward else "forward"
 
     def _place(self, row: Operator) -> str:
         lines = [str(line) for name, line in self.written if name.rpartition(".")[2] == row.leaf]

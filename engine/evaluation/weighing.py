@@ -171,13 +171,13 @@ class Output:
     """One output of a trial as the candidate gave it, as the reference does in its own dtype, and the float64 answer.
 
     Attributes:
-        number: which output of `count`.
+        name: what it is, in words; one of `count`.
         inputs: of the trial; `longest` is their longest row.
         summed: how many numbers are summed into one element.
         precision: the task's policy.
     """
 
-    number: int
+    name: str
     count: int
     out: torch.Tensor
     own: torch.Tensor
@@ -284,7 +284,7 @@ def _exactly(output: Output, trial: Trial, weighed: Weighed) -> Weighed:
 def _failed(output: Output, trial: Trial, weighed: Weighed, mask: torch.Tensor, words: str = "") -> Weighed:
     out, answer, errors = output.out, output.answer, weighed.errors
     mismatch = comparison.describe(out, answer, mask, errors, trial.name)
-    which = f"Output {output.number}: " if output.count > 1 else ""
+    which = f"{output.name[0].upper()}{output.name[1:]}: " if output.count > 1 else ""
     found = words or pattern(out, answer, mask, output.inputs)
     message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), found) if part)
     return replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
 import linecache
 import sys
 import traceback
@@ -18,8 +19,9 @@ from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.poison import Poison
-from engine.evaluator import model_caller, observer
+from engine.evaluator import gradients, model_caller, observer
 from engine.evaluator.channel import Channel
+from engine.evaluator.gradients import ForwardBackward, Plan
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors
@@ -55,7 +57,7 @@ class Candidate:
             return {"missing": "the file defines no class ModelNew(nn.Module)"}
         return {"loaded": True}
 
-    def call_first(self, task_source: str, seed: int) -> dict[str, Any]:
+    def call_first(self, task_source: str, seed: int, backward: bool) -> dict[str, Any]:
         """Make the model and call it at the task's sizes: what is compiled or tuned when it is launched is so then.
 
         The task's text is executed here: what it makes in this process decides nothing.
@@ -68,9 +70,10 @@ class Candidate:
             torch.manual_seed(seed)
             model = self._kind(*_on(task.get_init_inputs(), self._shared.device)).to(self._shared.device)
             inputs = _on(task.get_inputs(), self._shared.device)
-            model(*inputs)
+            call = gradients.both_passes(model, inputs) if backward else functools.partial(model, *inputs)
+            call()
             self._kernels.listen()
-            model(*inputs)
+            call()
         model_caller.settle()
         return self._kernels.told()
 
@@ -81,8 +84,12 @@ class Candidate:
         weight_names: Sequence[str],
         layout: Mapping[str, Any],
         place: str,
+        plan: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
-        """Make the model; take over the reference's weights when names, shapes and dtypes agree."""
+        """Make the model; take over the reference's weights when names, shapes and dtypes agree.
+
+        With a `plan` its calls are forward and backward.
+        """
         specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
         torch.manual_seed(weight_seed)
@@ -98,7 +105,10 @@ class Candidate:
             for name, value in state.items():
                 value.copy_(weights[name])
         self._model, self._takes_over = model, fits
-        self._caller = model_caller.of(model, self._shared, specs["inputs"], "own")
+        called: Any = model
+        if plan is not None:
+            called = ForwardBackward(model, dict(model.named_parameters()), Plan.from_plain(plan))
+        self._caller = model_caller.of(called, self._shared, specs["inputs"], "own")
         self.observer.own = self._caller.flushed
         return {"weights": "taken over" if fits else "same seed"}
 

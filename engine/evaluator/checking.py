@@ -79,7 +79,9 @@ class Check:
         if fault := contract.first_fault(workers.expected, answer):
             ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
             return contract.wrong_output(workers.expected, fault, trial.name)
-        if failure := mutation_failure(workers.shared["inputs"], workers.trusted["inputs"], trial.name):
+        if failure := mutation_failure(
+            workers.shared["inputs"], workers.trusted["inputs"], workers.input_names, trial.name
+        ):
             ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
             return failure
         if note := contract.layout_note(workers.expected, answer):
@@ -110,13 +112,13 @@ class Check:
         """Output `number` of the trial now in the shared memory."""
         workers, own = self._workers, self._workers.trusted["own"]
         return Output(
-            number,
+            workers.output_names[number],
             len(own),
             workers.shared["own"][number],
             own[number],
             workers.trusted["answer"][number],
             workers.trusted["inputs"],
-            workers.summed,
+            workers.summed_into(number),
             workers.longest,
             workers.request.policy.precision,
         )
@@ -337,11 +339,12 @@ def _compare_special(workers: WorkerPair, leaves: Any) -> tuple[Failure | None, 
     if fault := contract.first_fault(workers.expected, answer):
         return contract.wrong_output(workers.expected, fault, str(Style.SPECIAL)), fault.reason
     details = []
-    for out, own, right in zip(workers.shared["own"], workers.trusted["own"], workers.trusted["answer"], strict=True):
+    groups = [workers.shared["own"], workers.trusted["own"], workers.trusted["answer"]]
+    for number, (out, own, right) in enumerate(zip(*groups, strict=True)):
         scale = comparison.scale_of(right, own)
         own_error = comparison.errors(own, right, own, scale).relative
         allowed = 2 * tolerance.allowed(
-            comparison.dtype_of(own), own_error, workers.summed, workers.request.policy.precision
+            comparison.dtype_of(own), own_error, workers.summed_into(number), workers.request.policy.precision
         )
         found, mask = comparison.difference(out, right, own, scale, allowed)
         details.append(str(found))

@@ -53,6 +53,7 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
 def _kept(request: EvaluationRequest, version: str) -> Path:
     ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
     known = [request.source, request.task_source, version, request.builder.here.fingerprint, ours]
+    known += [request.policy.passes] if request.policy.backward else []
     return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
 
@@ -85,7 +86,9 @@ def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspec
 def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
     try:
         workers.import_candidate()
-        question = {"ask": "call_first", "task_source": workers.request.task_source, "seed": workers.call_seed}
+        request = workers.request
+        question = {"ask": "call_first", "task_source": request.task_source, "seed": workers.call_seed}
+        question["backward"] = request.policy.backward
         workers.stage = "the first call"
         answer = workers.candidate.ask(question, workers.request.times.build_s)
         if "raised" in answer or "missing" in answer:

@@ -42,15 +42,22 @@ def missing(device: str) -> str:
 
 
 def faster(
-    forward: Forward, device: str, dtypes: Sequence[torch.dtype], arguments: Sequence[Any]
+    forward: Forward,
+    device: str,
+    dtypes: Sequence[torch.dtype],
+    arguments: Sequence[Any],
+    whole: Callable[[Forward], Forward] = lambda forward: forward,
 ) -> tuple[Forward, str]:
-    """The faster way and its name; the module as it is where autocast does not take it."""
-    other = UnderAutocast(forward, torch.device(device).type, dtypes)
+    """The faster way and its name; the module as it is where autocast does not take it.
+
+    `whole` makes a call of a forward: with the backward pass, where that belongs to it.
+    """
+    as_it_is, other = whole(forward), whole(UnderAutocast(forward, torch.device(device).type, dtypes))
     try:
-        seconds = {way: _seconds(way, arguments) for way in (forward, other)}
+        seconds = {way: _seconds(way, arguments) for way in (as_it_is, other)}
     except (RuntimeError, TypeError, ValueError, NotImplementedError):
-        return forward, AS_IT_IS
-    return (other, IN_BFLOAT16) if seconds[other] < seconds[forward] else (forward, AS_IT_IS)
+        return as_it_is, AS_IT_IS
+    return (other, IN_BFLOAT16) if seconds[other] < seconds[as_it_is] else (as_it_is, AS_IT_IS)
 
 
 def _seconds(forward: Forward, arguments: Sequence[Any]) -> float:

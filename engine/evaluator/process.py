@@ -257,7 +257,7 @@ def estimate(request: EvaluationRequest, folder: Path) -> dict[str, int | None]:
     """Memory that the other acts will need."""
     from engine.evaluation.estimate import bytes_needed  # a second to import, and asked once per task
 
-    return {"bytes": bytes_needed(request.task_source)}
+    return {"bytes": bytes_needed(request.task_source, backward=request.policy.backward)}
 
 
 def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:

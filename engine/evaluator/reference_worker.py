@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -16,12 +18,14 @@ from engine.evaluation import comparison, distributions
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style
-from engine.evaluator import half_baseline, model_caller
+from engine.evaluator import gradients, half_baseline, model_caller
 from engine.evaluator.channel import Channel
+from engine.evaluator.gradients import ForwardBackward, Plan
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
+from storage.policy import BOTH_PASSES, Policy
 
 MARKS = (1 << 41, 1 << 42)
 
@@ -59,13 +63,16 @@ class OperationCounter(TorchDispatchMode):
 class Reference:
     """The task's module, executed."""
 
-    def __init__(self, source: str, shared: SharedTensors, precision: str) -> None:
+    def __init__(self, source: str, shared: SharedTensors, policy: Policy) -> None:
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, "task.py", "exec"), self._names)
         self._shared = shared
         # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision in ("tf32", "half")
-        self._is_half = precision == "half"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
+        self._is_half = policy.precision == "half"
+        self._has_backward = policy.backward
+        self._plan: Plan | None = None
+        self._given: list[TensorSpec] = []
         if self._is_half and (why := half_baseline.missing(shared.device)):
             raise UnusableTask(why)
         self.observer = Observer()
@@ -77,13 +84,15 @@ class Reference:
         torch.manual_seed(weight_seed)
         self._model = self._again()
         torch.manual_seed(weight_seed)
+        if self._has_backward:
+            self._see_what_is_differentiated()
         inputs = self._drawn()
         tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
         counter = OperationCounter()
         self.observer.begin(MARKS)
         started = time.perf_counter()
         with torch.no_grad(), counter:
-            found = self._model(*inputs)
+            found = self._whole(self._model)(*inputs)
         outputs = _leaves(found)
         model_caller.settle()
         seconds = time.perf_counter() - started
@@ -105,21 +114,41 @@ class Reference:
             "seconds": seconds,
             "is_single": isinstance(found, torch.Tensor),
             "seen": seen,
+            "plan": asdict(self._plan) if self._plan else None,
         }
+
+    def _see_what_is_differentiated(self) -> None:
+        with torch.no_grad():
+            self._plan, examples = gradients.planned(self._model, self._items())
+        if self._plan.is_empty:
+            raise UnusableTask(
+                "there is no backward pass: no output depends differentiably on an input or a parameter. Run this task "
+                "without --backward"
+            )
+        self._given = [TensorSpec.of(one) for one in examples]
+
+    def _whole(self, model: nn.Module, forward: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """What a call is: `forward`, the model's own where none is named, and backward where the policy has it."""
+        if self._plan is None:
+            return forward or model
+        return ForwardBackward(forward or model, dict(model.named_parameters()), self._plan)
 
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Map the sized shared memory and put the weights into it."""
         self._shared.map(shared_tensors.from_plain(layout), place)
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
-        timed, name = (self._model, half_baseline.AS_IT_IS) if not self._is_half else self._in_half()
+        timed, name = self._in_half() if self._is_half else (self._whole(self._model), half_baseline.AS_IT_IS)
+        name += BOTH_PASSES if self._plan else ""
         self._caller = model_caller.of(timed, self._shared, self._specs, "own")
         self.observer.own = self._caller.flushed
         return {"mapped": True, "baseline": name}
 
     def _in_half(self) -> tuple[Callable[..., Any], str]:
-        dtypes = [own.dtype for own in self._shared["own"]]
-        return half_baseline.faster(self._model, self._shared.device, dtypes, self._drawn())
+        results = self._plan.results if self._plan else None
+        dtypes = [own.dtype for own in self._shared["own"][:results]]
+        whole = functools.partial(self._whole, self._model)
+        return half_baseline.faster(self._model, self._shared.device, dtypes, self._drawn(), whole)
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
         """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""
@@ -198,11 +227,17 @@ class Reference:
             model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
         return model.to(self._shared.device)
 
-    def _drawn(self) -> list[Any]:
+    def _items(self) -> list[Any]:
         device = self._shared.device
         with torch.device(device):
             items = list(self._names["get_inputs"]())
         return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+
+    def _drawn(self) -> list[Any]:
+        """The arguments of a call; where it has a backward, gradients of the outputs come last."""
+        items = [item.detach() if isinstance(item, torch.Tensor) else item for item in self._items()]
+        given = (torch.randn(one.shape, dtype=one.torch_dtype, device=self._shared.device) for one in self._given)
+        return [*items, *given]
 
     def _give_back(self) -> None:
         """Device memory that is cached here is missing elsewhere: the float64 answer needs several times the inputs."""
@@ -266,10 +301,10 @@ class Reference:
     def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
         torch.manual_seed(seed)
         with torch.no_grad():
-            return _leaves(model(*arguments))
+            return _leaves(self._whole(model)(*arguments))
 
 
-def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> None:
+def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> None:
     """Answer questions until the evaluator closes the line. A failing task is told, not raised."""
     reference: Reference | None = None
     while True:
@@ -277,7 +312,7 @@ def body(source: str, shared: SharedTensors, precision: str, line: Channel) -> N
         name, number = question.pop("ask"), question.pop("number")
         try:
             if reference is None:
-                reference = Reference(source, shared, precision)
+                reference = Reference(source, shared, policy)
             seen = reference.observer.end() if name != "go" else None
             answer = {**getattr(reference, name)(**question), **({"seen": seen} if seen else {})}
             model_caller.settle()

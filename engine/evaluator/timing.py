@@ -353,12 +353,13 @@ class Timing:
 
     def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
         """The same contents went to both. The reference is in the task's dtype here, not float64."""
-        for number, (after, before) in enumerate(zip(mine.inputs, fresh, strict=True)):
+        for name, after, before in zip(self._workers.input_names, mine.inputs, fresh, strict=True):
             if not self._is_same(after, before):
-                raise _wrong(f"forward changed its input number {number} in place ({TIMED}); write to a new tensor")
-        for out, own, allowed in zip(mine.outputs, theirs.outputs, self._allowed, strict=True):
+                raise _wrong(f"forward changed {name} in place ({TIMED}); write to a new tensor")
+        names = self._workers.output_names
+        for name, out, own, allowed in zip(names, mine.outputs, theirs.outputs, self._allowed, strict=True):
             if not comparison.is_close(out, own, allowed):
-                self._compare_closely(out, own, allowed)
+                self._compare_closely(name, out, own, allowed)
         self._compared += 1
 
     def _tolerances(self) -> list[float]:
@@ -367,19 +368,21 @@ class Timing:
         self._reference.resume()
         workers.ask_reference("answer", leaves=self._leaves, seed=workers.call_seed)
         allowed: list[float] = []
-        for own, answer in zip(workers.trusted["own"], workers.trusted["answer"], strict=True):
+        for number, (own, answer) in enumerate(zip(workers.trusted["own"], workers.trusted["answer"], strict=True)):
             own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
             dtype = str(own.dtype).removeprefix("torch.")
-            allowed.append(2 * tolerance.allowed(dtype, own_error, workers.summed, workers.request.policy.precision))
+            depth, precision = workers.summed_into(number), workers.request.policy.precision
+            allowed.append(2 * tolerance.allowed(dtype, own_error, depth, precision))
         return allowed
 
-    def _compare_closely(self, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
+    def _compare_closely(self, name: str, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
         answer = own.to(torch.complex128 if own.is_complex() else torch.float64)
         scale = comparison.scale_of(answer)
         errors = comparison.errors(out, answer, own, scale)
         if not errors.relative <= allowed:
             mask = comparison.wrong(out, answer, own, scale, allowed)
-            raise _wrong(wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
+            which = f"{name[0].upper()}{name[1:]}: " if len(self._allowed) > 1 else ""
+            raise _wrong(which + wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
 
 
 def _wrong(message: str) -> TimedCallFailed:

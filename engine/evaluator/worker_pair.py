@@ -38,6 +38,7 @@ from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
+from engine.evaluator.gradients import Plan
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import shared_tensors
@@ -130,9 +131,7 @@ class WorkerPair:
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
-            body = functools.partial(
-                reference_worker.body, request.task_source, self._trusted, request.policy.precision
-            )
+            body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
         self.libraries = folder / "libraries"
         self.libraries.mkdir(exist_ok=True)
@@ -191,6 +190,7 @@ class WorkerPair:
         self.flop = int(told["flop"])
         self.observed.moves = operators.only_moves(operators.read(told["seen"]))
         self.is_single = bool(told["is_single"])
+        self.plan = Plan.from_plain(told["plan"]) if told["plan"] else None
         self.weight_names = [str(name) for name in told["weight_names"]]
         self.parameter_names = [str(name) for name in told["parameter_names"]]
         self.reference_s = float(told["seconds"])
@@ -215,6 +215,7 @@ class WorkerPair:
             weight_names=told["weight_names"],
             layout=layout,
             place=self._shared.place,
+            plan=told["plan"],
         )
         self.weights = str(answer["weights"]) if told["weight_names"] else "none"
 
@@ -300,7 +301,35 @@ class WorkerPair:
     @property
     def expected(self) -> Expected:
         """What the candidate must return, by the reference's outputs now in the shared memory."""
-        return Expected(self._trusted["own"], self.is_single, self.device)
+        return Expected(self._trusted["own"], self.is_single, self.device, tuple(self.output_names))
+
+    @property
+    def output_names(self) -> list[str]:
+        """What each tensor is that a call returns."""
+        if self.plan is not None:
+            return self.plan.names
+        count = len(self._trusted["own"])
+        return [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
+
+    @property
+    def input_names(self) -> list[str]:
+        """What each tensor is that a call is given."""
+        count = len(self._trusted["inputs"])
+        given = self.plan.outputs if self.plan is not None else ()
+        own = [f"its input number {number}" for number in range(count - len(given))]
+        return [*own, *(f"the gradient that backward is given for output {number}" for number in given)]
+
+    @property
+    def call_name(self) -> str:
+        """What a call is, for messages."""
+        return self.request.policy.passes
+
+    def summed_into(self, number: int) -> float:
+        """Numbers summed into one element of output `number`: a gradient sums what there is of every larger tensor."""
+        if self.plan is None or number < self.plan.results:
+            return self.summed
+        largest = max(tensor.numel() for name in ("own", "inputs") for tensor in self._trusted[name])
+        return max(self.summed, largest / max(1, self._trusted["own"][number].numel()))
 
     @property
     def summed(self) -> float:
@@ -371,7 +400,7 @@ def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poiso
     for mine, theirs in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
         mine.copy_(theirs)
     poison.fill(workers.shared["own"], poisoned)
-    during = f"forward (trial {trial!r})"
+    during = f"{workers.call_name} (trial {trial!r})"
     workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)
     workers.ask_candidate("go", during)
     return workers.ask_candidate("store", during, hold=True, copies=True)

@@ -196,7 +196,7 @@ def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
         toolchain=settings.toolchain,
         device=limit.device.removesuffix(REACHED) if limit else "",
         architecture=limit.facts.architecture if limit and limit.facts else "",
-        precision=settings.policy.precision,
+        precision=settings.policy.measured,
         strategy=settings.strategy,
         model=one.model,
         parent_hash=parent.created.source_blob,

@@ -127,6 +127,7 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
+        backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
     ).strip()
 
 

@@ -56,8 +56,8 @@ class TaskFile:
 
     @property
     def name(self) -> str:
-        """File name without suffix."""
-        return self.path.stem
+        """File name without suffix, with what the policy makes of it: `linear-backward`."""
+        return f"{self.path.stem}{self.policy.variant}"
 
     @property
     def is_shipped(self) -> bool:
@@ -114,7 +114,7 @@ def _entry(path: Path) -> FolderEntry:
 
 
 def find(name: str) -> TaskFile:
-    """A task by path, or a shipped one by name.
+    """A task by path, or a shipped one by name; `softmax-backward` is the shipped `softmax`, forward and backward.
 
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
@@ -123,10 +123,18 @@ def find(name: str) -> TaskFile:
         raise TaskError(_which(Path(name)))
     if name.endswith(".py") or "/" in name:
         return read(Path(name))
-    for path in SHIPPED.glob(f"*/{name}.py"):
-        return read(path)
+    plain, policy = _variant(name)
+    for path in SHIPPED.glob(f"*/{plain}.py"):
+        file = read(path)
+        return replace(file, policy=replace(file.policy, **policy))
     known = ", ".join(path.stem for path in sorted(SHIPPED.glob("*/*.py")))
     raise TaskError(f"no task {name!r}. Shipped tasks: {known}. Any KernelBench-style file works too: give its path.")
+
+
+def _variant(name: str) -> tuple[str, dict[str, Any]]:
+    """The task's own name, and what the rest of the name says of its policy."""
+    plain = name.removesuffix("-backward")
+    return plain, {"backward": True} if plain != name else {}
 
 
 def _which(folder: Path) -> str:
@@ -173,13 +181,14 @@ def _defined(module: ast.Module) -> set[str]:
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
-def policy_with(policy: Policy, library: str = "", precision: str = "") -> Policy:
+def policy_with(policy: Policy, library: str = "", precision: str = "", backward: bool | None = None) -> Policy:
     """A task's policy as a person wants it for one run; an empty text leaves it as it is.
 
     Args:
         policy: of the task.
         library: what PyTorch may compute: `none`, `all`, or names of operators with commas between them.
         precision: one of PRECISIONS.
+        backward: whether a call is forward and backward.
 
     Raises:
         TaskError: a name that no operator can have, or no such precision.
@@ -190,7 +199,10 @@ def policy_with(policy: Policy, library: str = "", precision: str = "") -> Polic
     if wrong := [name for name in names if not name.isidentifier()]:
         raise TaskError(f"{wrong[0]!r} is no operator's name; write none, all, or names such as conv2d,matmul")
     operators = {("none",): (), ("all",): (EVERYTHING,), (): policy.library_operators}.get(names, names)
-    return replace(policy, library_operators=operators, precision=precision or policy.precision)
+    passes = policy.backward if backward is None else backward
+    return replace(
+        policy, library_operators=operators, precision=precision or policy.precision, backward=passes
+    )
 
 
 def _policy(plain: Mapping[str, Any], path: Path) -> Policy:

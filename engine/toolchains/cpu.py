@@ -34,7 +34,7 @@ class CpuToolchain(LocalToolchain):
 
     def __init__(self, scratch: Path | None = None, times: Times | None = None, limits: Limits | None = None) -> None:
         super().__init__(scratch, times or times_here(), limits or Limits())
-        self._fitting: set[str] = set()
+        self._fitting: set[tuple[str, bool]] = set()
 
     @functools.cached_property
     def here(self) -> Installation:
@@ -57,11 +57,12 @@ class CpuToolchain(LocalToolchain):
 
     def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
         """Before anything of a task is allocated: does it fit? A machine that swaps or kills serves nobody."""
-        if act in ALLOCATING and task.source not in self._fitting:
-            needed = fitting.remembered(task.source, lambda: self._estimate(task))
+        backward = task.policy.backward
+        if act in ALLOCATING and (task.source, backward) not in self._fitting:
+            needed = fitting.remembered(task.source, lambda: self._estimate(task), backward=backward)
             if needed is not None:
                 fitting.see_that_it_fits(task.source, task.sizes, needed)
-            self._fitting.add(task.source)
+            self._fitting.add((task.source, backward))
         return super()._ask(act, task, source, **changed)
 
     def _estimate(self, task: Task) -> int | None:
@@ -75,7 +76,7 @@ class CpuToolchain(LocalToolchain):
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts
         )
-        self._known_limits[task.source] = limit
+        self._known_limits[task.source, task.policy.measured] = limit
         return limit
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:

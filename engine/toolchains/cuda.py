@@ -137,7 +137,7 @@ class CudaToolchain(LocalToolchain):
             rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"]),
             rates.facts(self.here.arch),
         )  # fmt: skip
-        self._known_limits[task.source] = limit
+        self._known_limits[task.source, task.policy.measured] = limit
         return limit
 
     def _ceilings(self, *, again: bool) -> DeviceCeilings:

@@ -31,6 +31,7 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     failed = timed if isinstance(timed, CheckResult) else None
     answer = _verdict_fields(built, failed or checked)
     answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
+    answer["measured"] = task.policy.measured
     answer["untimed"] = untimed if is_right and untimed else None
     answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
     answer["profile"] = None

@@ -97,7 +97,7 @@ class LocalToolchain(ABC):
         interpreting = just_in_time.INTERPRET if self.device == "cpu" else {}
         self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting)
         self._turn = threading.Lock()
-        self._known_limits: dict[str, HardwareLimit] = {}
+        self._known_limits: dict[tuple[str, str], HardwareLimit] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -233,7 +233,7 @@ class LocalToolchain(ABC):
         return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
 
     def _known_limit(self, task: Task) -> HardwareLimit:
-        return self._known_limits.get(task.source) or self._limit(task, again=False)
+        return self._known_limits.get((task.source, task.policy.measured)) or self._limit(task, again=False)
 
     def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
         request = {

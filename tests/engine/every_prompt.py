@@ -69,7 +69,7 @@ POLICIES = (
     Policy(),
     Policy(library_operators=(EVERYTHING,), special_values=SpecialValues.REQUIRED),
     Policy("tf32", library_operators=("conv2d", "matmul"), other_sizes=({"N": 96}, {"N": 1000})),
-    Policy("half"),
+    Policy("half", backward=True),
 )
 
 

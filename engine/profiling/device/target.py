@@ -66,7 +66,12 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     model = candidate.ModelNew(*initial).to(device)
     _seed(seed)
     inputs = _moved(task.get_inputs(), device)
-    return lambda: model(*inputs), int(request.get("calls", 3))
+    calls = int(request.get("calls", 3))
+    if request.get("backward"):
+        from engine.evaluator.gradients import both_passes
+
+        return both_passes(model, inputs), calls
+    return lambda: model(*inputs), calls
 
 
 def _profiled(call: Call, _folder: Path) -> None:

@@ -161,7 +161,8 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
         )
     if len({run.conditions.precision for run in runs}) > 1:
         found.append(
-            "**Different precision classes.** Lower precision alone can make a kernel faster. "
+            "**Different precision classes or passes.** Lower precision alone can make a kernel faster, and "
+            "forward with backward is another task than forward. "
             + _who(runs, lambda run: run.conditions.precision or "unknown")
         )
     return found

@@ -27,7 +27,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     catalogue.offers()  # so that the labels of a strategy of somebody's own are known the next time
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
-    yield "Precision", settings.policy.precision
+    yield "Precision", settings.policy.measured
     yield "PyTorch may compute", settings.policy.library_in_words
     yield "Language", languages.title(settings.language)
     if settings.device:

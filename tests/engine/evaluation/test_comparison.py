@@ -92,7 +92,7 @@ def test_a_reference_that_rounds_hides_no_rounding_where_tf32_is_allowed(
 ) -> None:
     answer = torch.randn(64, 64, dtype=torch.float64)
     own, out = ((answer * (1 + by * torch.randn_like(answer))).float() for by in (2e-4, candidate))
-    output = Output(0, 1, out, own, answer, (), 64.0, 64, precision)
+    output = Output("the output", 1, out, own, answer, (), 64.0, 64, precision)
     found = weigh(output, Trial("normal", Style.NORMAL, "normal"), True, lambda by_rows: 0.0)
     assert tolerance.label(found.typical, 64.0) == label
 

@@ -1,0 +1,77 @@
+"""Forward and backward as one call: gradients are checked against float64, own kernels compute them, both are timed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.steps import briefing
+from engine.toolchains.cpu import CpuToolchain
+from storage.policy import Policy
+from storage.records import TimingResult, Verdict
+from tests.engine.toolchains import both_passes
+from tests.engine.toolchains.fixtures import cpu, cpu_home
+from tests.engine.toolchains.shapes import as_candidate
+
+__all__ = ["cpu", "cpu_home"]
+
+
+@pytest.mark.parametrize(
+    ("name", "gradient"),
+    [
+        ("silu", "The gradient of input 0"),
+        ("layer_norm", "The gradient of parameter 'norm.weight'"),
+        ("linear", "The gradient of parameter 'fc.weight'"),
+    ],
+)
+def test_right_gradients_pass_and_a_wrong_one_is_named_with_how_far_it_is_off(
+    name: str, gradient: str, tmp_path: Path, cpu: CpuToolchain
+) -> None:
+    task, source = both_passes.task(name, tmp_path), both_passes.kernel(name, "cpu")
+    assert cpu.compile(task, source).is_ok
+    right = cpu.check(task, source)
+    assert right.verdict is Verdict.PASSED, right.message
+    wrong = cpu.check(task, both_passes.wrong(source))
+    assert wrong.verdict is Verdict.INCORRECT
+    assert wrong.message.startswith(f"{gradient}: ")
+    assert "All elements are off by one factor: 1.01." in wrong.message
+    assert wrong.mismatch is not None
+    # The same task forward alone: the figures of the one are never taken for those of the other.
+    forward = replace(task, policy=Policy())
+    assert cpu.limit(forward).min_bytes < cpu.limit(task).min_bytes
+
+
+def test_both_passes_are_timed_and_the_baseline_says_so(tmp_path: Path, cpu: CpuToolchain) -> None:
+    timed = cpu.time(both_passes.task("linear", tmp_path), both_passes.kernel("linear", "cpu"))
+    assert isinstance(timed, TimingResult), timed
+    assert timed.baseline == "eager, forward and backward"
+
+
+def test_a_kernel_without_a_backward_is_told_what_to_write(tmp_path: Path, cpu: CpuToolchain) -> None:
+    source = both_passes.without_backward(both_passes.kernel("silu", "cpu"))
+    checked = cpu.check(both_passes.task("silu", tmp_path), source)
+    assert checked.verdict is Verdict.INCORRECT
+    assert "the gradient of input 0 is missing: let forward go through a torch.autograd.Function" in checked.message
+
+
+def test_a_gradient_that_pytorch_computes_is_a_fall_back_unless_the_policy_leaves_it_to_the_library(
+    tmp_path: Path, cpu: CpuToolchain
+) -> None:
+    task, source = both_passes.task("silu", tmp_path), both_passes.by_autograd(both_passes.kernel("silu", "cpu"))
+    refused = cpu.check(task, source)
+    assert refused.verdict is Verdict.REFUSED
+    assert "aten::silu_backward" in refused.message
+    left = Policy(backward=True, library_operators=("silu",))
+    assert cpu.check(replace(task, policy=left), source).verdict is Verdict.PASSED
+    # A layer that stays with PyTorch keeps PyTorch's backward.
+    linear = both_passes.task("linear", tmp_path, Policy(backward=True, library_operators=("linear",)))
+    own = cpu.check(linear, as_candidate(linear.source))
+    assert own.verdict is Verdict.PASSED, own.message
+
+
+def test_the_prompt_says_that_both_passes_are_asked(tmp_path: Path) -> None:
+    task = both_passes.task("silu", tmp_path)
+    assert "torch.autograd.Function" in briefing.contract("cpu", task)
+    assert "torch.autograd.Function" not in briefing.contract("cpu", replace(task, policy=Policy()))
