@@ -5,6 +5,7 @@ trials.py, distributions.py             the inputs of a check, and how they are 
 contents.py, poison.py                  the inputs of a timing, and what unwritten memory holds
 comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far
 tolerance.py                            how far it may be
+gradients.py                            forward and backward of a module as one call
 contract.py, findings.py                what forward owes beyond right values; one record per check made
 clock.py, timing_checks.py              figures of a timing session, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model

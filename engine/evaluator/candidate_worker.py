@@ -17,11 +17,12 @@ from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
+from engine.evaluation import gradients
 from engine.evaluation.candidate_failures import is_device_memory
+from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
-from engine.evaluator import gradients, model_caller, observer
+from engine.evaluator import model_caller, observer
 from engine.evaluator.channel import Channel
-from engine.evaluator.gradients import ForwardBackward, Plan
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors

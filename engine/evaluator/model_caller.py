@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from engine.evaluation import poison
+from engine.evaluation.gradients import leaves_of
 from engine.evaluation.poison import Poison, fill
 from engine.machine import device_memory, shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
@@ -120,11 +121,6 @@ class ModelCaller:
             torch.empty(target.numel() + SPARE, dtype=target.dtype) for target in self._shared[self._outputs_group]
         ]
         poison.fill(blocks, poisoned)
-
-
-def leaves_of(outputs: Any) -> list[Any]:
-    """The tensors of a flat result."""
-    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
 def storage_of(tensor: torch.Tensor) -> int:

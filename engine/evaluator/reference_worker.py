@@ -14,13 +14,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from engine.evaluation import comparison, distributions
+from engine.evaluation import comparison, distributions, gradients
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
+from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style
-from engine.evaluator import gradients, half_baseline, model_caller
+from engine.evaluator import half_baseline, model_caller
 from engine.evaluator.channel import Channel
-from engine.evaluator.gradients import ForwardBackward, Plan
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors

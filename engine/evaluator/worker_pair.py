@@ -33,12 +33,12 @@ from engine.evaluation.candidate_failures import (
     WorkerEnded,
 )
 from engine.evaluation.contract import Expected
+from engine.evaluation.gradients import Plan
 from engine.evaluation.launches import Launches, Trace, kernel_names
 from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
-from engine.evaluator.gradients import Plan
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import shared_tensors

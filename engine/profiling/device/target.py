@@ -68,7 +68,7 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     inputs = _moved(task.get_inputs(), device)
     calls = int(request.get("calls", 3))
     if request.get("backward"):
-        from engine.evaluator.gradients import both_passes
+        from engine.evaluation.gradients import both_passes
 
         return both_passes(model, inputs), calls
     return lambda: model(*inputs), calls

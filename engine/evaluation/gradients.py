@@ -13,11 +13,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from engine.evaluator.model_caller import leaves_of
-
 # Taken before a candidate's code runs, which may put something else in their place.
 _backward = torch.autograd.backward
 _with_gradients = torch.enable_grad
+
+
+def leaves_of(outputs: Any) -> list[Any]:
+    """The tensors of a flat result."""
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
 @dataclass(frozen=True, slots=True)
