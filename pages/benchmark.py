@@ -6,7 +6,7 @@ import functools
 
 import streamlit as st
 
-from engine.suites import exporting, tables
+from engine.suites import exporting, formats, tables
 from pages.parts import change_token, index, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
 from pages.parts.status import now
@@ -89,7 +89,7 @@ def draw_view(results: Results, view: str) -> str | None:
     if view == CURVES:
         kernel_class = choose_class(results)
         benchmark_charts.draw_fast(results, kernel_class)
-        st.markdown("## Over model calls")
+        st.markdown("## Over what was spent")
         benchmark_charts.draw_curve(results, kernel_class)
     elif view == SCORECARD:
         text_tables.draw(tables.scorecard(results), "scorecard")
@@ -100,6 +100,7 @@ def draw_view(results: Results, view: str) -> str | None:
     elif view == KERNELBENCH:
         text_tables.draw(tables.kernelbench_table(results), "kernelbench_table")
     else:
+        benchmark_charts.draw_pairs(results)
         text_tables.draw(tables.paired_table(results), "paired_table", has_title=True)
         text_tables.draw(tables.arms_table(results), "arms_table", has_title=True)
         text_tables.draw(tables.costs_table(results), "costs_table", has_title=True)
@@ -115,7 +116,7 @@ def choose_class(results: Results) -> str:
     return str(
         st.selectbox(
             "Kernel class", [summary.ALL, *results.classes], key="suite_class", width=220, bind="query-params",
-            format_func=lambda one: tables.name(one) or "all",
+            format_func=lambda one: formats.name(one) or "all",
         ) or summary.ALL
     )  # fmt: skip
 

@@ -14,7 +14,8 @@ BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "languag
 SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
-    "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.exporting",
+    "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
+    "engine.suites.exporting",
     "engine.strategies.options", "engine.languages", "engine.strategies.catalogue",
 }  # fmt: skip
 SHARED_STORAGE = {
@@ -30,7 +31,7 @@ SHARED_STORAGE = {
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
     "storage.knowledge.failures",
     "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
-    "storage.suites.results", "storage.suites.statistics", "storage.suites.summary",
+    "storage.suites.results", "storage.suites.statistics", "storage.suites.summary", "storage.suites.curves",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 definition.py   a suite from its TOML file
 runner.py       the queue: one run per free device, whatever is killed
 tables.py       what a suite says, as tables and sentences of text
+formats.py      figures as people read them
 exporting.py    the same as CSV, JSON, LaTeX, Markdown and one HTML file
 manifest.py     its best kernels with all it takes to judge them again; doing so
 measured.py     what a run has come to, from its journal alone

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine.suites import tables
+from engine.suites.formats import NONE
 from engine.suites.tables import Heading, TextTable
 from storage import codec
 from storage.folder import RunFolder, runs_folder
-from storage.suites import summary
-from storage.suites.summary import ALL, BARS, Against, Results
+from storage.suites import curves, summary
+from storage.suites.curves import BARS
+from storage.suites.summary import ALL, Against, Results
 
 STYLE = Path(__file__).with_name("export.css")
 STROKES = ("none", "7 4", "2 4", "8 4 2 4")
@@ -62,7 +64,7 @@ def provenance(results: Results) -> TextTable:
             words = f"{results.suite.defined.settings} {arm.settings}".strip()
             told = [{one.model for one in runs}, {one.strategy for one in runs}, {one.language for one in runs}]
             found = [*told, prompts.get(arm.name, set()), {one.device for one in runs}]
-            rows.append((arm.name, words or "none", *(", ".join(sorted(one - {""})) or tables.NONE for one in found)))
+            rows.append((arm.name, words or "none", *(", ".join(sorted(one - {""})) or NONE for one in found)))
     about = f"Suite {results.suite.defined.name}, baseline arm {results.suite.defined.baseline_arm}."
     return TextTable("Made with", columns, tuple(rows), about)
 
@@ -116,9 +118,9 @@ def as_json(results: Results) -> str:
         ],
         "fast_p": [
             {"against": str(one)} | codec.to_plain(found)
-            for one in against for arm in results.arms if (found := summary.fast_curve(results, arm, one))
+            for one in against for arm in results.arms if (found := curves.fast_curve(results, arm, one))
         ],
-        "curves": {arm: codec.to_plain(summary.curve(results, arm)) for arm in results.arms},
+        "curves": {arm: codec.to_plain(curves.curve(results, arm)) for arm in results.arms},
         "paper": codec.to_plain(summary.paper_rows(results)),
         "cells": [codec.to_plain(one) for one in results.cells],
         "made_with": [dict(zip(("arm", "settings", "model", "strategy", "language", "prompts", "device"), row,
@@ -199,13 +201,13 @@ Point = tuple[float, float]
 
 
 def _fast_chart(results: Results) -> str:
-    curves = [found for arm in results.arms if (found := summary.fast_curve(results, arm, Against.EAGER))]
-    values = [value for one in curves for value, _ in one.steps]
+    known = [found for arm in results.arms if (found := curves.fast_curve(results, arm, Against.EAGER))]
+    values = [value for one in known for value, _ in one.steps]
     if not values:
         return ""
     low, high = min(0.5, *values) / 1.2, max(2.0, *values) * 1.2
     lines = {
-        one.arm: [(low, one.at(low)), *((x, one.at(x)) for x, _ in one.steps), (high, one.at(high))] for one in curves
+        one.arm: [(low, one.at(low)), *((x, one.at(x)) for x, _ in one.steps), (high, one.at(high))] for one in known
     }
     ticks = [(mark, f"{mark:g}×") for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= mark <= high]
     sides = [(mark / 5, f"{20 * mark} %") for mark in range(6)]
@@ -213,15 +215,15 @@ def _fast_chart(results: Results) -> str:
 
 
 def _call_chart(results: Results) -> str:
-    curves = {arm: points for arm in results.arms if (points := summary.curve(results, arm))}
-    lines = {arm: [(float(point.calls), point.mean) for point in points] for arm, points in curves.items()}
+    known = {arm: points for arm in results.arms if (points := curves.curve(results, arm))}
+    lines = {arm: [(point.spent, point.mean) for point in points] for arm, points in known.items()}
     if not lines:
         return ""
     last = max(x for points in lines.values() for x, _ in points)
-    top = max(1.05, *(point.high for points in curves.values() for point in points))
+    top = max(1.05, *(point.high for points in known.values() for point in points))
     ticks = [(last * part / 4, f"{last * part / 4:.0f}") for part in range(5)]
     sides = [(value, f"{value:.2f}×") for value in (1 + (top - 1) * part / 4 for part in range(5))]
-    bands = {arm: [(float(p.calls), p.low, p.high) for p in points] for arm, points in curves.items()}
+    bands = {arm: [(p.spent, p.low, p.high) for p in points] for arm, points in known.items()}
     return _chart("Speed-up as used over model calls", lines, ticks, sides, bands)
 
 
@@ -256,9 +258,9 @@ def _chart(
         drawn.append(f'<text x="{LEFT - 6}" y="{y}" dy="4" text-anchor="end">{label}</text>')
     for place, arm in enumerate(lines):
         if band := (bands or {}).get(arm):
-            edges = " ".join(",".join(at(x, value)) for x, value in [(x, b) for x, _, b in band])
-            back = " ".join(",".join(at(x, value)) for x, value in reversed([(x, a) for x, a, _ in band]))
-            drawn.append(f'<polygon class="band c{place % 4}" points="{edges} {back}"/>')
+            over = steps([(x, top) for x, _, top in band])
+            back = "".join(f"V{y}H{x}" for x, y in reversed([at(x, bottom) for x, bottom, _ in band]))
+            drawn.append(f'<path class="band c{place % 4}" d="{over}{back}Z"/>')
     for place, points in enumerate(lines.values()):
         dash = STROKES[place % len(STROKES)]
         drawn.append(f'<path class="line c{place % 4}" stroke-dasharray="{dash}" d="{steps(points)}"/>')
@@ -268,8 +270,8 @@ def _chart(
         for place, arm in enumerate(lines)
     )
     return (
-        f'<figure><figcaption>{html.escape(title)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{html.escape(title)}; the tables below have the figures">{"".join(drawn)}</svg>'
+        f'<figure><figcaption>{html.escape(title)}</figcaption><div class="wide"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{html.escape(title)}; the tables below have the figures">{"".join(drawn)}</svg></div>'
         f'<ul class="names">{names}</ul></figure>'
     )
 

@@ -80,9 +80,10 @@ def _timed(record: Record) -> Iterator[TimedKernel]:
         spent.take(event)
         if isinstance(event, ev.Timed):
             found.pop(event.candidate_id, None)
+            name, result, made = event.candidate_id, event.result, record.candidates.get(event.candidate_id)
             was = spent.calls, spent.engine_s, spent.tokens, spent.cost_usd
-            result = event.result
-            found[event.candidate_id] = TimedKernel(event.candidate_id, result.speedup, result.noise, *was)
+            if made is not None:
+                found[name] = TimedKernel(name, result.speedup, result.noise, made.created.depth, *was)
     for name, timed in found.items():
         if record.candidates[name].verdict is Verdict.PASSED:
             yield timed

@@ -44,7 +44,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         tries.setdefault(row.run_id, []).append(Try(row.is_compiled, row.is_passed, row.is_alone))
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
-        spent = at.calls, at.engine_s, at.tokens, at.cost_usd
+        spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
         timed.setdefault(at.run_id, []).append(TimedKernel(at.candidate_id, at.speedup, at.noise, *spent))
     known = {row.run_id: row for row in compare.conditions(db, run_ids)}
     counted = dict(fetch.tuples(db, _CALLS, chosen))

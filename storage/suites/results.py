@@ -24,12 +24,14 @@ class Try:
 class TimedKernel:
     """A correct and timed kernel of a run, and what had been spent when it was timed.
 
+    `step` is its step of the search, which CuTeGen calls depth.
     `engine_s` is the engine's time in finished steps. Tokens and dollars are None once any of them is unknown.
     """
 
     candidate_id: str
     speedup: float
     noise: float
+    step: int
     calls: int
     engine_s: float
     tokens: int | None
@@ -105,7 +107,3 @@ class RunResult:
                 found += gain.is_faster if gain else 0
                 best = one
         return found
-
-    def best_after(self, calls: int) -> float | None:
-        """The best speed-up within this many model calls; None before the first correct kernel."""
-        return max((one.speedup for one in self.timed if one.calls <= calls), default=None)

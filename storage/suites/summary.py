@@ -1,4 +1,4 @@
-"""What a suite says as a whole: figures per arm and class, arms compared in pairs, curves. Pure; the page and the
+"""What a suite says as a whole: figures per arm and class, arms compared in pairs. Pure; the page and the
 exports show these same figures.
 
 A task counts once: its repeats are averaged first. Cells that have not ended are left out unless they are asked for.
@@ -20,8 +20,6 @@ from storage.suites.statistics import Estimate
 
 ALL = ""  # the class of all tasks
 WITHIN = (1, 2, 4, 8, 16, 32, 64)
-BARS = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
-CURVE_POINTS = 120
 _ENDED = (CellState.FINISHED, CellState.FAILED)
 
 
@@ -135,40 +133,6 @@ def over(results: Results, against: Against) -> Callable[[CellResult], float | N
         return one.speedup
 
     return ratio
-
-
-@dataclass(frozen=True, slots=True)
-class FastCurve:
-    """fast_p of an arm at every p: `steps` are (speed-up, share of cells that are faster from below it on)."""
-
-    arm: str
-    steps: tuple[tuple[float, float], ...]
-    unknown: int
-
-    def at(self, bar: float) -> float:
-        """fast_p at this speed-up."""
-        return next((share for speedup, share in self.steps if speedup > bar), 0.0)
-
-
-def fast_curve(results: Results, arm: str, against: Against, kernel_class: str = ALL) -> FastCurve | None:
-    """Tasks weigh alike, and of a task its repeats; None of no cell. `unknown` cells have a kernel but no such baseline
-    and are left out."""
-    ratio = over(results, against)
-    weighed: list[tuple[float | None, float]] = []
-    unknown = 0
-    for repeats in results.of(arm, kernel_class).values():
-        known = [(ratio(one), one.speedup) for one in repeats]
-        kept = [value for value, speedup in known if value is not None or speedup is None]
-        unknown += len(known) - len(kept)
-        weighed += [(value, 1 / len(kept)) for value in kept]
-    whole = sum(weight for _, weight in weighed)
-    if not whole:
-        return None
-    left, steps = sum(weight for value, weight in weighed if value is not None), []
-    for value, weight in sorted((value, weight) for value, weight in weighed if value is not None):
-        steps.append((value, left / whole))
-        left -= weight
-    return FastCurve(arm, tuple(steps), unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +260,8 @@ def _passed_within(run: RunResult, k: int, passed: Callable[..., bool]) -> float
 class Paired:
     """An arm against another, task by task. `ratio` is the median over the tasks that both have solved.
 
-    `faster` and `slower` also count tasks that only one of both has solved; `level` differ by less than two sessions
-    do. `chance` is that of the sign test.
+    `ratios` has it task by task. `faster` and `slower` also count tasks that only one of both has solved; `level`
+    differ by less than two sessions do. `chance` is that of the sign test.
     """
 
     arm: str
@@ -305,6 +269,7 @@ class Paired:
     kernel_class: str
     tasks: int
     ratio: Estimate | None
+    ratios: tuple[tuple[str, float], ...]
     faster: int
     slower: int
     level: int
@@ -329,35 +294,10 @@ def paired(results: Results, arm: str, baseline: str, kernel_class: str = ALL) -
     only = sum(task in mine and task not in other for task in shared)
     lacking = sum(task in other and task not in mine for task in shared)
     return Paired(
-        arm, baseline, kernel_class, len(shared), statistics.median(ratios), faster + only,
+        arm, baseline, kernel_class, len(shared), statistics.median(ratios), tuple(zip(both, ratios, strict=True)),
+        faster + only,
         sum(clear) - faster + lacking, len(both) - sum(clear), only, lacking,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """What is used after so many calls: geometric mean over tasks; lowest and highest of the repeats."""
-
-    calls: int
-    mean: float
-    low: float
-    high: float
-
-
-def curve(results: Results, arm: str, kernel_class: str = ALL) -> list[CurvePoint]:
-    """The best kernel so far over model calls; eager PyTorch (1) counts while a task has nothing faster."""
-    cells = [one for repeats in results.of(arm, kernel_class).values() for one in repeats if one.result]
-    last = max((one.result.calls for one in cells if one.result), default=0)
-    step = max(1, -(-last // CURVE_POINTS))
-    repeats = {one.cell.repeat: [other for other in cells if other.cell.repeat == one.cell.repeat] for one in cells}
-    found = []
-    for calls in [*range(0, last, step), last] if cells else []:
-        means = [
-            statistics.geometric_mean([max(1.0, one.result.best_after(calls) or 1.0) for one in same if one.result])
-            for same in repeats.values()
-        ]
-        found.append(CurvePoint(calls, statistics.geometric_mean(means), min(means), max(means)))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ PAGES = {
     "compare": ("compare?runs=whole,stopped", "h1"),
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
     "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
-    "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over model calls')"),
+    "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
     "models": ("models", "text=On the dashed line"),
     "knowledge": ("knowledge?in_state=hybrid_bound", 'tr[data-id="larger tile"]'),
     "state": ("kernel_state?state=memory_latency_bound", 'tr[data-id="loads in flight"]'),

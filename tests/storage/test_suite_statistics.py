@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.suites import statistics, summary
+from storage.suites import curves, statistics, summary
+from storage.suites.curves import Spending
 from storage.suites.records import Arm, Cell, CellState, Defined, SuiteTask
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import CellStanding, Suite
@@ -102,7 +103,7 @@ def run(speedup: float | None, second: float | None = None, first: float | None 
     tries: tuple[Try, ...] = (Try(False, False, False),)
     if speedup is not None:
         rows = ((first or speedup, 2), (speedup, 4))
-        timed = tuple(TimedKernel(f"c{n}", value, 0.01, n, 60.0 * n, 100 * n, None) for value, n in rows)
+        timed = tuple(TimedKernel(f"c{n}", value, 0.01, n // 2, n, 60.0 * n, 100 * n, None) for value, n in rows)
         tries = (*tries, Try(True, False, False), Try(True, True, False), Try(True, True, False))
     known = ("matmul", "cute", "cpu", "m", "cutegen", "device", 0.5, "torch.compile", second)
     return RunResult("r", *known, best(speedup) if speedup else None, timed, tries, 4, 240.0, 400, None)
@@ -136,12 +137,12 @@ def test_a_task_counts_once_however_often_it_is_repeated() -> None:
 
 def test_every_baseline_gives_a_curve_of_its_own() -> None:
     results = suite({("x", "a"): [run(3.0, 2.0, 1.5)], ("y", "a"): [run(0.9, 0.5, 0.3)], ("z", "a"): [run(None)]})
-    curves = {against: summary.fast_curve(results, "a", against) for against in Against}
-    at_one = {against: curve.at(1.0) for against, curve in curves.items() if curve}
+    found = {against: curves.fast_curve(results, "a", against) for against in Against}
+    at_one = {against: curve.at(1.0) for against, curve in found.items() if curve}
     assert at_one == pytest.approx(
         {Against.EAGER: 1 / 3, Against.COMPILED: 2 / 3, Against.BETTER: 1 / 3, Against.FIRST: 2 / 3, Against.ARM: 0.0}
     )
-    eager = curves[Against.EAGER]
+    eager = found[Against.EAGER]
     assert eager is not None
     assert [one for step in eager.steps for one in step] == pytest.approx([0.9, 2 / 3, 3.0, 1 / 3])
     assert [eager.at(bar) for bar in (0.0, 0.9, 2.9, 3.0)] == pytest.approx([2 / 3, 1 / 3, 1 / 3, 0.0])
@@ -150,7 +151,7 @@ def test_every_baseline_gives_a_curve_of_its_own() -> None:
 @given(st.lists(st.none() | st.floats(0.1, 9.0), min_size=1, max_size=9))
 def test_fast_p_falls_from_the_valid_rate_to_nothing(speedups: list[float | None]) -> None:
     results = suite({(f"t{n}", "a"): [run(one)] for n, one in enumerate(speedups)})
-    curve, found = summary.fast_curve(results, "a", Against.EAGER), summary.figures(results, "a")
+    curve, found = curves.fast_curve(results, "a", Against.EAGER), summary.figures(results, "a")
     assert curve is not None
     assert found.valid is not None
     bars = [0.0, *(one for one in speedups if one), 10.0]
@@ -190,10 +191,19 @@ def test_a_comparison_turned_round_says_the_opposite(speedups: list[tuple[float,
 
 def test_a_curve_counts_pytorch_until_a_kernel_is_faster_and_has_a_band_over_repeats() -> None:
     results = suite({("x", "a"): [run(4.0, first=0.5), run(1.0)], ("y", "a"): [run(None), run(None)]})
-    found = {point.calls: point for point in summary.curve(results, "a")}
+    found = {point.spent: point for point in curves.curve(results, "a")}
     assert list(found) == [0, 1, 2, 3, 4]
     assert [found[calls].high for calls in (0, 2, 4)] == pytest.approx([1.0, 1.0, 2.0])
     assert (found[4].low, found[4].mean) == pytest.approx((1.0, math.sqrt(2)))
+
+
+def test_a_curve_is_drawn_over_whatever_was_spent_and_known() -> None:
+    results = suite({("x", "a"): [run(4.0, first=2.0)]})
+    ends = {axis: [(p.spent, p.mean) for p in curves.curve(results, "a", axis=axis)] for axis in Spending}
+    assert [value for point in ends[Spending.STEPS] for value in point] == pytest.approx([0, 1.0, 1, 2.0, 2, 4.0])
+    assert ends[Spending.MINUTES][-1] == pytest.approx((4.0, 4.0))
+    assert ends[Spending.TOKENS][-1] == pytest.approx((0.4, 4.0))
+    assert ends[Spending.MONEY] == []
 
 
 def test_cells_that_have_not_ended_are_left_out_unless_asked_for() -> None:
@@ -207,5 +217,5 @@ def test_cells_that_have_not_ended_are_left_out_unless_asked_for() -> None:
     nothing = summary.gather(Suite(results.suite.defined), {})
     empty = summary.figures(nothing, "a")
     assert (empty.mean, empty.valid, empty.pass_at, empty.limit_share) == (None, None, (), None)
-    assert summary.curve(nothing, "a") == []
-    assert summary.fast_curve(nothing, "a", Against.EAGER) is None
+    assert curves.curve(nothing, "a") == []
+    assert curves.fast_curve(nothing, "a", Against.EAGER) is None

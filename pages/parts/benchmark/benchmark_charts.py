@@ -1,23 +1,88 @@
-"""Charts of a suite: fast_p as a curve, and what is used after so many model calls with its band over repeats."""
+"""Charts of a suite: arms against the baseline arm task by task, fast_p as a curve, and what is used after so much was
+spent with its band over repeats."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import streamlit as st
 
-from engine.suites.tables import fast_table, percent, times
+from engine.suites.formats import name, percent, times
+from engine.suites.tables import comparison, comparisons, fast_table
+from pages.parts import wording
 from pages.parts.benchmark import text_tables
-from pages.parts.compare.compare_chart import chart_height, chart_layout
-from pages.parts.compare.compared_runs import COLOURS, DASHES
+from pages.parts.compare.compare_chart import LEGEND_ROW_PX, chart_height, chart_layout
+from pages.parts.compare.compared_runs import COLOURS, DASHES, SYMBOLS
 from pages.parts.widgets import plot
-from storage.suites.summary import BARS, Against, CurvePoint, FastCurve, Results, curve, fast_curve
+from storage.suites.curves import BARS, CurvePoint, FastCurve, Spending, curve, fast_curve
+from storage.suites.summary import Against, Paired, Results
 
 ABOUT_CURVE = (
-    "What one would run after so many model calls: the best kernel so far, or eager PyTorch (1×) while a task has "
+    "What one would run after so much was spent: the best kernel so far, or eager PyTorch (1×) while a task has "
     "nothing faster. Line: geometric mean over tasks and repeats; band: lowest to highest repeat."
 )
 LOWEST, HIGHEST = 0.05, 100.0
+
+
+def draw_pairs(results: Results) -> None:
+    """Each arm over the baseline arm, a dot a task; nothing where there is one arm or no task is solved by two."""
+    found = [one for one in comparisons(results) if one.ratios]
+    if not found:
+        return
+    told = "; ".join(comparison(one) for one in found)
+    tasks = max(len(one.ratios) for one in found)
+    plot.draw(
+        pairs_figure(found), f"Arms over {found[0].baseline}, task by task. {told}",
+        120 + 20 * tasks + LEGEND_ROW_PX * len(found), "pairs", key="pairs",
+    )  # fmt: skip
+    st.caption(
+        f"A mark a task: the arm's best kernel over that of {wording.plain(found[0].baseline)}, averaged over repeats. "
+        "Lines: median over tasks; band: its 95 % interval, from six tasks on."
+    )
+
+
+def pairs_figure(found: list[Paired]) -> dict[str, Any]:
+    """Tasks down, ratios across on a logarithmic axis."""
+    traces, shapes = [], []
+    tasks = list(dict.fromkeys(task for one in found for task, _ in one.ratios))
+    values = [ratio for one in found for _, ratio in one.ratios]
+    for place, one in enumerate(found, 1):
+        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
+        traces.append({
+            "type": "scatter", "mode": "markers", "name": f"{one.arm} over {one.baseline}",
+            "x": [ratio for _, ratio in one.ratios], "y": [name(task) for task, _ in one.ratios],
+            "marker": {"symbol": symbol, "size": 9, "color": f"@{colour}-color"},
+            "text": [
+                f"<b>{wording.escaped(one.arm)}</b> · {name(task)}<br>{times(ratio)}" for task, ratio in one.ratios
+            ],
+            "hovertemplate": "%{text}<extra></extra>",
+        })  # fmt: skip
+        shapes += _median(one, colour, DASHES[place % len(DASHES)])
+    layout = chart_layout(f"best kernel over that of {found[0].baseline}", [1.0], False, "pairs", len(found))
+    low, high = min([*values, 1.0]) / 1.15, max([*values, 1.0]) * 1.15
+    ticks = plot.log_ticks(low, high)
+    layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks],
+                        "range": [math.log10(low), math.log10(high)]}  # fmt: skip
+    layout["yaxis"] = {"categoryorder": "array", "categoryarray": [name(one) for one in reversed(tasks)],
+                       "automargin": True, "gridcolor": "@border-color"}  # fmt: skip
+    one_line = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
+                "line": {"color": "@gray-color", "width": 1.2, "dash": "dot"}}  # fmt: skip
+    layout |= {"shapes": [*shapes, one_line], "annotations": [], "showlegend": True}
+    return {"data": traces, "layout": layout}
+
+
+def _median(one: Paired, colour: str, dash: str) -> list[dict[str, Any]]:
+    if one.ratio is None:
+        return []
+    place = {"yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    line = {"type": "line", "x0": one.ratio.value, "x1": one.ratio.value, **place,
+            "line": {"color": f"@{colour}-color", "width": 2, "dash": dash}}  # fmt: skip
+    if one.ratio.low is None or one.ratio.high is None:
+        return [line]
+    band = {"type": "rect", "x0": one.ratio.low, "x1": one.ratio.high, **place, "line": {"width": 0},
+            "fillcolor": f"@{colour}-background-color/60"}  # fmt: skip
+    return [band, line]
 
 
 def draw_fast(results: Results, kernel_class: str) -> None:
@@ -65,45 +130,51 @@ def fast_figure(curves: list[FastCurve], against: str) -> dict[str, Any]:
 
 
 def draw_curve(results: Results, kernel_class: str) -> None:
-    """What is used after so many calls, an arm a line."""
-    curves = {arm: points for arm in results.arms if (points := curve(results, arm, kernel_class))}
+    """What is used after so much was spent, an arm a line."""
+    axis = Spending(
+        st.segmented_control(
+            "Over", list(Spending), default=Spending.CALLS, required=True, key="spending", bind="query-params"
+        )
+        or Spending.CALLS
+    )
+    curves = {arm: points for arm in results.arms if (points := curve(results, arm, kernel_class, axis))}
     if not curves:
-        st.info("No cell of this class has ended yet.", icon=":material/hourglass_empty:")
+        st.info("No cell of this class has ended with this known yet.", icon=":material/hourglass_empty:")
         return
-    told = "; ".join(f"{arm} {times(points[-1].mean)} after {points[-1].calls} calls" for arm, points in curves.items())
+    told = "; ".join(f"{arm} {times(points[-1].mean)} after {points[-1].spent:.4g}" for arm, points in curves.items())
     plot.draw(
-        curve_figure(curves), f"Speed-up as used over model calls. {told}.", chart_height(len(curves)), "calls",
-        key="calls_curve",
+        curve_figure(curves, axis), f"Speed-up as used over {axis}. {told}.", chart_height(len(curves)),
+        f"spending:{axis}", key="spending_curve",
     )  # fmt: skip
     st.caption(ABOUT_CURVE)
 
 
-def curve_figure(curves: dict[str, list[CurvePoint]]) -> dict[str, Any]:
+def curve_figure(curves: dict[str, list[CurvePoint]], axis: Spending) -> dict[str, Any]:
     """A line and a band an arm."""
     traces: list[dict[str, Any]] = []
     lines = []
     for place, (arm, points) in enumerate(curves.items()):
-        calls = [point.calls for point in points]
+        spent = [point.spent for point in points]
         colour = COLOURS[place % len(COLOURS)]
-        edge = {"type": "scatter", "mode": "lines", "x": calls, "hoverinfo": "skip", "showlegend": False,
+        edge = {"type": "scatter", "mode": "lines", "x": spent, "hoverinfo": "skip", "showlegend": False,
                 "legendgroup": arm, "line": {"width": 0, "shape": "hv", "color": f"@{colour}-color"}}  # fmt: skip
         if any(point.high > point.low for point in points):
             traces.append(edge | {"y": [point.low for point in points], "name": f"lowest, {arm}"})
             traces.append(edge | {"y": [point.high for point in points], "name": f"highest, {arm}",
                                   "fill": "tonexty", "fillcolor": f"@{colour}-background-color/60"})  # fmt: skip
         lines.append({
-            **_line(place, arm), "x": calls, "y": [point.mean for point in points],
-            "text": [_hover(arm, point) for point in points], "hovertemplate": "%{text}<extra></extra>",
+            **_line(place, arm), "x": spent, "y": [point.mean for point in points],
+            "text": [_hover(arm, point, axis) for point in points], "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
     values = [value for points in curves.values() for point in points for value in (point.low, point.high)]
-    layout = chart_layout("model calls", values, True, "calls", len(curves))
+    layout = chart_layout(str(axis), values, True, f"{axis}", len(curves))
     layout["yaxis"]["title"] = layout["yaxis"]["title"] | {"text": "speed-up as used, over eager"}
     return {"data": traces + lines, "layout": layout}  # no band may lie over a line
 
 
-def _hover(arm: str, point: CurvePoint) -> str:
+def _hover(arm: str, point: CurvePoint, axis: Spending) -> str:
     band = f"<br>repeats {times(point.low)} to {times(point.high)}" if point.high > point.low else ""
-    return f"<b>{arm}</b> · {point.calls} calls<br>{times(point.mean)}{band}"
+    return f"<b>{arm}</b> · {point.spent:.4g} {axis}<br>{times(point.mean)}{band}"
 
 
 def _line(place: int, arm: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.suites.tables import best_of, interval, name, times
+from engine.suites.formats import interval, name, times
+from engine.suites.tables import best_of
 from pages.parts import wording
 from pages.parts.widgets import table
 from storage.suites.records import CellState

@@ -1,0 +1,63 @@
+"""Figures of a suite as people read them. Pure."""
+
+from __future__ import annotations
+
+from storage.suites.statistics import Estimate
+
+NONE = "–"
+UNKNOWN = "unknown"
+
+
+def times(value: float | None) -> str:
+    """A ratio: `1.76×`."""
+    if value is None:
+        return NONE
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}×"
+
+
+def interval(found: Estimate | None) -> str:
+    """A 95 % interval of ratios: `1.52–2.04×`; nothing where there is none."""
+    if found is None or found.low is None or found.high is None:
+        return ""
+    return f"{times(found.low)[:-1]}–{times(found.high)}"
+
+
+def estimate(found: Estimate | None) -> str:
+    """A ratio with its interval in brackets."""
+    return times(found.value if found else None) + (f" ({told})" if (told := interval(found)) else "")
+
+
+def percent(value: float | None) -> str:
+    """A share from 0 to 1."""
+    return NONE if value is None else f"{100 * value:.0f} %"
+
+
+def part(found: Estimate | None) -> str:
+    """A share with its interval."""
+    if found is None or found.low is None or found.high is None:
+        return NONE
+    return f"{percent(found.value)} ({100 * found.low:.0f}–{100 * found.high:.0f})"
+
+
+def money(usd: float | None) -> str:
+    """US dollars."""
+    if usd is None:
+        return UNKNOWN
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.2g}"
+
+
+def tokens(value: float | None) -> str:
+    """Tokens, in thousands from ten thousand on."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value < 10_000 else f"{value / 1000:,.0f} k"
+
+
+def minutes(value: float | None) -> str:
+    """Minutes of engine time."""
+    return NONE if value is None else f"{value:.1f} min" if value < 120 else f"{value / 60:.1f} h"
+
+
+def name(text: str) -> str:
+    """A task's or a class's name for people."""
+    return text.replace("_", " ")
