@@ -270,7 +270,8 @@ def _chart(
         for place, arm in enumerate(lines)
     )
     return (
-        f'<figure><figcaption>{html.escape(title)}</figcaption><div class="wide"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<figure><figcaption>{html.escape(title)}</figcaption><div class="wide" tabindex="0" role="group" '
+        f'aria-label="{html.escape(title)}, chart"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{html.escape(title)}; the tables below have the figures">{"".join(drawn)}</svg></div>'
         f'<ul class="names">{names}</ul></figure>'
     )
