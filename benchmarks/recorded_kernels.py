@@ -15,14 +15,21 @@ from storage.records import Role
 
 def kernels_of(path: Path) -> list[str]:
     """Sources, each once; those that do not compile are among them."""
+    return list(parents_of(path))
+
+
+def parents_of(path: Path) -> dict[str, str]:
+    """The source that each was edited from, in the same order; empty for a first one."""
     replies = read_recording(path).replies
-    found = [text for reply in replies.get((Role.SYNTHESISE, None), ()) if (text := find_python(reply))]
-    for source in found:
+    found = {text: "" for reply in replies.get((Role.SYNTHESISE, None), ()) if (text := find_python(reply))}
+    waiting = list(found)
+    for source in waiting:
         name = hashlib.sha256(source.encode()).hexdigest()
         for role in (Role.REPAIR, Role.OPTIMISE):
-            found += [
-                new for reply in replies.get((role, name), ()) if (new := _patched(source, reply)) not in ("", *found)
-            ]
+            for reply in replies.get((role, name), ()):
+                if (new := _patched(source, reply)) not in ("", *found):
+                    found[new] = source
+                    waiting.append(new)
     return found
 
 

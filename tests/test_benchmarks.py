@@ -23,6 +23,7 @@ JUDGING = {
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
     "hostile": ("--runs", "1", "--seconds", "0.2"),
+    "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
     "kill_suite": (
         "quick",
         "--kills",

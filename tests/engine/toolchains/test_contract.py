@@ -149,6 +149,21 @@ def test_a_second_compile_of_the_same_source_comes_from_the_cache(subject: Subje
 
 
 @every(REMEMBERED)
+def test_sources_that_are_built_together_have_the_results_of_each_and_a_brief_timing_is_one(subject: Subject) -> None:
+    toolchain, task = subject.toolchain, subject.task
+    lines = ("T = 1  # tune: 1, 2", "U = 1  # tune: one")
+    sources = [f"{subject.honest}\n{lines[0]}\n", f"class ModelNew(:\n{lines[1]}\n", f"{subject.honest}\n{lines[1]}\n"]
+    built = toolchain.compile_all(task, sources)
+    assert [one.verdict for one in built] == [Verdict.PASSED, Verdict.COMPILE_ERROR, Verdict.PASSED]
+    remarks = [[remark for remark in one.remarks if remark.startswith("tunable")] for one in built]
+    assert remarks[0] == []
+    assert "lists 'one', which is no whole number" in remarks[2][0]
+    brief = toolchain.time_briefly(task, sources[0])
+    assert isinstance(brief, TimingResult), brief.message
+    assert brief.seconds < 30
+
+
+@every(REMEMBERED)
 def test_what_does_not_compile_has_a_verdict_and_the_same_one_when_it_is_checked(subject: Subject) -> None:
     toolchain, task = subject.toolchain, subject.task
     for source, verdict, said in (
