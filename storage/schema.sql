@@ -391,7 +391,10 @@ SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
     t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
     c.summary, d.lines_added, d.lines_removed,
     EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id
-            AND x.outcome = 'accepted') AS is_accepted,
+            AND x.outcome = 'accepted')
+        OR EXISTS (SELECT 1 FROM candidates u JOIN depths x ON x.run_id = u.run_id AND x.candidate_id = u.candidate_id
+            WHERE u.run_id = c.run_id AND u.parent_id = c.candidate_id AND u.origin = 'tuned' AND x.outcome = 'accepted')
+        AS is_accepted,
     c.seq > coalesce(s.settled_seq, 0) AS is_pending,
     coalesce(t.is_best, FALSE) AS is_best, coalesce(t.is_tied, FALSE) AS is_tied,
     EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = c.run_id AND m.step = c.step

@@ -277,7 +277,9 @@ def _refused_kernel(record: Record, command: Command, step: str) -> str | None:
         return f"this run has no {named(record, command.argument)}"
     if target.verdict is not Verdict.PASSED or target.timed is None:
         return f"{named(record, command.argument)} is not correct and timed; {verb} needs a kernel that passed"
-    if command.argument not in {done.candidate_id for done in record.concluded}:
+    ended = {done.candidate_id for done in record.concluded}
+    tuned_from = {record.candidates[name].created.parent_id for name in ended if name in record.candidates}
+    if command.argument not in ended | (tuned_from & record.swept):
         return (
             f"{named(record, command.argument)} belongs to an unfinished {step}; {verb} needs one of a finished {step}"
         )

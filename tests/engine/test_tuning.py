@@ -13,9 +13,10 @@ from engine import loop
 from engine.actions import Conclude, Tune
 from engine.build import tunables
 from engine.context import RunContext
-from engine.human.inbox import Inbox
+from engine.human.inbox import Inbox, refusal
 from engine.record import Record
 from engine.steps.briefing import headroom
+from engine.steps.candidates import conclude
 from engine.steps.tune import tuned_first
 from engine.tasks import Task
 from engine.tuning import Build, Judge, Sweep, first_wave
@@ -24,6 +25,7 @@ from storage import events as ev
 from storage.records import (
     Budget,
     CheckResult,
+    Command,
     CommandKind,
     CompileResult,
     DepthOutcome,
@@ -206,6 +208,9 @@ def test_the_best_variant_that_is_correct_becomes_a_child_with_which_the_step_in
     assert context.record.sweeps["c001"].variants[4].failure == "off by one"
     assert [what for what, _ in toolchain.asked].count("time") == 2, "the two that passed their check"
     assert context.record.usage.model_calls == 0
+    conclude(context, ended)
+    back = Command("k1", CommandKind.ROLL_BACK, "c001", "someone", 0.0)
+    assert refusal(context, back) is None, "a person may go back to the kernel as it was written"
     prompt = headroom(context.record, child)
     assert "tried 5 other sets of numbers for the tunables, as written T=64, U=1 1x: the fastest was taken" in prompt
     assert "With T=128, U=1 it gives wrong results: off by one" in prompt

@@ -10,7 +10,7 @@ from storage import queries
 from storage.database import Database
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
 from storage.queries import RetrievalRow
-from storage.records import Origin, TimingResult, Tunable
+from storage.records import DepthOutcome, Origin, TimingResult, Tunable
 from tests.sample_results import BROKEN, BUILT, RIGHT
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
@@ -131,7 +131,11 @@ def test_the_sweep_of_a_kernel_is_told_on_its_page_and_on_that_of_the_kernel_it_
     tell(
         db, root, *FIRST, ev.StepStarted(3, "tune", 0, "c001"), started, *built, *brief, *full, tuned,
         ev.StepFinished(3, "tune", 9.0, "tuned"),
+        ev.DepthFinished(3, 0, DepthOutcome.ACCEPTED, "c002", None, False, True, ""),
     )  # fmt: skip
+    assert [one.is_accepted for one in queries.attempts(db, "r1")] == [True, True], (
+        "both the kernel and its tuned version"
+    )
     found = queries.sweep(db, "r1", "c002")
     assert found is not None
     assert (found.candidate_id, found.kept_number, found.is_over) == ("c001", 2, True)

@@ -146,7 +146,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         *(_kernels(name, found, symbol, colour, spots, size)
           for name, found, symbol, colour in _by_outcome(rows.points)),
         _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
-                 spots, size + 7),
+                 spots, size + 16),
         _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", spots, 15),
         _kernels("best", best, "star", "@green-color", spots, 17),
         *_selection(rows.points, rows.failures, rows.selected_id),
