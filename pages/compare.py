@@ -1,5 +1,5 @@
 """Several runs side by side: one chart over depth, calls, time, tokens or money, one table, two kernels head to head.
-Which runs they are stands in the address as `?runs=a,b,c`."""
+More than twelve are summarised in groups. Which runs they are stands in the address as `?runs=a,b,c`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import streamlit as st
 
 from engine import languages
 from pages.parts import change_token, index, wording
+from pages.parts.benchmark import chosen_runs
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
-from pages.parts.compare.compared_runs import AT_MOST, Compared
+from pages.parts.compare.compared_runs import AT_MOST, MOST, Compared
 from pages.parts.report.report_comparison import comparison_report
 from pages.parts.status import now
 from storage import queries
 from storage.queries import RunChoice
+from storage.queries.suites import run_results
 
 KEY = "compared_runs"
 
@@ -45,26 +47,43 @@ def live(run_ids: list[str]) -> None:
         st.switch_page("run.py", query_params={"run": opened})
 
 
+@st.fragment
+def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
+    """More runs than can be drawn side by side, in groups."""
+    now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
+    st.caption(
+        f"More than {AT_MOST} runs: a summary by groups, those that have not ended as far as they are. Choose {AT_MOST} "
+        "or fewer to see their curves."
+    )
+    chosen = set(run_ids)
+    opened = chosen_runs.draw([one for one in choices if one.run_id in chosen], run_results(index.current(), run_ids))
+    if opened:
+        st.switch_page("run.py", query_params={"run": opened})
+
+
 def choose(choices: Sequence[RunChoice]) -> list[str]:
     """The choice; says so when there is nothing to choose, and which runs of the address are not here."""
     known = {choice.run_id: choice for choice in choices}
     asked = [name for name in st.query_params.get("runs", "").split(",") if name]
     if KEY not in st.session_state:
-        st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in known][:AT_MOST]
+        st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in known][:MOST]
     if not known:
         st.info("No runs yet, so nothing to compare.", icon=":material/monitoring:")
         return []
     chosen = st.multiselect(
         "Runs to compare", list(known), key=KEY,
         format_func=lambda name: label(known[name]) if name in known else name,
-        max_selections=AT_MOST, select_all=False, placeholder="Search by task, model or run name",
+        max_selections=MOST, select_all=False, placeholder="Search by task, model or run name",
     )  # fmt: skip
     for name in [name for name in asked if name not in known][:3]:
         st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
     if chosen != asked:
         _keep(chosen)
     if not chosen:
-        st.info(f"Choose 2 to {AT_MOST} runs.", icon=":material/stacked_line_chart:")
+        st.info(
+            f"Choose 2 to {AT_MOST} runs to see them side by side, or more for a summary by groups.",
+            icon=":material/stacked_line_chart:",
+        )
     elif len(chosen) == 1:
         st.caption("Choose another run to compare with.")
     return list(chosen)
@@ -94,4 +113,9 @@ def offer_report(runs: Sequence[Compared]) -> None:
 
 
 st.title("Compare", anchor=False)
-live(choose(queries.comparable_runs(index.current())))
+offered = queries.comparable_runs(index.current())
+asked_for = choose(offered)
+if len(asked_for) > AT_MOST:
+    summarise(asked_for, offered)
+else:
+    live(asked_for)

@@ -76,7 +76,7 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     opened = None
     with place:
         if shown:
-            opened = runs_table.draw(shown, states, alerts.of_runs(states), sort, compared_runs.AT_MOST)
+            opened = runs_table.draw(shown, states, alerts.of_runs(states), sort, compared_runs.MOST)
         else:
             runs_filter.nothing_fits(everything)
     st.caption(showing((number - 1) * PAGE_SIZE + 1, len(shown), found.total, everything))

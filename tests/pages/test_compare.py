@@ -20,7 +20,7 @@ from storage.database import index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
 from storage.records import Prompts
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 from tests.samples import write_run
 
 
@@ -180,3 +180,19 @@ def test_replays_are_not_offered(home: Path) -> None:
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         assert [row.run_id for row in queries.comparable_runs(db)] == ["told"]
+
+
+def test_more_than_twelve_runs_are_summarised_in_groups(home: Path, open_page: Open) -> None:
+    names = [f"r{n:02d}" for n in range(14)]
+    for n, name in enumerate(names):
+        write_run(
+            home / "runs", name, seed=n, depths=3, strategy="coder_judge" if n % 2 else "cutegen", has_blobs=False
+        )
+    app = open_page("compare", runs=",".join(names))
+    assert not app.exception
+    assert "More than 12 runs: a summary by groups" in words(app)
+    said = words(app).replace("\\", "").replace("*", "")
+    assert "over eager PyTorch" in said
+    assert "geometric mean of the 3 of 3 tasks" in said
+    assert "coder_judge against cutegen: " in said or "cutegen against coder_judge: " in said
+    assert "run?run=r13" in everything(app)

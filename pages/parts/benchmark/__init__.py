@@ -2,6 +2,7 @@
 
 suites_list.py        suites that were started, and those that are shipped
 cells_matrix.py       every cell of a suite, live
+chosen_runs.py        any runs summarised as if they were a suite
 text_tables.py        a table of text, drawn
 benchmark_charts.py   fast_p at every speed-up; the best kernel so far over model calls
 """

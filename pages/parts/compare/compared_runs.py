@@ -20,7 +20,8 @@ from storage.method_words import PLAIN, MethodWords
 from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow, TryRow
 from storage.records import RunState
 
-AT_MOST = 12
+AT_MOST = 12  # side by side
+MOST = 300  # in a summary: their names must fit into an address
 COLOURS = ("blue", "orange", "green", "violet", "yellow", "red", "gray")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
