@@ -52,7 +52,7 @@ def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
     """More runs than can be drawn side by side, in groups."""
     now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
     st.caption(
-        f"More than {AT_MOST} runs: a summary by groups, those that have not ended as far as they are. Choose {AT_MOST} "
+        f"More than {AT_MOST} runs: a summary by groups, unfinished runs as far as they are. Choose {AT_MOST} "
         "or fewer to see their curves."
     )
     chosen = set(run_ids)
