@@ -4,8 +4,8 @@
 
 Each case is a kernel of a shipped recording as the model wrote it, with its own numbers declared open to tuning, and
 the kernel that the model's later steps in the same recording led to. The tuner works on the first; then all three are
-timed in turns, each against eager PyTorch. A gain is the median over rounds of the ratio of two speed-ups, with the
-least and the largest of the rounds. Prints a table, or with --json a line for each case.
+timed in turns, each against eager PyTorch. A gain is the median over rounds of the ratio of two speed-ups with its 95 %
+interval. Prints a table, or with --json a line for each case.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from engine.tasks import Task
 from engine.toolchain_table import find_toolchain
 from engine.toolchains import Toolchain
 from storage.models import CHARACTERS_PER_TOKEN
-from storage.records import TimingResult
+from storage.records import TimingResult, median_ranks
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "tasks" / "recordings"
 
@@ -123,9 +123,10 @@ def in_turns(toolchain: Toolchain, task: Task, sources: Mapping[str, str], round
 
 
 def ratio(mine: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Median, least and largest ratio of the rounds."""
-    ratios = [one / other for one, other in zip(mine, theirs, strict=True)]
-    return [statistics.median(ratios), min(ratios), max(ratios)]
+    """Median ratio of the rounds, and its distribution-free 95 % interval (of few rounds the least and the largest)."""
+    ratios = sorted(one / other for one, other in zip(mine, theirs, strict=True))
+    low, high = median_ranks(len(ratios))
+    return [statistics.median(ratios), ratios[low], ratios[high]]
 
 
 def run(name: str, case: Case, toolchain: Toolchain, variants: int, rounds: int, sizes: Mapping[str, Any]) -> Any:
@@ -135,10 +136,10 @@ def run(name: str, case: Case, toolchain: Toolchain, variants: int, rounds: int,
     written, later = kernels[case.start], kernels[case.later]
     source = declaring(case, written)
     task = tasks.find(case.task).task(case.toolchain, dict(case.sizes) | dict(sizes))
+    toolchain.compile_all(task, [source, later])
     sweep, best, seconds = tuned.tune(
         toolchain, task, source, variants, lambda told: print(f"{name}: {told}", file=sys.stderr, flush=True)
     )
-    toolchain.compile(task, later)
     sources = {"as written": source, "tuned": best or source, "model": later}
     speedups = in_turns(toolchain, task, sources, rounds)
     calls, tokens = calls_between(path, written, later)

@@ -1,7 +1,9 @@
 """Which variants of a kernel a sweep over its tunables tries, in which order, and which one is kept. Pure: knows
 results, not how they are had.
 
-Build all of a wave and time each briefly, then check and time fully the few that look fastest: successive halving.
+Build all of a wave and time each briefly, then check and time fully the few that look fastest: successive halving. The
+kernel as it was written is timed once more beside them, and the better of its two timings is the one to beat: of many
+variants one always looks fast, and the machine may have been busier before.
 Where not all combinations fit, the first wave changes one number at a time and the second combines what brought most.
 """
 
@@ -27,6 +29,7 @@ from storage.records import (
 FINALISTS = 3
 COMBINED = 4  # numbers of one tunable that are combined with those of others
 MOST_COMBINATIONS = 20_000
+AS_WRITTEN = 0  # in the place of a variant's number
 Values = Mapping[str, int]
 VariantEvent = ev.VariantCompiled | ev.VariantChecked | ev.VariantTimed
 
@@ -82,17 +85,21 @@ class Judge:
 
 @dataclass(slots=True)
 class Sweep:
-    """A sweep as far as it has come. `written` is the timing of the kernel as it was written, at most `most` variants
-    are built beside it."""
+    """A sweep as far as it has come. `written` is the timing of the kernel as it was written and `again` another one,
+    made beside those of variants, or what it failed with there. At most `most` variants are built."""
 
     tunables: tuple[Tunable, ...]
     most: int
     written: TimingResult
     variants: dict[int, Variant] = field(default_factory=dict)
+    again: TimingResult | CheckResult | None = None
 
     def apply(self, event: VariantEvent) -> None:
         """Take what became of a variant into account."""
         name = event.number
+        if name == AS_WRITTEN and not isinstance(event, ev.VariantCompiled):
+            self.again = event.result
+            return
         match event:
             case ev.VariantCompiled(values=values, result=compiled):
                 self.variants[name] = Variant(name, dict(values), compiled)
@@ -103,6 +110,16 @@ class Sweep:
                 self.variants[name] = replace(one, brief=timed) if event.is_brief else replace(one, timed=timed)
             case _:
                 pass
+
+    @property
+    def to_beat(self) -> TimingResult:
+        """The better timing of the kernel as it was written."""
+        others = [self.again] if isinstance(self.again, TimingResult) else []
+        return max(self.written, *others, key=lambda one: one.speedup) if others else self.written
+
+    def values(self, number: int) -> Values:
+        """The numbers of a variant."""
+        return self.as_written if number == AS_WRITTEN else self.variants[number].values
 
     @property
     def as_written(self) -> Values:
@@ -136,6 +153,9 @@ class Sweep:
         return None
 
     def _final(self) -> Iterator[Judge]:
+        is_any_timed = any(one.timed and not one.has_failed for one in self.variants.values())
+        if is_any_timed and self.again is None:
+            yield Judge(AS_WRITTEN, StepKind.TIME)
         for one in self.finalists():
             if one.checked is None:
                 yield Judge(one.number, StepKind.CHECK)
@@ -154,10 +174,15 @@ class Sweep:
 
     @property
     def kept(self) -> Variant | None:
-        """The fastest that is correct and fully timed, where it beats the kernel as written beyond the noise."""
+        """The fastest that is correct and fully timed, where it beats the kernel as written beyond the noise.
+
+        None also where that kernel failed when it was timed again.
+        """
+        if isinstance(self.again, CheckResult):
+            return None
         timed = [one for one in self.variants.values() if one.checked and one.timed and not one.has_failed]
         best = max(timed, key=lambda one: one.timed.speedup if one.timed else 0.0, default=None)
-        return best if best and best.timed and is_improvement(best.timed, self.written) else None
+        return best if best and best.timed and is_improvement(best.timed, self.to_beat) else None
 
 
 def in_words(values: Values) -> str:

@@ -394,7 +394,7 @@ class VariantCompiled:
 
 @dataclass(frozen=True, slots=True)
 class VariantChecked:
-    """A variant was compared with the reference, or failed while it was timed."""
+    """A variant was compared with the reference, or failed while it was timed. Number 0 is the kernel as written."""
 
     step: int
     candidate_id: str
@@ -404,7 +404,8 @@ class VariantChecked:
 
 @dataclass(frozen=True, slots=True)
 class VariantTimed:
-    """A variant was timed against the baseline: briefly, to choose which are timed as any kernel is."""
+    """A variant was timed against the baseline: briefly, to choose which are timed as any kernel is. Number 0 is the
+    kernel as it was written, timed once more beside them."""
 
     step: int
     candidate_id: str

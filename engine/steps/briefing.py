@@ -253,7 +253,7 @@ def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
     count = len(sweep.variants)
     timed = [(one, one.last_timing) for one in sweep.variants.values() if one.last_timing]
     timed.sort(key=lambda one: -(one[1].speedup if one[1] else 0.0))
-    written = f"{tuning.in_words(sweep.as_written)} {sweep.written.speedup:.3g}x"
+    written = f"{tuning.in_words(sweep.as_written)} {sweep.to_beat.speedup:.3g}x"
     fast = "; ".join(
         f"{tuning.in_words(one.values)} {last.speedup:.3g}x" for one, last in timed[:SHOWN_VARIANTS] if last
     )

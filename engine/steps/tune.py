@@ -96,7 +96,7 @@ def carried_out(
             for (number, values), built in zip(act.wave, results, strict=True)
         ]
     timing = toolchain.time_briefly if act.is_brief else toolchain.time
-    variant = tunables.with_values(source, sweep.variants[act.number].values)
+    variant = tunables.with_values(source, sweep.values(act.number))
     result = judge(toolchain.check if act.stage is StepKind.CHECK else timing, task, variant)
     if isinstance(result, CheckResult):
         return [ev.VariantChecked(step, name, act.number, result)]

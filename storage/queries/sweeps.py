@@ -12,8 +12,8 @@ from storage.records import Verdict
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """A sweep. `number` is that of the kernel as it was written, `speedup` its own; `kept_number` that of the kernel
-    which the sweep has made, None while there is none."""
+    """A sweep. `number` is that of the kernel as it was written, `speedup` its own, the better of its two timings;
+    `kept_number` is that of the kernel which the sweep has made, None while there is none."""
 
     candidate_id: str
     number: int
@@ -51,13 +51,16 @@ def sweep(db: Database, run_id: str, candidate_id: str) -> SweepRow | None:
         FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
     made AS (SELECT parent_id, min(candidate_id) AS kept_id, min(number) AS kept_number,
         min(summary) AS kept_summary FROM numbered WHERE run_id = $run AND origin = 'tuned' GROUP BY parent_id)
-    SELECT s.candidate_id, n.number, s.tunables, s.most, t.speedup, t.latency_ms, kept_id, kept_number, kept_summary,
+    SELECT s.candidate_id, n.number, s.tunables, s.most, greatest(t.speedup, again.speedup) AS speedup, t.latency_ms,
+        kept_id, kept_number, kept_summary,
         EXISTS (SELECT 1 FROM steps x WHERE x.run_id = $run AND x.step = s.step AND x.phase = 'finished') AS is_over,
         coalesce((SELECT sum(seconds) FROM variants v WHERE v.run_id = $run AND v.candidate_id = s.candidate_id), 0)
             AS seconds
     FROM sweeps s JOIN asked USING (candidate_id)
     JOIN numbered n ON n.run_id = s.run_id AND n.candidate_id = s.candidate_id
     LEFT JOIN timings t ON t.run_id = s.run_id AND t.candidate_id = s.candidate_id
+    LEFT JOIN (SELECT candidate_id, max(speedup) AS speedup FROM variants WHERE run_id = $run AND number = 0
+        GROUP BY candidate_id) again ON again.candidate_id = s.candidate_id
     LEFT JOIN made ON made.parent_id = s.candidate_id
     WHERE s.run_id = $run QUALIFY row_number() OVER (ORDER BY s.seq) = 1"""
     return fetch.one(db, SweepRow, sql, {"run": run_id, "candidate": candidate_id})
@@ -72,6 +75,6 @@ def variants(db: Database, run_id: str, candidate_id: str) -> list[VariantRow]:
         count(*) FILTER (WHERE stage = 'time' AND NOT is_brief) > 0 AS is_full,
         arg_max(speedup, seq) AS speedup, arg_max(speedup_low, seq) AS low, arg_max(speedup_high, seq) AS high,
         arg_max(latency_ms, seq) AS latency_ms, sum(seconds) AS seconds
-    FROM variants WHERE run_id = $run AND candidate_id = $candidate GROUP BY number)
+    FROM variants WHERE run_id = $run AND candidate_id = $candidate AND number > 0 GROUP BY number)
     ORDER BY verdict <> 'passed', speedup DESC NULLS LAST, number"""
     return fetch.rows(db, VariantRow, sql, {"run": run_id, "candidate": candidate_id})
