@@ -335,7 +335,7 @@ def remeasure_kernels(options: Namespace) -> int:
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
     task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
-    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward)
+    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
     task = replace(task, policy=policy, language=options.language)
     source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain, device=options.device)

@@ -96,7 +96,7 @@ def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> 
     told = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     if candidate.timed and record.limit:
         told += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
-    told += f"; {record.settings.policy.passes}" if record.settings.policy.backward else ""
+    told += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
     return f"{told}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
 

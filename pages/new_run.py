@@ -16,7 +16,7 @@ from pages.parts import access, wording
 from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
-from storage.policy import EVERYTHING, PRECISIONS
+from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
 from storage.records import Budget, Prompts, RunSettings
 
 _MODEL_HELP = (
@@ -138,7 +138,7 @@ def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | 
 
 def _policy(task: TaskFile) -> dict[str, Any]:
     """What kernels may leave to PyTorch, how exact they must be, and whether the backward pass is theirs too."""
-    left, right = st.columns([3, 1])
+    left, right, last = st.columns([5, 2, 2])
     usual = task.policy.library_operators
     if EVERYTHING in usual:
         usual = ("all",)
@@ -150,12 +150,19 @@ def _policy(task: TaskFile) -> dict[str, Any]:
         help="tf32 lets tensor cores round the operands of products; half lets kernels round them to bfloat16 or "
         "float16. The reference is timed in the same class.",
     )  # fmt: skip
+    dtype = last.segmented_control(
+        "Tensors", (OWN_DTYPE, *DTYPES), default=task.policy.dtype or OWN_DTYPE, required=True,
+        key=f"dtype:{task.path}",
+        help="own: as the task is written. bf16 or fp16: floating-point inputs and parameters are converted, on both "
+        "sides; a precision class of its own, so Precision stays at fp32.",
+    )  # fmt: skip
     backward = st.checkbox(
         "Forward and backward", task.policy.backward, key=f"backward:{task.path}",
         help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
         "through autograd. ModelNew then calls a torch.autograd.Function of its own.",
     )  # fmt: skip
-    return {"library": library.strip() or "none", "precision": str(precision), "backward": backward}
+    chosen = {"library": library.strip() or "none", "precision": str(precision)}
+    return chosen | {"backward": backward, "dtype": str(dtype)}
 
 
 def _task_file() -> TaskFile | None:

@@ -12,6 +12,8 @@ EVERYTHING = "*"
 
 PRECISIONS = ("fp32", "tf32", "half")
 """From the most exact class on: what one allows, those after it allow too."""
+OWN_DTYPE, DTYPES = "own", ("bf16", "fp16")
+"""As a task is written, and what its tensors may be converted to instead."""
 NOTHING = "nothing: own kernels only"
 BOTH_PASSES = ", forward and backward"
 
@@ -38,6 +40,8 @@ class Policy:
         suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
         backward: whether a call is forward and backward: gradients of inputs and parameters are checked as outputs are,
             and both passes are timed together.
+        dtype: one of DTYPES that floating-point inputs, parameters and buffers are converted to, on both sides; empty
+            where they stay as the task is written. Such a dtype is a precision class of its own.
         counts_operations: whether the reference's products are what the task needs at least; false where it does
             needless ones, so that only memory limits a kernel.
     """
@@ -50,16 +54,27 @@ class Policy:
     suspicious_speedup: float = 10.0
     counts_operations: bool = True
     backward: bool = False
+    dtype: str = ""
 
     @property
     def measured(self) -> str:
         """What figures hold for, in words: the precision class and the passes. Figures of two such do not compare."""
-        return f"{self.precision}{BOTH_PASSES}" if self.backward else self.precision
+        return f"{self.dtype or self.precision}{BOTH_PASSES if self.backward else ''}"
 
     @property
     def variant(self) -> str:
         """What a task's name is followed by, so that no figure of the one stands unmarked beside one of the other."""
-        return "-backward" if self.backward else ""
+        return f"{f'-{self.dtype}' if self.dtype else ''}{'-backward' if self.backward else ''}"
+
+    @property
+    def baseline(self) -> str:
+        """What the name of a baseline is followed by."""
+        return f"{f', {self.dtype}' if self.dtype else ''}{BOTH_PASSES if self.backward else ''}"
+
+    @property
+    def arithmetic(self) -> str:
+        """The class of arithmetic that the tensors are for, one of PRECISIONS."""
+        return "half" if self.dtype else self.precision
 
     @property
     def passes(self) -> str:

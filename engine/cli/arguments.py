@@ -18,7 +18,7 @@ from storage import budgets
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
 from storage.knowledge.merging import Prefer
 from storage.models import NAMES, ModelRole, with_option
-from storage.policy import PRECISIONS
+from storage.policy import DTYPES, OWN_DTYPE, PRECISIONS
 from storage.records import Budget, CommandKind, KernelClass
 from storage.remeasurements import ROUNDS
 from storage.verbs import VERBS
@@ -228,6 +228,11 @@ def _policy(parser: argparse.ArgumentParser) -> None:
         "says; none for the shipped ones)",
     )  # fmt: skip
     parser.add_argument("--precision", default="", choices=PRECISIONS, help="precision class (default: the task's)")
+    parser.add_argument(
+        "--dtype", default="", choices=(OWN_DTYPE, *DTYPES),
+        help="what floating-point inputs and parameters are converted to, on both sides: a precision class of its own "
+        "(own: as the task is written; default: as the task says)",
+    )  # fmt: skip
     parser.add_argument(
         "--backward", action="store_true", default=None,
         help="forward and backward: gradients of inputs and parameters are checked too, and both passes are timed "

@@ -233,7 +233,7 @@ def settings_of(options: Namespace) -> RunSettings:
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
     fields |= {"tune": options.tune, "library": options.library, "precision": options.precision}
-    fields |= {"backward": options.backward}
+    fields |= {"backward": options.backward, "dtype": options.dtype}
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
     if options.knowledge is not None:

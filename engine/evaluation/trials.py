@@ -76,6 +76,15 @@ def _styled(style: Style, is_essential: bool = False) -> Trial:
     return Trial(str(style), style, str(style), is_essential)
 
 
+def of_gradients(style: Style) -> Style:
+    """How the gradients that a backward pass is given are distributed in a trial of that style.
+
+    Where the inputs' rows have one number each, or one that is not zero, gradients of that kind on top make the
+    gradients of a normalisation cancel to nothing, and rounding alone is left to compare.
+    """
+    return Style.NORMAL if style in (Style.CONSTANT, Style.ONE_HOT) else style
+
+
 FIRST = _own(1, is_essential=True)
 REPEAT = Trial("own 1 again", Style.OWN, FIRST.seed_name, is_essential=True)
 ESSENTIAL = (FIRST, _styled(Style.WIDE, is_essential=True), REPEAT, _styled(Style.NORMAL, is_essential=True))

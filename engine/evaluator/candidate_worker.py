@@ -17,7 +17,7 @@ from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
-from engine.evaluation import gradients
+from engine.evaluation import dtypes, gradients
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
@@ -58,7 +58,7 @@ class Candidate:
             return {"missing": "the file defines no class ModelNew(nn.Module)"}
         return {"loaded": True}
 
-    def call_first(self, task_source: str, seed: int, backward: bool) -> dict[str, Any]:
+    def call_first(self, task_source: str, seed: int, backward: bool, dtype: str) -> dict[str, Any]:
         """Make the model and call it at the task's sizes: what is compiled or tuned when it is launched is so then.
 
         The task's text is executed here: what it makes in this process decides nothing.
@@ -69,8 +69,9 @@ class Candidate:
         with torch.device(self._shared.device), torch.no_grad():
             exec(compile(task_source, "task.py", "exec"), task.__dict__)
             torch.manual_seed(seed)
-            model = self._kind(*_on(task.get_init_inputs(), self._shared.device)).to(self._shared.device)
-            inputs = _on(task.get_inputs(), self._shared.device)
+            model = self._kind(*dtypes.items_in("", task.get_init_inputs(), self._shared.device))
+            model = dtypes.model_in(dtype, model.to(self._shared.device))
+            inputs = dtypes.items_in(dtype, task.get_inputs(), self._shared.device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(model, *inputs)
             call()
             self._kernels.listen()
@@ -86,17 +87,18 @@ class Candidate:
         layout: Mapping[str, Any],
         place: str,
         plan: Mapping[str, Any] | None,
+        dtype: str,
     ) -> dict[str, Any]:
         """Make the model; take over the reference's weights when names, shapes and dtypes agree.
 
-        With a `plan` its calls are forward and backward.
+        With a `plan` its calls are forward and backward, with a `dtype` its weights are converted to that first.
         """
         specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
         torch.manual_seed(weight_seed)
         assert self._kind is not None
         with torch.device(self._shared.device):
-            model = self._kind(*init_inputs).to(self._shared.device)
+            model = dtypes.model_in(dtype, self._kind(*init_inputs).to(self._shared.device))
         state = model.state_dict()
         weights = dict(zip(weight_names, self._shared["weights"], strict=True))
         fits = state.keys() == weights.keys() and all(
@@ -171,10 +173,6 @@ class Candidate:
     def _build(self, request: Mapping[str, object]) -> Mapping[str, Any]:
         self._line.send({"request": request})
         return self._line.receive()
-
-
-def _on(items: Any, device: str) -> list[Any]:
-    return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
 
 
 def body(source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:

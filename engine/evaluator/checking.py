@@ -119,7 +119,7 @@ class Check:
             workers.trusted["answer"][number],
             workers.trusted["inputs"],
             workers.summed_into(number),
-            workers.longest,
+            workers.longest_into(number),
             workers.request.policy.precision,
         )
 
@@ -220,7 +220,8 @@ class Check:
         return self._typical.get(str(Style.NORMAL), max(self._typical.values(), default=0.0))
 
     def _precision(self) -> str:
-        return tolerance.label(self._basis(), self._workers.summed)
+        dtype = self._workers.request.policy.dtype
+        return f"{dtype}-class" if dtype else tolerance.label(self._basis(), self._workers.summed)
 
     def _result(self, failure: Failure | None, seconds: float) -> CheckResult:
         found = self._findings

@@ -53,7 +53,7 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
 def _kept(request: EvaluationRequest, version: str) -> Path:
     ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
     known = [request.source, request.task_source, version, request.builder.here.fingerprint, ours]
-    known += [request.policy.passes] if request.policy.backward else []
+    known += [request.policy.variant] if request.policy.variant else []
     return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
 
@@ -88,7 +88,7 @@ def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
         workers.import_candidate()
         request = workers.request
         question = {"ask": "call_first", "task_source": request.task_source, "seed": workers.call_seed}
-        question["backward"] = request.policy.backward
+        question |= {"backward": request.policy.backward, "dtype": request.policy.dtype}
         workers.stage = "the first call"
         answer = workers.candidate.ask(question, workers.request.times.build_s)
         if "raised" in answer or "missing" in answer:

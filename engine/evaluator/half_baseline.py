@@ -36,8 +36,8 @@ def missing(device: str) -> str:
     if device == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
         return ""
     return (
-        f"precision half needs a GPU with bfloat16 (Ampere or newer), and {torch.cuda.get_device_name()} has none: "
-        "use --precision fp32 or tf32"
+        f"bfloat16 needs a GPU that has it (Ampere or newer), and {torch.cuda.get_device_name()} has not: use "
+        "--precision fp32 or tf32, and no --dtype bf16"
     )
 
 

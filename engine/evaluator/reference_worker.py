@@ -14,18 +14,18 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from engine.evaluation import comparison, distributions, gradients
+from engine.evaluation import comparison, distributions, dtypes, gradients
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
-from engine.evaluation.trials import Style
+from engine.evaluation.trials import Style, of_gradients
 from engine.evaluator import half_baseline, model_caller
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
-from storage.policy import BOTH_PASSES, Policy
+from storage.policy import Policy
 
 MARKS = (1 << 41, 1 << 42)
 
@@ -70,10 +70,10 @@ class Reference:
         # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
         self._is_half = policy.precision == "half"
-        self._has_backward = policy.backward
+        self._policy = policy
         self._plan: Plan | None = None
         self._given: list[TensorSpec] = []
-        if self._is_half and (why := half_baseline.missing(shared.device)):
+        if (self._is_half or policy.dtype == "bf16") and (why := half_baseline.missing(shared.device)):
             raise UnusableTask(why)
         self.observer = Observer()
         self._caller: ModelCaller | None = None
@@ -84,7 +84,7 @@ class Reference:
         torch.manual_seed(weight_seed)
         self._model = self._again()
         torch.manual_seed(weight_seed)
-        if self._has_backward:
+        if self._policy.backward:
             self._see_what_is_differentiated()
         inputs = self._drawn()
         tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
@@ -139,16 +139,16 @@ class Reference:
         for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
             target.copy_(value)
         timed, name = self._in_half() if self._is_half else (self._whole(self._model), half_baseline.AS_IT_IS)
-        name += BOTH_PASSES if self._plan else ""
+        name += self._policy.baseline
         self._caller = model_caller.of(timed, self._shared, self._specs, "own")
         self.observer.own = self._caller.flushed
         return {"mapped": True, "baseline": name}
 
     def _in_half(self) -> tuple[Callable[..., Any], str]:
         results = self._plan.results if self._plan else None
-        dtypes = [own.dtype for own in self._shared["own"][:results]]
+        outputs = [own.dtype for own in self._shared["own"][:results]]
         whole = functools.partial(self._whole, self._model)
-        return half_baseline.faster(self._model, self._shared.device, dtypes, self._drawn(), whole)
+        return half_baseline.faster(self._model, self._shared.device, outputs, self._drawn(), whole)
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
         """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""
@@ -158,7 +158,9 @@ class Reference:
         if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
         with torch.device(self._shared.device):
-            styled = [distributions.restyle(tensor, Style(style)) for tensor in tensors]
+            own = len(tensors) - len(self._given)
+            ways = [Style(style)] * own + [of_gradients(Style(style))] * len(self._given)
+            styled = [distributions.restyle(tensor, way) for tensor, way in zip(tensors, ways, strict=True)]
         for target, tensor in zip(self._shared["inputs"], styled, strict=True):
             target.copy_(tensor)
         self._give_back()
@@ -225,13 +227,13 @@ class Reference:
         """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
         with torch.device(self._shared.device):
             model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
-        return model.to(self._shared.device)
+        return dtypes.model_in(self._policy.dtype, model.to(self._shared.device))
 
     def _items(self) -> list[Any]:
         device = self._shared.device
         with torch.device(device):
             items = list(self._names["get_inputs"]())
-        return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
+        return dtypes.items_in(self._policy.dtype, items, device)
 
     def _drawn(self) -> list[Any]:
         """The arguments of a call; where it has a backward, gradients of the outputs come last."""
@@ -317,7 +319,8 @@ def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> N
             answer = {**getattr(reference, name)(**question), **({"seen": seen} if seen else {})}
             model_caller.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
-            answer = {"failed": f"{type(error).__name__}: {error}"}
+            hint = f" (with {policy.dtype} tensors: without --dtype they stay as written)" if policy.dtype else ""
+            answer = {"failed": f"{type(error).__name__}: {error}{hint}"}
         line.send({**answer, "number": number})
 
 

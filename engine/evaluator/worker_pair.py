@@ -59,6 +59,7 @@ def builder_for(device: str, here: Mapping[str, Any], cache: Path, limit_s: floa
 
 
 UNLIMITED = 1 << 46
+SUMS_OF_GRADIENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,7 @@ class WorkerPair:
             layout=layout,
             place=self._shared.place,
             plan=told["plan"],
+            dtype=self.request.policy.dtype,
         )
         self.weights = str(answer["weights"]) if told["weight_names"] else "none"
 
@@ -324,9 +326,19 @@ class WorkerPair:
         """What a call is, for messages."""
         return self.request.policy.passes
 
+    def longest_into(self, number: int) -> int:
+        """How many numbers one after another may go into an element of output `number` with all roundings one way.
+
+        The gradient of a normalisation sums a row four times over: mean, variance, and two sums of the backward pass.
+        """
+        return self.longest * (SUMS_OF_GRADIENT if self._is_gradient(number) else 1)
+
+    def _is_gradient(self, number: int) -> bool:
+        return self.plan is not None and number >= self.plan.results
+
     def summed_into(self, number: int) -> float:
         """Numbers summed into one element of output `number`: a gradient sums what there is of every larger tensor."""
-        if self.plan is None or number < self.plan.results:
+        if not self._is_gradient(number):
             return self.summed
         largest = max(tensor.numel() for name in ("own", "inputs") for tensor in self._trusted[name])
         return max(self.summed, largest / max(1, self._trusted["own"][number].numel()))

@@ -28,6 +28,7 @@ VECTORS = ("avx512", "avx2")
 RATE_NAMES: Mapping[str, str] = {
     "fp32": "float32 multiply-adds", "tf32": "TF32 on tensor cores", "bf16": "BF16 on tensor cores",
 }  # fmt: skip
+IN_FULL: Mapping[str, str] = {"bf16": "bfloat16", "fp16": "float16"}
 # What TILEWRIGHT_VL is where vectors are no wider: see engine/build/shim/vector_length.hpp.
 LEAST_LANES = 8
 SHOWN_SIZES = 12
@@ -153,7 +154,10 @@ def allowed(policy: Policy) -> dict[str, str]:
         library = prompting.text("policy/own.md")
     # Runs made before the classes were checked may name another: it is judged as fp32.
     precision = policy.precision if policy.precision in PRECISIONS else PRECISIONS[0]
-    return {"library": library.strip(), "precision": prompting.text(f"policy/{precision}.md").strip()}
+    exact = prompting.text(f"policy/{precision}.md")
+    if policy.dtype:
+        exact = prompting.fill("policy/tensors.md", dtype=IN_FULL[policy.dtype])
+    return {"library": library.strip(), "precision": exact.strip()}
 
 
 def tunables(language: str = languages.DEFAULT) -> str:

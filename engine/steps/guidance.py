@@ -33,7 +33,7 @@ def lacking(context: RunContext, candidate: Candidate) -> str:
     need = exemplars.Need(
         record.kernel_class,
         exemplars.architecture_of(limit),
-        policy.precision,
+        policy.arithmetic,
         is_memory_bound=limit is not None and limit.memory_ms >= limit.limit_ms,
     )
     source, language = context.source(candidate), context.language.name

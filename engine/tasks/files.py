@@ -15,7 +15,7 @@ from engine.tasks.operators import guessed_class, proposed_operators
 from engine.toolchain_table import HOST, device_of
 from storage import codec
 from storage.codec import DecodeError
-from storage.policy import EVERYTHING, PRECISIONS, Policy
+from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS, Policy
 from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
@@ -114,7 +114,8 @@ def _entry(path: Path) -> FolderEntry:
 
 
 def find(name: str) -> TaskFile:
-    """A task by path, or a shipped one by name; `softmax-backward` is the shipped `softmax`, forward and backward.
+    """A task by path, or a shipped one by name; `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors,
+    forward and backward.
 
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
@@ -134,7 +135,11 @@ def find(name: str) -> TaskFile:
 def _variant(name: str) -> tuple[str, dict[str, Any]]:
     """The task's own name, and what the rest of the name says of its policy."""
     plain = name.removesuffix("-backward")
-    return plain, {"backward": True} if plain != name else {}
+    policy: dict[str, Any] = {"backward": True} if plain != name else {}
+    for dtype in DTYPES:
+        if plain.endswith(f"-{dtype}"):
+            return plain.removesuffix(f"-{dtype}"), {**policy, "dtype": dtype}
+    return plain, policy
 
 
 def _which(folder: Path) -> str:
@@ -181,7 +186,9 @@ def _defined(module: ast.Module) -> set[str]:
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
-def policy_with(policy: Policy, library: str = "", precision: str = "", backward: bool | None = None) -> Policy:
+def policy_with(
+    policy: Policy, library: str = "", precision: str = "", backward: bool | None = None, dtype: str = ""
+) -> Policy:
     """A task's policy as a person wants it for one run; an empty text leaves it as it is.
 
     Args:
@@ -189,20 +196,39 @@ def policy_with(policy: Policy, library: str = "", precision: str = "", backward
         library: what PyTorch may compute: `none`, `all`, or names of operators with commas between them.
         precision: one of PRECISIONS.
         backward: whether a call is forward and backward.
+        dtype: one of DTYPES, or `own` for tensors as the task is written.
 
     Raises:
         TaskError: a name that no operator can have, or no such precision.
     """
-    if precision and precision not in PRECISIONS:
-        raise TaskError(f"precision {precision!r} is unknown; choose {' or '.join(PRECISIONS)}")
     names = tuple(name.strip() for name in library.split(",") if name.strip())
     if wrong := [name for name in names if not name.isidentifier()]:
         raise TaskError(f"{wrong[0]!r} is no operator's name; write none, all, or names such as conv2d,matmul")
     operators = {("none",): (), ("all",): (EVERYTHING,), (): policy.library_operators}.get(names, names)
-    passes = policy.backward if backward is None else backward
-    return replace(
-        policy, library_operators=operators, precision=precision or policy.precision, backward=passes
+    changed = replace(
+        policy,
+        library_operators=operators,
+        precision=precision or policy.precision,
+        backward=policy.backward if backward is None else backward,
+        dtype={"": policy.dtype, OWN_DTYPE: ""}.get(dtype, dtype),
     )
+    if fault := _of_classes(changed):
+        raise TaskError(fault)
+    return changed
+
+
+def _of_classes(policy: Policy) -> str:
+    """What is wrong with a policy's precision and dtype; empty where nothing is."""
+    if policy.precision not in PRECISIONS:
+        return f"precision {policy.precision!r} is unknown; choose {' or '.join(PRECISIONS)}"
+    if policy.dtype and policy.dtype not in DTYPES:
+        return f"dtype {policy.dtype!r} is unknown; choose {' or '.join(DTYPES)}, or leave it out"
+    if policy.dtype and policy.precision != PRECISIONS[0]:
+        return (
+            f"dtype {policy.dtype} is a precision class of its own: leave out precision {policy.precision}, which is "
+            "about float32 tensors"
+        )
+    return ""
 
 
 def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
@@ -215,8 +241,8 @@ def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
         policy: Policy = codec.from_plain(Policy, plain)
     except DecodeError as error:
         raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
-    if policy.precision not in PRECISIONS:
-        raise TaskError(f"{path}: precision {policy.precision!r} is unknown; choose {' or '.join(PRECISIONS)}")
+    if fault := _of_classes(policy):
+        raise TaskError(f"{path}: {fault}")
     return policy
 
 

@@ -146,7 +146,7 @@ class CudaToolchain(LocalToolchain):
 
 def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:
     """The best rate within the precision that the task asks for."""
-    if task.policy.precision == "half":
+    if task.policy.arithmetic == "half":
         return max(rates.fp32_gflop_s, rates.tf32_gflop_s, rates.bf16_gflop_s)
     if task.policy.precision == "tf32":
         return max(rates.fp32_gflop_s, rates.tf32_gflop_s)

@@ -68,6 +68,7 @@ OF_THE_RUN = {
 POLICIES = (
     Policy(),
     Policy(library_operators=(EVERYTHING,), special_values=SpecialValues.REQUIRED),
+    Policy(dtype="bf16"),
     Policy("tf32", library_operators=("conv2d", "matmul"), other_sizes=({"N": 96}, {"N": 1000})),
     Policy("half", backward=True),
 )

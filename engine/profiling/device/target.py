@@ -61,11 +61,14 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     _replay_builds(json.loads((folder / "builds.json").read_text()))
     candidate = _executed("candidate", folder / "candidate.py")
     _seed(seed)
-    initial = _moved(task.get_init_inputs(), device)
+    from engine.evaluation import dtypes
+
+    dtype = str(request.get("dtype", ""))
+    initial = dtypes.items_in("", task.get_init_inputs(), device)
     _seed(seed)
-    model = candidate.ModelNew(*initial).to(device)
+    model = dtypes.model_in(dtype, candidate.ModelNew(*initial).to(device))
     _seed(seed)
-    inputs = _moved(task.get_inputs(), device)
+    inputs = dtypes.items_in(dtype, task.get_inputs(), device)
     calls = int(request.get("calls", 3))
     if request.get("backward"):
         from engine.evaluation.gradients import both_passes
@@ -121,12 +124,6 @@ def _executed(name: str, file: Path) -> types.ModuleType:
     sys.modules[name] = module
     exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
     return module
-
-
-def _moved(items: Any, device: str) -> list[Any]:
-    import torch
-
-    return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
 
 
 def _seed(seed: int) -> None:

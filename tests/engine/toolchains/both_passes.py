@@ -173,18 +173,15 @@ std::vector<torch::Tensor> linear_backward(torch::Tensor g, torch::Tensor x, tor
 }
 """
 INCLUDES = "#include <torch/extension.h>\n#include <cmath>\n#include <vector>\n"
-HOST = INCLUDES + "#define AT(count, ...) for (int i = 0; i < (int)(count); ++i) __VA_ARGS__\n" + FUNCTIONS
-DEVICE = (
-    INCLUDES
-    + """
+AT_ON_HOST = "#define AT(count, ...) for (int i = 0; i < (int)(count); ++i) __VA_ARGS__\n"
+AT_ON_DEVICE = """
 template <class F> __global__ void each(int count, F f) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) f(i);
 }
 #define AT(count, ...) each<<<((int)(count) + 127) / 128, 128>>>((int)(count), [=] __device__ (int i) __VA_ARGS__)
 """
-    + FUNCTIONS
-)
+HOST, DEVICE = INCLUDES + AT_ON_HOST + FUNCTIONS, INCLUDES + AT_ON_DEVICE + FUNCTIONS
 NAMES = ["silu", "silu_backward", "layer_norm", "layer_norm_backward", "linear", "linear_backward"]
 BACKWARD_OF_LAYER = "torch::Tensor g, torch::Tensor x, torch::Tensor w, double factor"
 DECLARED = f"""

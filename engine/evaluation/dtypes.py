@@ -1,0 +1,37 @@
+"""A module and its inputs in the dtype that a task's variant is about. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+NAMES: Mapping[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def model_in(dtype: str, model: nn.Module) -> nn.Module:
+    """The model with every floating-point parameter and buffer in that dtype; as it is where none is named."""
+    if not dtype:
+        return model
+    for module in model.modules():
+        # Not `module.to`, which would make complex numbers real.
+        for parameter in module.parameters(recurse=False):
+            if parameter.is_floating_point():
+                parameter.data = parameter.data.to(NAMES[dtype])
+        for name, value in module.named_buffers(recurse=False):
+            if value.is_floating_point():
+                setattr(module, name, value.to(NAMES[dtype]))
+    return model
+
+
+def items_in(dtype: str, items: Sequence[Any], device: str) -> list[Any]:
+    """Arguments on a device, floating-point tensors in that dtype; as they are where none is named."""
+    return [_item_in(dtype, item, device) if isinstance(item, torch.Tensor) else item for item in items]
+
+
+def _item_in(dtype: str, item: torch.Tensor, device: str) -> torch.Tensor:
+    if not dtype or not item.is_floating_point():
+        return item.to(device)
+    return item.detach().to(device, NAMES[dtype]).requires_grad_(item.requires_grad)
