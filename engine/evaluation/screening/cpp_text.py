@@ -143,7 +143,7 @@ def _is_cast(node: Node) -> bool:
 
 
 def _is_narrow(node: Node, policy: Policy) -> bool:
-    if node.type not in ("type_identifier", "identifier") or policy.arithmetic == "half":
+    if node.type not in ("type_identifier", "identifier") or policy.arithmetic not in ("fp32", "tf32"):
         return False
     name = _text(node)
     if NARROW_TYPES.fullmatch(name):

@@ -275,7 +275,7 @@ def findings(module: ast.Module, policy: Policy) -> Iterator[Finding]:
                 yield from _attribute(node, node.attr, full)
             if full and id(node) not in inner:
                 yield from _named(node, full, policy)
-            if NARROW.fullmatch(full) and id(node) not in asked and policy.arithmetic != "half":
+            if NARROW.fullmatch(full) and id(node) not in asked and policy.arithmetic in ("fp32", "tf32"):
                 yield Finding(Rule.PRECISION, node.lineno, f"`{full}` rounds below {policy.precision}", False)
 
 
@@ -356,7 +356,7 @@ def _by_name(node: ast.Call, full: str, names: Names, policy: Policy) -> Iterato
 
 
 def _narrowing(method: str, line: int, policy: Policy) -> Iterator[Finding]:
-    if method in NARROW_METHODS and policy.arithmetic != "half":
+    if method in NARROW_METHODS and policy.arithmetic in ("fp32", "tf32"):
         yield Finding(Rule.PRECISION, line, f"`.{method}()` rounds below {policy.precision}", False)
 
 

@@ -59,7 +59,7 @@ def test_a_gpu_without_bfloat16_is_named_with_what_to_use(monkeypatch: pytest.Mo
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
     assert half_baseline.missing("cpu") == ""
     said = half_baseline.missing("cuda")
-    assert said.startswith("precision half needs a GPU with bfloat16 (Ampere or newer), and Tesla T4 has none")
+    assert said.startswith("bfloat16 needs a GPU that has it (Ampere or newer), and Tesla T4 has not: use")
 
 
 def test_a_kernel_that_rounds_its_operands_is_timed_in_half_and_its_baseline_is_named(

@@ -225,7 +225,7 @@ def test_an_honest_look_alike_is_not_refused(rule: Rule, source: str) -> None:
 )
 def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
     assert Rule.PRECISION in flagged(source)
-    assert Rule.PRECISION not in flagged(source, Policy(precision="fp16"))
+    assert Rule.PRECISION not in flagged(source, Policy(dtype="fp16"))
 
 
 def test_a_task_may_allow_further_imports() -> None:
