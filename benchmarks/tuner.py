@@ -153,6 +153,7 @@ def run(name: str, case: Case, toolchain: Toolchain, variants: int, rounds: int,
         "gain": ratio(speedups["tuned"], speedups["as written"]),
         "model_gain": ratio(speedups["model"], speedups["as written"]),
         "model_calls": calls, "model_reply_tokens": tokens, "rounds": rounds, "speedups": speedups,
+        "sweep": tuned.plain("", sweep),
     }  # fmt: skip
 
 
