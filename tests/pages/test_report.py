@@ -83,6 +83,14 @@ def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home
     assert len(text) < 400_000
 
 
+def test_a_report_lists_what_the_tuner_tried_for_a_depth(home: Path) -> None:
+    write_run(home / "runs", "swept", depths=3, knowledge="on")
+    text = report.report_of([find_run("swept")])
+    assert "Tuning: 2 variants of kernel" in text
+    assert "kTile 128" in text
+    assert "none is faster beyond the noise" in text
+
+
 @pytest.mark.parametrize("ending", ["new", "running", "failed", "waiting"])
 def test_a_run_without_an_end_says_so(home: Path, ending: str) -> None:
     write_run(home / "runs", "half", ending=ending)
