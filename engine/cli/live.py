@@ -119,6 +119,11 @@ def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
             return f"{named(name)}: {checked.verdict} ({about})"
         case ev.Timed(candidate_id=name, result=timed):
             return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"
+        case ev.SweepStarted(candidate_id=name, most=most):
+            return f"{named(name)}: up to {most} variants of its tunables"
+        case ev.VariantTimed(candidate_id=name, number=variant, result=timed, is_brief=brief) if variant:
+            how = " (briefly)" if brief else ""
+            return f"{named(name)}, variant {variant}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms{how}"
         case ev.PatchTried(is_applied=False, reason=reason):
             return f"patch not applied: {reason.splitlines()[0]}"
         case ev.StepFinished(kind=kind, outcome="patch_failed" | "unreadable"):

@@ -258,6 +258,9 @@ def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> Non
         (("resume", "nothing"), "no run"),
         (("command", "nothing", "pause"), "no run"),
         (("evaluate", "swish", "/nowhere.py"), "cannot read candidate"),
+        (("tune", "swish", __file__), "the file declares nothing to tune: write `constexpr int kTile"),
+        (("tune", "swish", __file__, "--variants", "0"), "at least one variant is tried"),
+        (("run", "swish", "--tune", "-1"), "the number of variants to tune is 0 for none"),
         (("run", "swish", "--set", "N"), "expected NAME=NUMBER"),
     ],
 )
