@@ -98,12 +98,14 @@ def draw_view(results: Results, view: str) -> str | None:
         if found := tables.paper_table(results):
             text_tables.draw(found, "paper_table")
     elif view == KERNELBENCH:
-        text_tables.draw(tables.kernelbench_table(results), "kernelbench_table")
+        text_tables.draw(tables.kernelbench_fast(results), "kernelbench_fast", has_title=True)
+        text_tables.draw(tables.kernelbench_table(results), "kernelbench_table", has_title=True)
     else:
         benchmark_charts.draw_pairs(results)
         text_tables.draw(tables.paired_table(results), "paired_table", has_title=True)
         text_tables.draw(tables.arms_table(results), "arms_table", has_title=True)
-        text_tables.draw(tables.costs_table(results), "costs_table", has_title=True)
+        st.markdown("## How often it works, and at what cost")
+        text_tables.draw(tables.costs_table(results, choose_class(results)), "costs_table")
     if view != CURVES and not results.counted:
         st.info("No cell has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
     return None

@@ -37,7 +37,8 @@ def all_tables(results: Results) -> list[TextTable]:
         tables.paired_table(results), tables.arms_table(results), tables.costs_table(results),
         *(tables.fast_table(results, BARS, against) for against in Against if against is not Against.ARM),
         *([paper] if paper else []), tables.scorecard(results),
-        tables.portability_table(results), tables.kernelbench_table(results),
+        tables.portability_table(results), tables.kernelbench_fast(results),
+        tables.kernelbench_table(results),
         tables.cells_table(results), provenance(results),
     ]  # fmt: skip
     return [one for one in found if one.rows]

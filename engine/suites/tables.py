@@ -11,7 +11,17 @@ from storage.suites.curves import fast_curve
 from storage.suites.records import CellState
 from storage.suites.results import BestKernel
 from storage.suites.statistics import Estimate
-from storage.suites.summary import ALL, Against, ArmFigures, CellResult, Paired, Results, figures, paired
+from storage.suites.summary import (
+    ALL,
+    Against,
+    ArmFigures,
+    CellResult,
+    Paired,
+    Results,
+    figures,
+    paired,
+    share_of_tasks,
+)
 from storage.suites.summary import paper_rows as rows_of_paper
 
 SURE = 0.05  # chance of the sign test below which one arm is called better
@@ -109,9 +119,9 @@ def arms_table(results: Results) -> TextTable:
     return TextTable("How fast", columns, tuple(rows), "A task counts once: its repeats are averaged first.")
 
 
-def costs_table(results: Results) -> TextTable:
+def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     """How often kernels pass in each arm, and what they cost, a column an arm."""
-    known = [one for arm in results.arms if (one := figures(results, arm)).cells]
+    known = [one for arm in results.arms if (one := figures(results, arm, kernel_class)).cells]
     within = sorted({k for one in known for k, _ in one.pass_at})
     rows = [("Kernels correct, of all written", *(percent(one.correct_share) for one in known))]
     rows += [(f"Pass@{k}", *(percent(dict(one.pass_at).get(k)) for one in known)) for k in within]
@@ -343,6 +353,23 @@ def kernelbench_table(results: Results) -> TextTable:
         "evaluator: the file is in its form."
     )
     return TextTable("In KernelBench's terms", columns, tuple(rows), about)
+
+
+def kernelbench_fast(results: Results) -> TextTable:
+    """fast_p as KernelBench's tables have it."""
+    bars = (0.0, 1.0, 2.0)
+
+    def is_fast(one: CellResult, bar: float) -> bool:
+        best = best_of(one)
+        return best is not None and best.ratio_of_means > bar
+
+    columns = (Heading("Arm", is_number=False), *(Heading(f"fast_{bar:g}") for bar in bars))
+    rows = tuple(
+        (arm, *(part(share_of_tasks(tasks, lambda one, bar=bar: is_fast(one, bar))) for bar in bars))  # type: ignore[misc]
+        for arm in results.arms if (tasks := results.of(arm))
+    )  # fmt: skip
+    about = "Share of runs that are correct by our rules and more than p times as fast by the ratio of mean times."
+    return TextTable("fast_p by the ratio of mean times", columns, rows, about)
 
 
 def _tolerated(best: BestKernel) -> str:

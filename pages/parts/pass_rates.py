@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
 from storage.queries import RankingRow, TryRow
+from storage.suites import statistics
 
 ABOUT = (
     "A try is a kernel that the model has written, repairs included, or a reply without one. Pass@k: a correct kernel "
@@ -40,15 +40,12 @@ class PassRates:
         return len({one.prompt_blob for one in self.tries}) == 1 and self.tries[0].prompt_blob is not None
 
     def pass_at(self, k: int) -> float | None:
-        """The probability of a correct kernel within k tries, or whether there was one; None of fewer than k tries.
-
-        Source: the unbiased estimator 1 - C(n - c, k) / C(n, k) of Chen et al., arXiv 2107.03374.
-        """
+        """The probability of a correct kernel within k tries, or whether there was one; None of fewer than k tries."""
         count = len(self.tries)
         if k > count:
             return None
         if self.is_independent:
-            return 1 - math.comb(count - self.passed, k) / math.comb(count, k)
+            return statistics.pass_at(self.passed, count, k)
         return float(any(one.is_passed for one in self.tries[:k]))
 
     @property

@@ -191,9 +191,9 @@ def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
         arm, kernel_class, len(tasks), len(cells), len(speedups),
         statistics.mean_speedup(list(speedups.values())),
         _never_slower(statistics.mean_speedup(list(by_task(tasks, lambda one: max(1.0, one.speedup or 1.0)).values()))),
-        _share_of_tasks(tasks, lambda one: one.speedup is not None),
+        share_of_tasks(tasks, lambda one: one.speedup is not None),
         statistics.mean_speedup(list(compiled.values())),
-        _share_of_tasks(tasks, lambda one: (one.speedup or 0.0) > 1.0),
+        share_of_tasks(tasks, lambda one: (one.speedup or 0.0) > 1.0),
         sum(one.is_passed for one in tries) / len(tries) if tries else None,
         _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_passed)),
         _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_compiled)),
@@ -213,7 +213,7 @@ def _never_slower(found: Estimate | None) -> Estimate | None:
     return found and replace(found, low=None if found.low is None else max(1.0, found.low))
 
 
-def _share_of_tasks(tasks: Mapping[str, Sequence[CellResult]], holds: Callable[[CellResult], bool]) -> Estimate | None:
+def share_of_tasks(tasks: Mapping[str, Sequence[CellResult]], holds: Callable[[CellResult], bool]) -> Estimate | None:
     """Repeats of a task are no samples of their own: the interval is that of as many samples as there are tasks."""
     return statistics.share(sum(sum(map(holds, one)) / len(one) for one in tasks.values()), len(tasks))
 

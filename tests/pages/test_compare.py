@@ -13,13 +13,14 @@ from pages import report
 from pages.parts import wording
 from pages.parts.compare import compare_chart, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
-from pages.parts.compare.compared_runs import Axis, Compared, gather, geometric_mean
+from pages.parts.compare.compared_runs import Axis, Compared, gather
 from pages.parts.status import settings_list
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
 from storage.records import Prompts
+from storage.suites.statistics import geometric_mean
 from tests.pages.conftest import Open, everything, words
 from tests.samples import write_run
 

@@ -4,7 +4,6 @@ bar. Pure but for gathering."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +18,7 @@ from storage.database import Database
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow, TryRow
 from storage.records import RunState
+from storage.suites.statistics import geometric_mean
 
 AT_MOST = 12  # side by side
 MOST = 300  # in a summary: their names must fit into an address
@@ -133,11 +133,6 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
         )
         for place, run in enumerate(known)
     ]
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """Of at least one positive value."""
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def warnings(runs: Sequence[Compared]) -> list[str]:
