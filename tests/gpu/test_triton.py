@@ -25,7 +25,10 @@ def test_a_kernel_is_compiled_and_tuned_in_its_compile_step_and_judged_with_what
     assert gpu.compile(TASK, KERNEL).is_cached
     timed = gpu.time(TASK, KERNEL)
     assert isinstance(timed, TimingResult), timed.message
-    assert timed.speedup > 1
+    assert timed.device_interval is not None
+    assert (
+        timed.device_interval[0] > 1
+    )  # a call takes 0.04 ms here: the GPU's own records tell it, the clock's noise hides it
     assert "swish_kernel" in gpu.profile(TASK, KERNEL, timed).summary
 
 
