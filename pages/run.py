@@ -12,6 +12,7 @@ from pages.parts.run import (
     kernel_panel,
     kernels_table,
     lineage_strip,
+    result_banner,
     run_header,
     selection,
     spending,
@@ -67,7 +68,11 @@ def draw_standing(run: RunRow, token: str) -> None:
     run_header.draw(run, state)
     with st.container():  # always there, as below
         welcome.draw(run, state)
-    run_header.draw_figures(run, state)
+    with st.container():
+        if result_banner.is_due(run, state):
+            result_banner.draw(run, state)
+        else:
+            run_header.draw_figures(run, state)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
              steer.pending(run_id) if not pinned else None)  # fmt: skip
     activity.draw_reply(run, state, step)
@@ -94,6 +99,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
             kernel_panel.draw(shown, chosen)
     steering_panel.draw(run, state)
     spending.draw(run, state)
+    spending.draw_time(run)
     settings_list.draw(run_id)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):

@@ -167,11 +167,13 @@ from storage.queries.steering import steering_marks as steering_marks
 from storage.queries.steering import steering_state as steering_state
 from storage.queries.steering import strategy as strategy
 from storage.queries.steering import waiting_runs as waiting_runs
+from storage.queries.steps import StageTime as StageTime
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
+from storage.queries.steps import time_by_stage as time_by_stage
 from storage.queries.steps import typical_seconds as typical_seconds
 from storage.queries.sweeps import SweepRow as SweepRow
 from storage.queries.sweeps import VariantRow as VariantRow

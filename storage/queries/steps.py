@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE
+from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE, is_call
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import FAILED, StepKind, Verdict
@@ -249,6 +249,30 @@ def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
     sql = "SELECT median(seconds) FROM steps WHERE run_id = ? AND phase = 'finished' AND kind = ?"
     found = fetch.tuples(db, sql, [run_id, str(kind)])[0][0]
     return None if found is None else float(found)
+
+
+STAGES = ("model", StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE, "other")
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """Seconds and number of the finished steps of one stage: `model`, an evaluation's, or `other`."""
+
+    stage: str
+    seconds: float
+    steps: int
+
+
+def time_by_stage(db: Database, run_id: str) -> list[StageTime]:
+    """Where the engine time of a run went, stages in the order of the loop; those without a step are left out."""
+    sql = """SELECT kind, coalesce(sum(seconds), 0.0), count(*) FROM steps WHERE run_id = ? AND phase = 'finished'
+        GROUP BY kind"""
+    found: dict[str, StageTime] = {}
+    for kind, seconds, count in fetch.tuples(db, sql, [run_id]):
+        stage = "model" if is_call(kind) else kind if kind in STAGES else "other"
+        so_far = found.get(stage, StageTime(stage, 0.0, 0))
+        found[stage] = StageTime(stage, so_far.seconds + seconds, so_far.steps + count)
+    return [found[stage] for stage in STAGES if stage in found]
 
 
 def count_events(db: Database, run_id: str, after_seq: int) -> int:

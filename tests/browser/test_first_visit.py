@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage import events as ev
+from tests import samples
 from tests.browser.conftest import Server, drawn
 from tests.browser.play import PretendEngine
 
@@ -42,3 +43,19 @@ def test_a_first_visit_opens_the_demo_says_what_it_is_and_stays_away_once_dismis
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
     expect(drawn(page).get_by_role("region", name="Welcome")).to_be_hidden()
     engine.die()
+
+
+def test_the_end_of_a_run_is_a_result_to_take_away(server: Server, page: Page) -> None:
+    samples.write_run(server.runs, "ended", depths=6)
+    page.goto(f"{server.url}/run?run=ended")
+    expect(page.get_by_role("heading", name="Finished: kernel")).to_contain_text("as fast as eager PyTorch")
+    told = page.get_by_label("Result of the run")
+    for name in ("Over eager PyTorch", "Latency", "Over torch.compile", "Of the hardware limit", "Tokens", "Cost"):
+        expect(told).to_contain_text(name)
+    with page.expect_download() as kernel:
+        page.get_by_role("button", name="Download best kernel").click()
+    assert "class ModelNew" in kernel.value.path().read_text()
+    spent = page.locator(".st-key-time_spent").get_by_role("listitem")
+    expect(spent.first).to_contain_text(re.compile(r"Model, \d+ steps.*%"))
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("dialog", name="Limits of this run")).to_be_visible()

@@ -16,6 +16,7 @@ from pages.parts import wording
 from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
 from pages.parts.report.report_run import run_report
+from pages.parts.status import outcome
 from storage import queries
 from storage.database import index_file, open_database
 from storage.folder import find_run
@@ -89,6 +90,23 @@ def test_a_report_lists_what_the_tuner_tried_for_a_depth(home: Path) -> None:
     assert "Tuning: 2 variants of kernel" in text
     assert "kTile 128" in text
     assert "none is faster beyond the noise" in text
+
+
+def test_a_report_has_the_figures_and_the_bars_of_the_page(home: Path) -> None:
+    write_run(home / "runs", "whole")
+    text = report.report_of([find_run("whole")])
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        run, allowed = queries.run(db, "whole"), queries.allowance(db, "whole")
+        assert run
+        assert allowed
+        shown, bars = outcome.figures(db, run), outcome.time_bars(db, "whole")
+        stages = queries.time_by_stage(db, "whole")
+    assert sum(row.seconds for row in stages) == pytest.approx(allowed.spent_s)
+    assert [row.stage for row in stages] == ["model", "compile", "check", "time", "profile"]
+    assert max(bar.share for bar in bars) == 1
+    for told in [*(one.value for one in shown), *(bar.text for bar in bars)]:
+        assert str(escape(told)) in text
 
 
 @pytest.mark.parametrize("ending", ["new", "running", "failed", "waiting"])

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine import languages
-from pages.parts import method, run_state, speed_of_light, texts, wording
+from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
-from pages.parts.status import damaged, settings_list
+from pages.parts.status import damaged, outcome, settings_list
 from storage import codec, counters, damage, folder, queries
 from storage.command_arguments import readable
 from storage.database import Database
@@ -41,7 +41,10 @@ def run_report(db: Database, run_id: str) -> str:
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),
-        numbers=_numbers(db, run),
+        numbers=[(one.label, one.value, one.note) for one in outcome.figures(db, run)],
+        time_title=outcome.TIME_TITLE,
+        time_about=outcome.TIME_ABOUT,
+        time_bars=outcome.time_bars(db, run_id),
         curve=_curve(db, run, attempts, {depth.depth for depth in told}),
         depths=list(_depths(db, run, told, attempts)),
         depth_count=len(depths),
@@ -79,24 +82,6 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("Started", wording.moment(run.started_at or run.created_at)),
         ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
     ]
-
-
-def _numbers(db: Database, run: RunRow) -> list[tuple[str, str, str]]:
-    limit, second = queries.limit(db, run.run_id), queries.baseline(db, run.run_id)
-    under = second.under(run.best_speedup, run.best_noise) if second else None
-    allowed = queries.allowance(db, run.run_id)
-    return [
-        ("Best speed-up", wording.speedup(run.best_speedup, run.best_noise),
-         wording.interval(run.best_low, run.best_high)),
-        ("Latency", wording.latency(run.best_latency_ms), "median of the best kernel"),
-        *([(f"Over {second.name}", wording.speedup(under.speedup, under.noise), "the same kernel")]
-          if under and second else []),
-        ("Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else ""),
-        ("Correct", wording.share(run.passed, run.passed + run.failed), "kernels of those judged"),
-        ("Model calls", wording.count(run.model_calls), f"{wording.tokens(run.tokens)} tokens"),
-        ("Cost", wording.cost(run.cost_usd), "of the model calls"),
-        ("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps, without pauses"),
-    ]  # fmt: skip
 
 
 def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -132,7 +132,7 @@ def _menu(run: RunRow, state: RunState) -> None:
     if not menu.open:
         return
     with menu:
-        _report(run)
+        draw_report(run, "Download report", "report", "tertiary")
         original = run.replay_of or run.run_id
         st.page_link(
             "compare.py", label="Compare with other runs", icon=":material/stacked_line_chart:",
@@ -145,12 +145,12 @@ def _menu(run: RunRow, state: RunState) -> None:
         st.code(_address(run), language=None, wrap_lines=True)
 
 
-def _report(run: RunRow) -> None:
+def draw_report(run: RunRow, label: str, key: str, look: Literal["tertiary", "secondary"]) -> None:
     """Trap: the file is made in a thread of its own, where nothing of the page may be used."""
     db = index.current()
     st.download_button(
-        "Download report", lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
-        icon=":material/description:", key="report", on_click="ignore", type="tertiary",
+        label, lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
+        icon=":material/description:", key=key, on_click="ignore", type=look,
         help="one HTML file with curve, kernels, diffs and checks; opens without a server or network",
     )  # fmt: skip
 
@@ -163,10 +163,11 @@ def _replay(run: RunRow, state: RunState) -> None:
     if st.button(
         "Start replay", icon=":material/replay:", key=f"start_replay:{run.run_id}", disabled=bool(why), help=why or None
     ):
-        _start_replay(run, PACES[str(pace)])
+        start_replay(run, PACES[str(pace)])
 
 
-def _start_replay(run: RunRow, speed: float | None) -> None:
+def start_replay(run: RunRow, speed: float | None) -> None:
+    """Play a run back, and go to where it is shown."""
     try:
         with st.spinner("Starting the replay"):
             folder = supervisor.start_replay(run.run_id, speed)

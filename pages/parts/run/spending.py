@@ -1,5 +1,5 @@
-"""What a run has spent of its limits, by limit and by role, the way to go on with more, and the limits that all runs of
-this machine keep to in one day."""
+"""What a run has spent of its limits, by limit and by role, the way to go on with more, the limits that all runs of
+this machine keep to in one day; and where its time went."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, wording
-from pages.parts.status import damaged
+from pages.parts.status import damaged, outcome
 from pages.parts.steering import dialogs, limits_dialog
+from pages.parts.widgets import bars as bar_list
 from storage import folder, queries
 from storage.queries import AllowanceRow, RunRow, SpendingRow
 from storage.records import RunState
@@ -42,6 +43,14 @@ def draw(run: RunRow, state: RunState) -> None:
         elif access.may_steer():
             _other_limits(run, state)
             _day_limits()
+
+
+def draw_time(run: RunRow) -> None:
+    """Where the engine time went, a bar for each stage; nothing before the first step has ended."""
+    if found := outcome.time_bars(index.current(), run.run_id):
+        with st.container(border=True, key="time_spent"):
+            st.markdown(f"## {outcome.TIME_TITLE}", help=outcome.TIME_ABOUT)
+            bar_list.draw("", found, "", key="time_by_stage")
 
 
 def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:

@@ -1,0 +1,92 @@
+"""The end of a run: what it has come to, and everything that is done with a result. In place of the figures of a run at
+work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import access, index, run_state, texts, wording
+from pages.parts.run import run_header
+from pages.parts.status import damaged, outcome
+from pages.parts.steering import dialogs
+from pages.parts.widgets import figures
+from storage import folder, queries
+from storage.queries import RunRow
+from storage.records import RunState
+
+
+def is_due(run: RunRow, state: RunState) -> bool:
+    """Whether the run has ended; one that is lost has not."""
+    return state.is_finished and state is not RunState.FAILED and run_state.standing(run) is not RunState.WAITING
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """The sentence, the figures, the acts."""
+    with st.container(border=True, key="result"):
+        st.markdown(
+            f"## :{wording.STATE_TONE[state]}[{wording.STATE_ICON[state]}] {wording.plain(sentence(run, state))}"
+        )
+        figures.draw("Result of the run", outcome.figures(index.current(), run), key="result_figures")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
+            _acts(run)
+
+
+def sentence(run: RunRow, state: RunState) -> str:
+    """What came of the run."""
+    if run.best_speedup is None:
+        came = "no correct kernel"
+    elif run.best_low is not None and run.best_low <= 1:
+        came = "no kernel faster than eager PyTorch beyond the noise"
+    else:
+        came = f"kernel {_number(run)} is {wording.speedup(run.best_speedup, run.best_noise)} as fast as eager PyTorch"
+    tied = f", {run_header.tied(run)}" if run.best_speedup and run.tied_kernels else ""
+    return f"{str(state).capitalize()}: {came}{tied}."
+
+
+def _number(run: RunRow) -> str:
+    found = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
+    return f"{found.number}" if found else ""
+
+
+def _acts(run: RunRow) -> None:
+    original = run.replay_of or run.run_id
+    if run.best_candidate_id:
+        st.download_button(
+            "Download best kernel", _exported(run), file_name=f"{run.task_name}-best.py", mime="text/x-python",
+            icon=":material/download:", type="primary", key="download_best", on_click="ignore",
+            help="one Python file with a class ModelNew; PyTorch loads it without Tilewright",
+        )  # fmt: skip
+    run_header.draw_report(run, "Report", "result_report", "secondary")
+    may_steer = not run.replay_of and access.may_steer()
+    if may_steer and st.button(
+        "Replay", icon=":material/replay:", key=f"replay:{run.run_id}", help="plays the run back in two minutes"
+    ):
+        run_header.start_replay(run, None)
+    if st.button("Compare", icon=":material/stacked_line_chart:", key=f"compare:{run.run_id}", help="with other runs"):
+        st.switch_page("compare.py", query_params={"runs": original})
+    if may_steer and damaged.of(run.run_id).can_resume:
+        st.button(
+            "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
+            args=(dialogs.Dialog.LIMITS, run.run_id), help="raise its limits and go on from where it ended",
+        )  # fmt: skip
+
+
+def _exported(run: RunRow) -> Callable[[], str]:
+    """The file that `export` writes; the kernel's own text where that cannot be made. Made when it is asked for.
+
+    Trap: it is made in a thread of its own, where nothing of the page may be used.
+    """
+    found = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
+    blob = found.source_blob if found else None
+
+    def make() -> str:
+        try:
+            return supervisor.exported(folder.find_run(run.replay_of or run.run_id), run.best_candidate_id)
+        except (EngineError, OSError):
+            return texts.source(run.run_id, blob)
+
+    return make

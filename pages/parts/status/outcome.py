@@ -1,0 +1,77 @@
+"""What a run has come to, in figures, and where its time went: the same on its page and in its report."""
+
+from __future__ import annotations
+
+from pages.parts import speed_of_light, wording
+from pages.parts.widgets.bars import Bar
+from pages.parts.widgets.figures import Figure
+from storage import queries
+from storage.database import Database
+from storage.queries import RunRow
+from storage.relative import is_known
+
+STAGE_NAME = {
+    "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
+    "other": "Other",
+}  # fmt: skip
+TIME_TITLE = "Where the time went"
+TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."
+
+
+def figures(db: Database, run: RunRow) -> list[Figure]:
+    """Speed-up, latency before and after, further baseline, hardware limit, and what it took."""
+    limit = queries.limit(db, run.run_id)
+    allowed = queries.allowance(db, run.run_id)
+    return [
+        Figure(
+            "Over eager PyTorch", wording.speedup(run.best_speedup, run.best_noise),
+            wording.interval(run.best_low, run.best_high), "the fastest correct kernel, with its 95 % interval",
+        ),
+        Figure("Latency", _latency(db, run), "PyTorch → best kernel", "medians of the session that timed the kernel"),
+        *_over_further(db, run),
+        Figure(
+            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
+            speed_of_light.sentence(limit, run.best_latency_ms) if limit else "",
+        ),
+        Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
+        Figure("Tokens", wording.tokens(run.tokens), wording.counted(run.model_calls, "model call")),
+        Figure("Cost", wording.cost(run.cost_usd), "of the model calls"),
+        Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
+    ]  # fmt: skip
+
+
+def _latency(db: Database, run: RunRow) -> str:
+    if run.best_candidate_id is None:
+        return wording.NONE
+    found = queries.evaluation(db, run.run_id, run.best_candidate_id)
+    before = found.baseline_latency_ms if found else None
+    return f"{wording.latency(before)} → {wording.latency(run.best_latency_ms)}"
+
+
+def _over_further(db: Database, run: RunRow) -> list[Figure]:
+    """Over torch.compile, where it was timed; why not, where it could not be."""
+    found = queries.baseline(db, run.run_id)
+    if found is None:
+        return []
+    if (under := found.under(run.best_speedup, run.best_noise)) is None:
+        told = wording.not_measured(found.name, found.failure) if found.failure else ""
+        return [Figure(f"Over {found.name}", wording.NONE, "not measured" if told else "", told)]
+    known = wording.plus_minus(under.noise)
+    note = known if is_known(under.noise) else f"too noisy: {known}"
+    about = wording.over(under, found.name)
+    return [Figure(f"Over {found.name}", wording.speedup(under.speedup, under.noise), note, about)]
+
+
+def time_bars(db: Database, run_id: str) -> list[Bar]:
+    """A bar for each stage that took time, in the order of the loop; empty before the first step has ended."""
+    rows = queries.time_by_stage(db, run_id)
+    total, longest = sum(row.seconds for row in rows), max((row.seconds for row in rows), default=0.0)
+    if not total:
+        return []
+    return [
+        Bar(
+            f"{STAGE_NAME[row.stage]}, {wording.counted(row.steps, 'step')}", row.seconds / longest,
+            f"{wording.seconds(row.seconds)} · {wording.percent(row.seconds / total)}",
+        )
+        for row in rows
+    ]  # fmt: skip
