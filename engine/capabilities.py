@@ -18,7 +18,7 @@ from engine.toolchain_table import GPU, TABLE, device_of
 from storage import read_only
 from storage.command_arguments import MANUAL
 from storage.folder import home
-from storage.models import ModelRole, for_role
+from storage.models import ModelRole, TokenUsage, for_role
 from storage.records import RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,6 +70,17 @@ def price_note(model: str) -> str:
             f"The price of {model} is not in {home() / FILE}: its cost is unknown, so a cost limit cannot be enforced."
         )
     return ""
+
+
+def cost_of(model: str, input_tokens: float, output_tokens: float) -> float | None:
+    """US dollars for so many tokens by the prices that people have written down; None where they have not."""
+    if model in FREE_MODELS:
+        return 0.0
+    try:
+        price = read_prices(home() / FILE).get(model)
+    except ModelError:
+        return None
+    return price.cost(TokenUsage(round(input_tokens), round(output_tokens))) if price else None
 
 
 def see_that_money_can_be_kept(settings: RunSettings) -> None:

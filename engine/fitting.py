@@ -8,6 +8,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,8 +68,7 @@ def free_bytes() -> int:
 
 def remembered(source: str, estimate: Callable[[], int | None], *, backward: bool = False) -> int | None:
     """The estimate for a task, made once: importing torch for it takes seconds. None where there is none."""
-    digest = hashlib.sha256(PROGRAM.read_bytes() + source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    file = home() / "cache" / "estimates" / f"{digest}{'-backward' if backward else ''}"
+    file = _estimate_file(source, backward)
     with suppress(OSError, ValueError):
         return int(file.read_text())
     if (needed := estimate()) is not None:
@@ -78,6 +78,35 @@ def remembered(source: str, estimate: Callable[[], int | None], *, backward: boo
             beside.write_text(str(needed))
             beside.replace(file)
     return needed
+
+
+def _estimate_file(source: str, backward: bool) -> Path:
+    digest = hashlib.sha256(PROGRAM.read_bytes() + source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return home() / "cache" / "estimates" / f"{digest}{'-backward' if backward else ''}"
+
+
+_estimating: dict[str, threading.Thread] = {}
+_estimates: dict[str, int | None] = {}
+
+
+def estimated(source: str, backward: bool = False) -> tuple[bool, int | None]:
+    """Whether the estimate for a task is made, and the bytes, None where there is none. Never waits: a thread makes one
+    that is not."""
+    file = _estimate_file(source, backward)
+    name = file.name
+    if name in _estimates:
+        return True, _estimates[name]
+    with suppress(OSError, ValueError):
+        return True, int(file.read_text())
+    if name not in _estimating:
+        _estimating[name] = threading.Thread(target=_estimate, args=(name, source, backward), daemon=True)
+        _estimating[name].start()
+    return False, None
+
+
+def _estimate(name: str, source: str, backward: bool) -> None:
+    _estimates[name] = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
+    _estimating.pop(name, None)
 
 
 def _asked(source: str, *, backward: bool) -> int | None:

@@ -6,8 +6,10 @@ the lock it holds, never by a pid.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +24,7 @@ from engine.capabilities import FREE_MODELS as FREE_MODELS
 from engine.capabilities import Finding as Finding
 from engine.capabilities import available_models as available_models
 from engine.capabilities import available_toolchains as available_toolchains
+from engine.capabilities import cost_of as cost_of
 from engine.capabilities import day_limits as day_limits
 from engine.capabilities import examine as examine
 from engine.capabilities import has_gpu as has_gpu
@@ -29,7 +32,10 @@ from engine.capabilities import price_note as price_note
 from engine.capabilities import see_that_money_can_be_kept as see_that_money_can_be_kept
 from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
-from engine.errors import EngineError
+from engine.errors import EngineError, TaskError
+from engine.fitting import estimated as estimated
+from engine.fitting import free_bytes as free_bytes
+from engine.fitting import refusal as refusal
 from engine.prompt_pack import read_pack as read_pack
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings
@@ -38,8 +44,9 @@ from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.strategies.catalogue import refused_by as refused_by
+from engine.tasks import TaskFile, of_text
 from storage import commands, damage, liveness, read_only, remeasurements
-from storage.folder import RunFolder, find_run, runs_folder
+from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.records import CommandKind, RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +78,29 @@ def see_that_it_fits(settings: RunSettings) -> None:
     """
     if not has_gpu(settings.toolchain):
         fitting.see_that_it_fits(settings.task_source, settings.sizes, backward=settings.policy.backward)
+
+
+def keep_module(text: str, name: str) -> TaskFile:
+    """Keep a module that a person has pasted or uploaded under TILEWRIGHT_HOME; the same text and name are one file.
+
+    Raises:
+        TaskError: it is no task; nothing is written then.
+        EngineError: this server only shows runs.
+    """
+    read_only.guard(EngineError, "keep modules")
+    plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60] or "module"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    path = home() / "modules" / digest / f"{plain}.py"
+    try:
+        found = of_text(text, path)
+    except TaskError as error:
+        raise TaskError(str(error).replace(str(path), plain)) from None
+    if not found.path.exists():
+        found.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = found.path.with_suffix(f".{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(found.path)
+    return found
 
 
 def start(settings: RunSettings) -> RunFolder:

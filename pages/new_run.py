@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from engine import languages, supervisor, tasks
+from engine import languages, supervisor
 from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import Offer
 from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
+from pages.parts.new_run import command_line, forecast, module_field, presets
 from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
@@ -44,61 +46,113 @@ _LANGUAGE_HELP = (
     + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
     + " Triton kernels are timed on a GPU, so it is offered with the toolchain cuda alone."
 )
-OWN_FILE = "your own file"
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 
 
 def form() -> None:
-    """Everything a run needs, from top to bottom, with the defaults filled in."""
-    with st.container(border=True):
-        left, right = st.columns(2)
-        with left:
-            toolchain, device = _toolchain()
-            language = _language(toolchain)
-        model = right.selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP)
-        strategy = _strategy()
-    chosen = _task(toolchain)
+    """What to optimise and how on the left; what it will take and the way to start it on the right."""
+    left, right = st.columns([1.75, 1], gap="medium")
+    with left:
+        what, how, limits, more = (st.container(border=True) for _ in range(4))
+    with how:
+        setup = _setup()
+    with what:
+        chosen = _task(setup)
     if chosen is None:
         return
     task, sizes, policy = chosen
-    why_not = supervisor.recording_note(task.name, toolchain, strategy.name, language) if model == "recorded" else ""
-    if why_not:
+    model, strategy = setup.model, setup.strategy
+    has_recording = not supervisor.recording_note(task.name, setup.toolchain, strategy.name, setup.language)
+    with limits:
+        budget = _budget(setup, task.name)
+    with more:
+        fields = (
+            _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
+        )
+        if model not in supervisor.FREE_MODELS:
+            fields["model_options"] = _model_options()
+        with st.expander("Knowledge base, variants to tune", icon=":material/school:"):
+            fields["knowledge"] = _knowledge(strategy)
+            fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
+        with st.expander("Reference module", icon=":material/code:"):
+            st.code(task.text, language="python")
+        with st.expander("Prompts of your own", icon=":material/article:"):
+            prompts = _prompts()
+        with st.expander("Approve steps before they start", icon=":material/front_hand:"):
+            fields["ask_first"] = approval.rule_form("new")
+    fields["budget"] = budget
+    with right, st.container(border=True, key="new_run_summary"):
+        _summary(setup, task, sizes, fields, has_recording, prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """With what a run works."""
+
+    toolchain: str
+    device: str
+    language: str
+    model: str
+    strategy: Offer
+
+
+def _setup() -> Setup:
+    st.markdown("## How")
+    first = st.columns(2)
+    model = str(first[0].selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP))
+    with first[1]:
+        strategy = _strategy()
+    if strategy.about:
+        st.caption(wording.plain(strategy.about))
+    second = st.columns(2)
+    with second[0]:
+        toolchain, device = _toolchain()
+    with second[1]:
+        language = _language(toolchain)
+    return Setup(toolchain, device, language, model, strategy)
+
+
+def _summary(
+    setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], has_recording: bool, prompts: str
+) -> None:
+    """What the run will take, the button, and the same run as a command."""
+    st.markdown("## This run")
+    source = task.task(setup.toolchain, sizes).source
+    found = forecast.of_run(task.name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
+    forecast.draw(has_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])
+    why_not = ""
+    if setup.model == "recorded" and not has_recording:
+        why_not = supervisor.recording_note(task.name, setup.toolchain, setup.strategy.name, setup.language)
         st.warning(wording.plain(why_not), icon=":material/warning:")
-    with st.container(border=True):
-        st.markdown("## Limits")
-        budget = _budget(model, task.name, toolchain, strategy, language)
-    fields = _options(strategy, budget.depths, model) | {"device": device, "language": language} | policy
-    fields["knowledge"] = _knowledge(strategy)
-    fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
-    if model not in supervisor.FREE_MODELS:
-        fields["model_options"] = _model_options(model)
-    with st.expander("Prompts of your own", icon=":material/article:"):
-        fields |= _prompts()
-    with st.expander("Approve steps before they start", icon=":material/front_hand:"):
-        fields["ask_first"] = approval.rule_form("new")
-    if st.button(
+    is_asked = st.button(
         "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
-        help=why_not or None,
-    ):  # fmt: skip
-        _start(task, toolchain, model, sizes, fields | {"budget": budget})
+        help=why_not or None, width="stretch",
+    )  # fmt: skip
+    failure = st.container()
+    st.caption("The same from a terminal:")
+    told = fields | {"prompts_folder": prompts}
+    line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, told)
+    st.code(line, language=None, wrap_lines=True)
+    if is_asked:
+        with failure:
+            _start(task, setup, sizes, fields | _pack(prompts))
 
 
 def _toolchain() -> tuple[str, str]:
     """The toolchain, and the GPU where one is named."""
     found = supervisor.available_toolchains()
     usable = [name for name, reason in found.items() if not reason]
-    for name, reason in found.items():
-        if reason:
-            st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
     if not usable:
+        _unavailable(found)
         st.error(
             "No toolchain is available on this machine, so no run can start. The System page says what is missing.",
             icon=":material/error:",
         )
         st.stop()
     chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    _unavailable(found)
     if not supervisor.has_gpu(chosen):
         return chosen, ""
     device = st.text_input(
@@ -106,6 +160,12 @@ def _toolchain() -> tuple[str, str]:
         help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
     )  # fmt: skip
     return chosen, device.strip()
+
+
+def _unavailable(found: dict[str, str]) -> None:
+    for name, reason in found.items():
+        if reason:
+            st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
 
 
 def _language(toolchain: str) -> str:
@@ -117,23 +177,18 @@ def _language(toolchain: str) -> str:
     return str(chosen)
 
 
-def _task(toolchain: str) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
+def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
     """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
-    with st.container(border=True):
-        st.markdown("## Task")
-        try:
-            task = _task_file()
-        except TaskError as error:
-            st.error(wording.plain(str(error)), icon=":material/error:")
-            return None
-        if task is None:
-            st.caption("Enter the path of a KernelBench-style file: class Model, get_inputs() and get_init_inputs().")
-            return None
-        sizes = _sizes(task, toolchain)
-        policy = _policy(task)
-        with st.expander("Reference module", icon=":material/code:"):
-            st.code(task.text, language="python")
-    return task, sizes, policy
+    st.markdown("## What")
+    try:
+        task = module_field.draw(setup.toolchain, setup.strategy.name, setup.language)
+    except TaskError as error:
+        st.error(wording.plain(str(error)), icon=":material/error:")
+        return None
+    if task is None:
+        return None
+    sizes = _sizes(task, setup.toolchain)
+    return task, sizes, _policy(task)
 
 
 def _policy(task: TaskFile) -> dict[str, Any]:
@@ -165,20 +220,6 @@ def _policy(task: TaskFile) -> dict[str, Any]:
     return chosen | {"backward": backward, "dtype": str(dtype)}
 
 
-def _task_file() -> TaskFile | None:
-    shipped = {f"{task.title} · {_class(task)}": task for task in sorted(tasks.shipped(), key=_class)}
-    first = next((i for i, task in enumerate(shipped.values()) if task.name == supervisor.DEMO_TASK), 0)
-    name = st.selectbox("What to optimise", [*shipped, OWN_FILE], index=first, key="task", width=520)
-    if name != OWN_FILE:
-        return shipped[name]
-    path = st.text_input("Path of the file on this machine", key="task_path", placeholder="/path/to/task.py", width=520)
-    return tasks.find(path.strip() if path.strip().endswith(".py") else f"{path.strip()}/") if path.strip() else None
-
-
-def _class(task: TaskFile) -> str:
-    return wording.CLASS_NAME[task.kernel_class] if task.kernel_class else "kernel class chosen by the model"
-
-
 def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     start = task.task(toolchain).sizes
     if not start:
@@ -195,26 +236,41 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _budget(model: str, task_name: str, toolchain: str, strategy: Offer, language: str) -> Budget:
-    """The number of step indexes always, the rest optional."""
-    recorded = (
-        supervisor.recorded_depths(task_name, toolchain, strategy.name, language) if model == "recorded" else None
-    )
+def _budget(setup: Setup, task_name: str) -> Budget:
+    """The number of step indexes always, the rest optional; a preset fills fields in."""
+    st.markdown("## Limits")
+    preset = presets.draw()
+    recorded = None
+    if setup.model == "recorded":
+        recorded = supervisor.recorded_depths(task_name, setup.toolchain, setup.strategy.name, setup.language)
+    depths = preset.depths or recorded or Budget().depths
+    depths = min(depths, recorded) if recorded else depths
+    own = f":{preset.name}" if preset.name else ""
     first = st.columns(3)
     depths = first[0].number_input(
-        strategy.words.titles, 1, 200, recorded or Budget().depths, key=f"depths:{recorded}",
-        help=strategy.words.counts,
-    )  # fmt: skip
-    calls = first[1].number_input("Maximum model calls", 1, value=None, key="max_calls", placeholder="no limit")
-    tokens = first[2].number_input(
-        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
+        setup.strategy.words.titles,
+        1,
+        200,
+        depths,
+        key=f"depths:{recorded}{own}",
+        help=setup.strategy.words.counts,
+    )
+    calls = first[1].number_input(
+        "Maximum model calls", 1, value=preset.calls, key=f"max_calls{own}", placeholder="no limit"
+    )
+    cost = first[2].number_input(
+        "Maximum cost (US dollars)", 0.01, value=preset.cost, key=f"max_cost{own}", placeholder="no limit"
     )
     second = st.columns(3)
-    cost = second[0].number_input("Maximum cost (US dollars)", 0.01, value=None, key="max_cost", placeholder="no limit")
-    minutes = second[1].number_input(
-        "Maximum engine time (minutes)", 1, value=None, key="max_minutes", placeholder="no limit"
+    tokens = second[0].number_input(
+        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
     )
-    target = second[2].number_input("Stop at speed-up", 0.1, value=None, key="target", placeholder="no target")
+    minutes = second[1].number_input(
+        "Maximum engine time (minutes)", 1, value=preset.minutes, key=f"max_minutes{own}", placeholder="no limit"
+    )
+    target = second[2].number_input(
+        "Stop at speed-up", 0.1, value=preset.target, key=f"target{own}", placeholder="no target"
+    )
     return Budget(
         depths=int(depths),
         model_calls=None if calls is None else int(calls),
@@ -229,9 +285,7 @@ def _strategy() -> Offer:
     """The search method; those that cannot be used are named with the reason."""
     offers = catalogue.offers()
     usable = {one.name: one for one in offers if one.is_usable}
-    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP, width=520)
-    if about := usable[name].about:
-        st.caption(wording.plain(about))
+    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
     for one in offers:
         if one.failure:
             reason = one.failure.removeprefix(f"strategy {one.name!r} ")
@@ -278,10 +332,8 @@ def _knowledge(strategy: Offer) -> str:
     return path.strip()
 
 
-def _model_options(model: str) -> Options:
+def _model_options() -> Options:
     """The options asked for; a line that makes no sense is said to be so, and no run can be started with it."""
-    if note := supervisor.price_note(model):
-        st.caption(f":material/payments: {wording.plain(note)}")
     with st.expander("Model options: reasoning effort, edit format, roles", icon=":material/psychology:"):
         left, middle, right = st.columns(3)
         effort = left.selectbox("Reasoning effort", EFFORTS, key="effort")
@@ -304,27 +356,31 @@ def _model_options(model: str) -> Options:
         st.stop()
 
 
-def _prompts() -> dict[str, Prompts]:
-    """A pack in place of shipped prompt files; with one that cannot be used no run can be started."""
+def _prompts() -> str:
+    """The folder of a pack in place of shipped prompt files; with one that cannot be used no run can be started."""
     folder = st.text_input(
         "Folder of prompt files", key="prompts", placeholder="none: those that Tilewright brings", width=520,
         help="A folder on this machine with files named as in prompts/; each takes the place of the shipped one.",
     ).strip()  # fmt: skip
-    if not folder:
-        return {}
     try:
-        pack = supervisor.read_pack(Path(folder).expanduser())
+        pack = _pack(folder)
     except EngineError as error:
         st.error(wording.plain(str(error)), icon=":material/error:")
         st.stop()
-    st.caption(wording.plain(f"In place of the shipped ones: {', '.join(sorted(pack.files))}"))
-    return {"prompts": pack}
+    if pack:
+        st.caption(wording.plain(f"In place of the shipped ones: {', '.join(sorted(pack['prompts'].files))}"))
+    return folder
 
 
-def _start(task: TaskFile, toolchain: str, model: str, sizes: dict[str, int | float], fields: dict[str, Any]) -> None:
+def _pack(folder: str) -> dict[str, Prompts]:
+    return {"prompts": supervisor.read_pack(Path(folder).expanduser())} if folder else {}
+
+
+def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
+    toolchain = setup.toolchain
     try:
         settings: RunSettings = supervisor.new_settings(
-            str(task.path), toolchain=toolchain, model=model, overrides=sizes, **fields
+            str(task.path), toolchain=toolchain, model=setup.model, overrides=sizes, **fields
         )
         supervisor.see_that_money_can_be_kept(settings)
         with st.spinner("Starting the engine"):

@@ -90,6 +90,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),
     "models": ("", "widgets"),
+    "new_run": ("", "widgets"),
     "knowledge": ("", "widgets", "status", "steering"),
     "system": ("", "widgets"),
     "api": ("", "status"),

@@ -13,6 +13,7 @@ from engine.tasks.files import Task as Task
 from engine.tasks.files import TaskFile as TaskFile
 from engine.tasks.files import find as find
 from engine.tasks.files import in_folder as in_folder
+from engine.tasks.files import of_text as of_text
 from engine.tasks.files import policy_with as policy_with
 from engine.tasks.files import read as read
 from engine.tasks.files import shipped as shipped

@@ -163,6 +163,15 @@ def read(path: Path) -> TaskFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read task {path}: {error}") from error
+    return of_text(text, path)
+
+
+def of_text(text: str, path: Path) -> TaskFile:
+    """A module whose text is known, as it would be at a path.
+
+    Raises:
+        TaskError: not Python, or without Model, get_inputs and get_init_inputs.
+    """
     module = parse(text, path)
     missing = [name for name in REQUIRED if name not in _defined(module)]
     if missing:

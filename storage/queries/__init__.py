@@ -9,6 +9,7 @@ troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
 suites.py                   what the runs of a suite have come to; imported by itself
+forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
 knowledge.py                what is known across runs, its evidence and its changes; imported by itself
 learning.py                 what runs asked of it, were told, tried then and added; imported by itself
@@ -86,6 +87,10 @@ from storage.queries.feed import events as events
 from storage.queries.feed import feed as feed
 from storage.queries.feed import problems as problems
 from storage.queries.feed import states as states
+from storage.queries.forecast import PaceRow as PaceRow
+from storage.queries.forecast import TokensRow as TokensRow
+from storage.queries.forecast import pace as pace
+from storage.queries.forecast import tokens_per_call as tokens_per_call
 from storage.queries.listing import Archive as Archive
 from storage.queries.listing import Choices as Choices
 from storage.queries.listing import GroupBy as GroupBy

@@ -251,7 +251,7 @@ def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
     return None if found is None else float(found)
 
 
-STAGES = ("model", StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE, "other")
+STAGES = ("model", StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE, TUNE, "other")
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,3 +59,16 @@ def test_the_end_of_a_run_is_a_result_to_take_away(server: Server, page: Page) -
     expect(spent.first).to_contain_text(re.compile(r"Model, \d+ steps.*%"))
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("dialog", name="Limits of this run")).to_be_visible()
+
+
+def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/new_run")
+    drawn(page).get_by_role("radio", name="paste").click()
+    box = page.get_by_label("Module", exact=True)
+    box.press_sequentially("class Model: pass")
+    expect(page.get_by_text("it does not define get_inputs, get_init_inputs")).to_be_visible()
+    expect(page.get_by_role("button", name="Start run")).to_be_hidden()
+    box.fill(box.get_attribute("placeholder") or "")
+    expect(page.get_by_text("kernel class chosen by the model; no sizes to change")).to_be_visible()
+    expect(page.get_by_role("button", name="Start run")).to_be_visible()
+    expect(page.get_by_text("no recording")).to_be_visible()

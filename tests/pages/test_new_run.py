@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import supervisor
-from engine.errors import EngineError
+from engine.cli.arguments import parse
+from engine.cli.subcommands import settings_of
+from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts import wording
+from pages.parts.new_run import forecast, module_field
 from pages.parts.steering.dialogs import Dialog, Opened
-from storage.records import RunSettings
+from storage.queries import PaceRow, TokensRow
+from storage.records import Budget, RunSettings
 from tests import samples
 from tests.engine.strategies.test_catalogue import MINE
 from tests.pages.conftest import Open, words
@@ -220,3 +225,50 @@ def test_a_folder_of_prompts_goes_into_the_run_and_one_that_cannot_be_used_is_to
     assert wording.plain("In place of the shipped ones: hint.md") in words(app)
     app.button(key="start").click().run()
     assert "prompts mine: {'hint.md': 'MINE {{ hints }}'}" in app.error[0].value.replace("\\", "")
+
+
+def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[RunSettings] = []
+
+    def keep(settings: RunSettings) -> None:
+        started.append(settings)
+        raise EngineError("kept")
+
+    monkeypatch.setattr(supervisor, "start", keep)
+    app = open_page("new_run")
+    app.selectbox(key="model").set_value("manual").run()
+    app.pills(key="preset").set_value("quick look").run()
+    field(app, "N").set_value(256)
+    field(app, "PyTorch may compute").set_value("conv2d")
+    field(app, "Precision").set_value("tf32")
+    field(app, "Each depth starts from").set_value("best")
+    field(app, "Variants to tune").set_value(4)
+    field(app, "Maximum engine time (minutes)").set_value(5)
+    app.button(key="start").click().run()
+    told = settings_of(parse(shlex.split(app.code[-1].value)[3:]))
+    (made,) = started
+    for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
+                 "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune"):  # fmt: skip
+        assert getattr(told, name) == getattr(made, name), name
+    assert (made.budget.depths, made.budget.model_calls, made.budget.wall_s) == (3, 15, 300)
+
+
+def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -> None:
+    (home / "prices.toml").write_text('["some-model"]\ninput = 2.0\noutput = 10.0\n')
+    before, spent = PaceRow(runs=2, engine_s=30.0, calls=2.0), TokensRow(calls=9, input=4000, output=1000, seconds=20)
+    found = forecast.put_together(before, spent, Budget(depths=9), "some-model")
+    assert (found.engine_s, found.calls, found.tokens) == (300, 20, 100_000)
+    assert found.cost_usd == pytest.approx(20 * (4000 * 2 + 1000 * 10) / 1e6)
+    assert forecast.put_together(before, spent, Budget(depths=9, model_calls=5), "some-model").engine_s == 75
+    unpriced = forecast.put_together(before, spent, Budget(depths=9), "another")
+    assert (unpriced.cost_usd, "not in" in unpriced.why_no_cost) == (None, True)
+    assert forecast.put_together(None, None, Budget(), "recorded").cost_usd == 0
+
+
+def test_a_module_that_is_pasted_is_kept_once_and_one_that_is_no_task_is_refused(home: Path) -> None:
+    kept = supervisor.keep_module(module_field.EXAMPLE, "my own/module")
+    assert kept == supervisor.keep_module(module_field.EXAMPLE, "my own/module")
+    assert (kept.path.name, kept.path.read_text()) == ("my_own_module.py", module_field.EXAMPLE)
+    with pytest.raises(TaskError, match="^my_own is not a KernelBench-style task: it does not define get_init_inputs"):
+        supervisor.keep_module(module_field.EXAMPLE.partition("def get_init")[0], "my own")
+    assert len(list((home / "modules").iterdir())) == 1

@@ -1,0 +1,73 @@
+"""The run that a form describes as a command to paste into a terminal: what differs from the defaults, and no key."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.strategies.catalogue import Offer
+from engine.tasks import TaskFile
+from storage.command_arguments import Ask
+from storage.models import NAMES, ModelRole
+from storage.policy import EVERYTHING
+from storage.records import Budget
+
+BUDGET_FLAGS = {
+    "depths": "--depths", "model_calls": "--max-calls", "tokens": "--max-tokens", "cost_usd": "--max-cost",
+    "target_speedup": "--target",
+}  # fmt: skip
+
+
+def of_form(
+    task: TaskFile, toolchain: str, model: str, sizes: Mapping[str, float], strategy: Offer, fields: Mapping[str, Any]
+) -> str:
+    """The command, on several lines; `fields` are those that the form hands to the run's settings."""
+    found = [["python", "-m", "engine", "run", task.name if task.is_shipped else str(task.path)]]
+    found += [["--toolchain", toolchain], ["--model", model], ["--language", fields["language"]]]
+    if fields.get("device"):
+        found.append(["--device", fields["device"]])
+    found += [["--set", f"{name}={value}"] for name, value in sizes.items()]
+    found += _policy(task, fields)
+    found += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
+    if fields["knowledge"] != strategy.knowledge:
+        found.append(["--knowledge", fields["knowledge"]])
+    if fields.get("tune"):
+        found.append(["--tune", f"{fields['tune']}"])
+    found += _budget(fields["budget"])
+    for one in fields.get("model_options", ()):
+        role = "" if one.role is ModelRole.ALL else f"{one.role}."
+        given = {name: getattr(one, name) for name in NAMES if getattr(one, name) is not None}
+        found += [["--option", f"{role}{name}={value}"] for name, value in given.items()]
+    if fields.get("prompts_folder"):
+        found.append(["--prompts", fields["prompts_folder"]])
+    if fields["ask_first"].which is not Ask.OFF:
+        found.append(["--ask-first", str(fields["ask_first"])])
+    return " \\\n  ".join(shlex.join(words) for words in found)
+
+
+def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The policy, where it is not the task's own."""
+    usual = ("all",) if EVERYTHING in task.policy.library_operators else task.policy.library_operators
+    if fields["library"] != (", ".join(usual) or "none"):
+        yield ["--library", fields["library"]]
+    if fields["precision"] != task.policy.precision:
+        yield ["--precision", fields["precision"]]
+    if fields["backward"] and not task.policy.backward:
+        yield ["--backward"]
+
+
+def _options(strategy: Offer, model: str, chosen: Mapping[str, Any]) -> Iterator[list[str]]:
+    for option in strategy.options:
+        value = chosen.get(option.name, option.default_for(model))
+        if value != option.default_for(model):
+            text = str(value).lower() if isinstance(value, bool) else "none" if value is None else value
+            yield ["--strategy-option", f"{option.name}={text}"]
+
+
+def _budget(budget: Budget) -> Iterator[list[str]]:
+    for name, flag in BUDGET_FLAGS.items():
+        if (value := getattr(budget, name)) is not None:
+            yield [flag, f"{value:g}" if isinstance(value, float) else f"{value}"]
+    if budget.wall_s is not None:
+        yield ["--max-minutes", f"{budget.wall_s / 60:g}"]

@@ -1,0 +1,116 @@
+"""What a run will take, before it starts: from a recording, from the task itself, and from the runs so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import supervisor
+from pages.parts import index, wording
+from storage import queries
+from storage.queries import PaceRow, TokensRow
+from storage.records import Budget
+
+AGAIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is expected of a whole run; None where nothing so far tells. `basis` says what it rests on."""
+
+    engine_s: float | None
+    calls: float | None
+    tokens: float | None
+    cost_usd: float | None
+    basis: str
+    why_no_cost: str = ""
+
+
+def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget) -> Forecast:
+    """From the runs that are most like it: of the same task, else of the same toolchain; within its limits."""
+    db = index.current()
+    levels = [(task, strategy, model), (task, strategy, ""), (task, "", ""), ("", strategy, ""), ("", "", "")]
+    found = (queries.pace(db, toolchain, *one) for one in levels)
+    pace = next((one for one in found if one), None)
+    is_free = model in supervisor.FREE_MODELS
+    tokens = None if is_free else queries.tokens_per_call(db, model) or queries.tokens_per_call(db)
+    return put_together(pace, tokens, budget, model)
+
+
+def put_together(pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str) -> Forecast:
+    """Step indexes times what one took, cut where a limit would end the run."""
+    steps = budget.depths + 1
+    calls, engine_s = (steps * pace.calls, steps * pace.engine_s) if pace else (None, None)
+    share = 1.0
+    if calls and budget.model_calls:
+        share = min(share, budget.model_calls / calls)
+    if engine_s and budget.wall_s:
+        share = min(share, budget.wall_s / engine_s)
+    per_call = tokens.input + tokens.output if tokens else 0.0
+    if calls and per_call and budget.tokens:
+        share = min(share, budget.tokens / (calls * per_call))
+    one = supervisor.cost_of(model, tokens.input, tokens.output) if tokens else supervisor.cost_of(model, 0, 0)
+    is_free = model in supervisor.FREE_MODELS
+    cost = 0.0 if is_free else calls * one if calls and one is not None and tokens else None
+    if cost and budget.cost_usd:
+        share = min(share, budget.cost_usd / cost)
+    why = supervisor.price_note(model) if cost is None else ""
+    return Forecast(
+        engine_s * share if engine_s else None,
+        calls * share if calls else None,
+        None if is_free or not calls or not tokens else calls * share * per_call,
+        None if cost is None else cost * share,
+        f"from {wording.counted(pace.runs, 'run')} on this toolchain" if pace else "",
+        why or ("No call has been counted yet, so tokens and cost cannot be estimated." if cost is None else ""),
+    )
+
+
+def draw(has_recording: bool, source: str, is_on_gpu: bool, found: Forecast, backward: bool) -> None:
+    """Badges, then time and money."""
+    with st.container(horizontal=True, gap="small"):
+        if has_recording:
+            st.badge("has a recording", icon=":material/check:", color="green", help="runs without a key")
+        else:
+            st.badge(
+                "no recording", icon=":material/forum:", color="gray", help="needs a live model, or you as the model"
+            )
+        _memory(source, is_on_gpu, backward)
+    rows = [
+        ("Time", f"about {wording.seconds(found.engine_s)}" if found.engine_s else "not known yet"),
+        ("Model calls", f"about {found.calls:.0f}" if found.calls else "not known yet"),
+        ("Tokens", "none: no model is asked" if found.cost_usd == 0 and not found.tokens
+         else f"about {wording.tokens(round(found.tokens))}" if found.tokens else "not known yet"),
+        ("Cost", wording.UNKNOWN if found.cost_usd is None
+         else "nothing" if not found.cost_usd else f"about {wording.cost(found.cost_usd)}"),
+    ]  # fmt: skip
+    st.markdown("\n".join(f"- **{name}** {wording.plain(value)}" for name, value in rows))
+    if found.basis:
+        st.caption(f"Estimated {found.basis}; limits are kept in any case.")
+    else:
+        st.caption("No run on this toolchain so far: the first one will tell how long a step takes.")
+    if found.why_no_cost:
+        st.caption(f":material/payments: {wording.plain(found.why_no_cost)}")
+
+
+def _memory(source: str, is_on_gpu: bool, backward: bool) -> None:
+    """How much judging takes, beside what is free; a child works it out, and the badge follows."""
+    is_made, needed = supervisor.estimated(source, backward)
+    if not is_made:
+        _pending(source, backward)
+    elif needed is not None:
+        size = wording.quantity(float(needed), "B")
+        fits = is_on_gpu or not supervisor.refusal(needed, supervisor.free_bytes(), {})
+        st.badge(
+            f"memory {size}", icon=":material/memory:", color="green" if fits else "red",
+            help="to judge a kernel" if fits else "more than this host may use: choose smaller sizes",
+        )  # fmt: skip
+    else:
+        st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
+
+
+@st.fragment(run_every=AGAIN_S)
+def _pending(source: str, backward: bool) -> None:
+    st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
+    if supervisor.estimated(source, backward)[0]:
+        st.rerun()
