@@ -245,7 +245,8 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     field(app, "Variants to tune").set_value(4)
     field(app, "Maximum engine time (minutes)").set_value(5)
     app.button(key="start").click().run()
-    told = settings_of(parse(shlex.split(app.code[-1].value)[3:]))
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
     (made,) = started
     for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
                  "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune"):  # fmt: skip
