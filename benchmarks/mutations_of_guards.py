@@ -98,7 +98,7 @@ MUTATIONS = [
         ("<= MOST_ELEMENTS * calls:", "<= MOST_ELEMENTS:"),
         ("all(row.elements >= 0 for row in found) and", ""),
         ("or (self.moves and row.leaf in COPIES)", ""),
-        ("and not is_allowed(row.leaf, self.policy.library_operators)]", "]"),
+        ("and not self._is_allowed(row.leaf)]", "]"),
         ("not 0 <= row.elements <= MOST_ELEMENTS for row", "False for row"),
     ),
     *of(
