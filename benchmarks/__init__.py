@@ -6,6 +6,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     a_a.py, cost_of_trust.py            how far two timings of one kernel differ; what judging costs over a bare check
     cheats.py, hostile.py               the cheats suite as a table; attacks in a row against one evaluator
     mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
+    kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
     kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers

@@ -22,6 +22,7 @@ JUDGING = {
     "a_a": (*TINY, "--runs", "1"),
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
+    "kernelbench_files": ("tasks/activation", "--match", "^relu", "--seconds", "0.2"),
     "hostile": ("--runs", "1", "--seconds", "0.2"),
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
     "kill_suite": (
