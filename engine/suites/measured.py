@@ -127,7 +127,7 @@ def _best_of(record: Record) -> BestKernel | None:
     return BestKernel(
         best.candidate_id, best.created.source_blob, timed.speedup, low, high, timed.noise, timed.latency_ms,
         timed.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
-        len(timed.candidate_ms), checked.precision, checked.max_abs_error, len(checked.trials),
+        len(timed.candidate_ms), checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials),
         checked.seed, tuple(sorted(flags)),
         _stood(proofs, "other shapes"), _stood(proofs, "special values"),
     )  # fmt: skip

@@ -106,7 +106,8 @@ WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, 
     QUALIFY row_number() OVER (PARTITION BY t.run_id ORDER BY t.speedup DESC, t.seq) = 1),
  pairs AS (SELECT e.run_id, e.seq, list_avg(e.baseline_ms) / list_avg(e.candidate_ms) AS ratio_of_means,
         len(e.candidate_ms) AS pairs FROM evaluations e JOIN best b ON b.run_id = e.run_id AND b.seq = e.seq),
- checked AS (SELECT e.run_id, arg_max(e.precision, e.seq) AS precision, arg_max([e.max_abs_error], e.seq)[1]
+ checked AS (SELECT e.run_id, arg_max(e.precision, e.seq) AS precision, arg_max([e.max_error], e.seq)[1] AS max_error,
+        arg_max([e.max_abs_error], e.seq)[1]
         AS max_abs_error, arg_max(len(e.trials), e.seq) AS trials, arg_max([e.seed], e.seq)[1] AS seed
     FROM evaluations e JOIN best b ON b.run_id = e.run_id AND b.candidate_id = e.candidate_id AND e.stage = 'check'
     GROUP BY e.run_id),
@@ -117,8 +118,8 @@ WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, 
     FROM standings s JOIN best b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id GROUP BY s.run_id)
 SELECT b.run_id, b.candidate_id, c.source_blob, b.speedup, b.speedup_low AS low, b.speedup_high AS high, b.noise,
     b.latency_ms, b.baseline_latency_ms AS eager_ms, p.ratio_of_means, p.pairs, coalesce(k.precision, '') AS precision,
-    k.max_abs_error, coalesce(k.trials, 0) AS trials, k.seed, coalesce(s.flags, []) AS flags, s.other_shapes,
-    s.special_values
+    k.max_error, k.max_abs_error, coalesce(k.trials, 0) AS trials, k.seed, coalesce(s.flags, []) AS flags,
+    s.other_shapes, s.special_values
 FROM best b JOIN pairs p ON p.run_id = b.run_id
 JOIN candidates c ON c.run_id = b.run_id AND c.candidate_id = b.candidate_id
 LEFT JOIN checked k ON k.run_id = b.run_id LEFT JOIN stood s ON s.run_id = b.run_id

@@ -58,6 +58,7 @@ class BestKernel:
     ratio_of_means: float
     pairs: int
     precision: str
+    max_error: float | None
     max_abs_error: float | None
     trials: int
     seed: int | None

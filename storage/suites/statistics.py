@@ -30,14 +30,14 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def mean_speedup(values: Sequence[float]) -> Estimate | None:
-    """The geometric mean with Student's interval of the mean logarithm; None of no value.
+    """The geometric mean with Student's interval of the mean logarithm, from three values on; None of no value.
 
     Fleming and Wallace, CACM 29 (1986): ratios are averaged geometrically.
     """
     if not values:
         return None
     middle, count = geometric_mean(values), len(values)
-    if count < 2:
+    if count < 3:  # of two the interval spans several powers of ten
         return Estimate(middle, count=count)
     spread = statistics.stdev(map(math.log, values)) / math.sqrt(count)
     factor = math.exp(min(student_t(0.5 + CONFIDENCE / 2, count - 1) * spread, 700.0))
