@@ -45,6 +45,8 @@ _TAIL = """
 
 import os as _os
 
+_os.environ["TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"] = "0"  # for one kernel in a new folder they cost more
+
 # In this process: a pool of compiling processes would outlive the call and be taken for a candidate's stray children.
 import torch._inductor.config as _config
 

@@ -30,6 +30,8 @@ KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT
 # A page asks for news twice a second; a little sooner, tests wait less. Much sooner, asking is a fifth of a core.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 400"
 READ_S = 20.0
+# Every page is left again before what a compiler of hot loops costs has come in: a tenth of what browser tests take.
+INTERPRETED = "--js-flags=--no-opt --no-maglev"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
@@ -152,7 +154,7 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         context = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("visitor"),
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
+            args=["--no-sandbox", "--disable-dev-shm-usage", INTERPRETED],
             viewport=SIZE,
             reduced_motion="reduce",
         )
