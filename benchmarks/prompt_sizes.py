@@ -1,6 +1,6 @@
 """How long prompts get: the longest of each step in tokens, and the longest of all by section, as tables and a picture.
 
-    python -m benchmarks.prompt_sizes [--picture docs/prompt-sizes.svg] [--class matmul]
+    python -m benchmarks.prompt_sizes [--picture docs/prompt-sizes.svg] [--class matmul] [--method cutegen]
 
 The prompts are those of `tests/engine/every_prompt.py`: made-up runs of every method, class, toolchain and architecture
 with the longest recorded kernel and compiler reports, diagnoses and histories about as long as they get. Tokens are
@@ -41,10 +41,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", type=Path, help="where to write the picture of the longest first prompt, an SVG")
     parser.add_argument("--class", dest="kernel_class", choices=list(KernelClass), help="this kernel class alone")
+    parser.add_argument("--method", choices=catalogue.names(), help="this method alone")
     options = parser.parse_args()
+    methods = [options.method] if options.method else catalogue.names()
     classes = [KernelClass(options.kernel_class)] if options.kernel_class else list(KernelClass)
     with tempfile.TemporaryDirectory() as folder:
-        pairs = itertools.product(catalogue.names(), classes)
+        pairs = itertools.product(methods, classes)
         found = [one for name, kind in pairs for one in every_prompt(Path(folder), name, kind)]
     print("\n".join(steps_table(found)), end="\n\n")
     longest = max((one for one in found if ", again" not in one.step), key=lambda one: one.size)

@@ -31,8 +31,8 @@ os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
 atexit.register(shutil.rmtree, os.environ["TILEWRIGHT_LEASES"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent
-# Those that build and judge kernels wait most of the time, since a lease lets one at a time measure: two workers have
-# them from the first to the last, one measures while the other builds, and browser tests take what the cores have left.
+# Those that build and judge kernels wait half of the time, and take long: two workers have them from the first to the
+# last, in chains of about the same length, and browser tests take what the cores have left.
 JUDGING = (
     "cheats",
     "engine/build",
@@ -51,7 +51,7 @@ JUDGING = (
     "engine/test_forking.py",
     "browser/test_remeasure.py",
 )
-FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains")
+FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains", "engine/profiling", "engine/test_cli.py")
 TEXT_ONLY = "engine/evaluation/screening"
 # Those that take longest begin first: a long one at the end would leave the other workers without work.
 LONG = (

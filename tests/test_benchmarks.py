@@ -37,7 +37,7 @@ JUDGING = {
 READING = {
     "ingest": ("--runs", "1", "--depths", "3", "--lines", "2"),
     "knowledge": ("--rows", "200", "--rounds", "1"),
-    "prompt_sizes": ("--class", "matmul"),
+    "prompt_sizes": ("--class", "matmul", "--method", "cutegen"),
     "redraw": ("--rounds", "1"),
     "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),
 }
