@@ -39,7 +39,7 @@ from engine.errors import EngineError, PersonNeeded, ToolchainError
 from engine.human.inbox import LEFT, Inbox
 from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.knowledge import consulting
-from engine.llm import LanguageModel
+from engine.llm import LanguageModel, trial
 from engine.llm.manual import ManualModel
 from engine.llm.opening import Models, OnDivergence
 from engine.llm.prices import Price
@@ -59,7 +59,7 @@ from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.journal import DamagedJournalError, Journal
 from storage.knowledge import files
 from storage.knowledge.exported import KnowledgeError
-from storage.models import ModelOptions
+from storage.models import ModelOptions, read_options
 from storage.records import REACHED, CommandKind, RunState
 from storage.suites.files import SuiteError
 
@@ -99,6 +99,7 @@ def main(argv: list[str] | None = None) -> int:
             options, lambda name: _toolchain(name, None, options.device)
         ),
         "doctor": examine_machine,
+        "try-model": try_model,
     }
     try:
         code = handlers[options.verb](options)
@@ -407,6 +408,14 @@ def examine_machine(options: Namespace) -> int:
 
     is_ready = doctor.print_json() if options.json else doctor.print_findings(Console())
     return OK if is_ready else MACHINE_LACKS
+
+
+def try_model(options: Namespace) -> int:
+    """One small call to the model endpoint."""
+    asked = read_options("\n".join(options.model_options))
+    found = trial.try_model(options.model, asked, _connect)
+    print(json.dumps(codec.to_plain(found)) if options.json else trial.sentence(found))
+    return FAILED if found.failure else OK
 
 
 def _candidate(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
+from engine.llm.trial import Trial
 from engine.toolchain_table import GPU, TABLE, device_of
 from storage import read_only
 from storage.command_arguments import MANUAL
@@ -52,6 +53,30 @@ def examine(limit_s: float = 240.0) -> list[Finding]:
     except (ValueError, TypeError, OSError) as error:
         said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
         raise EngineError(f"the doctor failed: {' '.join(said) or 'no output'}") from error
+
+
+def try_model(model: str, lines: Sequence[str], limit_s: float = 90.0) -> Trial:
+    """Have a child ask an endpoint for one word: `lines` are model options, such as `base_url=http://localhost:8000/v1`.
+
+    Raises:
+        EngineError: the child itself did not come to an end.
+    """
+    command = [sys.executable, "-m", "engine", "try-model", "--json", "--model", model]
+    for line in lines:
+        command += ["--option", line]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
+        return Trial(**json.loads(done.stdout))
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"no answer within {limit_s:.0f} s") from error
+    except (ValueError, TypeError, OSError) as error:
+        said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
+        raise EngineError(" ".join(said).removeprefix("tilewright: ") or "the call ended without a word") from error
+
+
+def is_model_configured() -> bool:
+    """Whether the environment names a model endpoint."""
+    return is_configured()
 
 
 def available_models() -> list[str]:

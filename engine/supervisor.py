@@ -28,10 +28,12 @@ from engine.capabilities import cost_of as cost_of
 from engine.capabilities import day_limits as day_limits
 from engine.capabilities import examine as examine
 from engine.capabilities import has_gpu as has_gpu
+from engine.capabilities import is_model_configured as is_model_configured
 from engine.capabilities import price_note as price_note
 from engine.capabilities import see_that_money_can_be_kept as see_that_money_can_be_kept
 from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
+from engine.capabilities import try_model as try_model
 from engine.errors import EngineError, TaskError
 from engine.fitting import estimated as estimated
 from engine.fitting import free_bytes as free_bytes

@@ -1,12 +1,12 @@
-"""The models that have replied so far: how much of what they wrote could be read and applied, and whether their changes
-gained what they predicted."""
+"""How to connect a model; and those that have replied so far: how often they are right and what they cost, how much of
+what they wrote could be applied, and whether their changes gained what they predicted."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.parts import change_token, index, wording
-from pages.parts.models import calibration
+from pages.parts.models import by_model, calibration, connect
 from pages.parts.status import now
 from pages.parts.widgets import table
 from storage import queries
@@ -39,6 +39,8 @@ def live() -> None:
     if not found:
         st.info("No model replies yet.", icon=":material/forum:")
         return
+    by_model.draw()
+    st.markdown("## Patches")
     rows = [table.Row(row.model, cells(row)) for row in found]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
@@ -61,4 +63,5 @@ def cells(row: PatchRateRow) -> dict[str, table.Cell]:
 
 
 st.title("Models", anchor=False)
+connect.draw()
 live()

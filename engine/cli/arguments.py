@@ -169,6 +169,10 @@ def _whole() -> _Parser:
     reproduce.add_argument("--output", metavar="FILE", help="write every answer there as JSON")
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
+    tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
+    tried.add_argument("--model", help="model name at the endpoint (default: TILEWRIGHT_MODEL)")
+    _model_options(tried)
+    tried.add_argument("--json", action="store_true", help="print what came of it as JSON")
     return parser
 
 
@@ -218,6 +222,14 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="", metavar="GPU",
         help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",
+    )  # fmt: skip
+
+
+def _model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--option", dest="model_options", action="append", type=_checked(lambda text: with_option((), text)),
+        default=[], metavar="[ROLE.]NAME=VALUE",
+        help=f"model option: {', '.join(NAMES)}; ROLE is one of {', '.join(ModelRole)}; may be repeated",
     )  # fmt: skip
 
 
@@ -289,15 +301,7 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
     _sizes(run)
     _policy(run)
-    run.add_argument(
-        "--option",
-        dest="model_options",
-        action="append",
-        type=_checked(lambda text: with_option((), text)),
-        default=[],
-        metavar="[ROLE.]NAME=VALUE",
-        help=f"model option: {', '.join(NAMES)}; ROLE is one of {', '.join(ModelRole)}; may be repeated",
-    )
+    _model_options(run)
     run.add_argument(
         "--model",
         help="model name, 'recorded', or 'manual' (you write the replies); default: the endpoint's, else recorded",

@@ -5,7 +5,7 @@ watched_client.py                       an HTTP client that can be broken off wh
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, environment.py              which model answers which role
 tools.py                                what a model may call within one turn
-prices.py                               what a model costs
+prices.py, trial.py                     what a model costs; one small call to see whether it replies
 """
 
 from __future__ import annotations

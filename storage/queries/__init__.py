@@ -9,6 +9,7 @@ troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
 suites.py                   what the runs of a suite have come to; imported by itself
+model_figures.py            what each model's kernels have come to, and what they cost
 forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
 knowledge.py                what is known across runs, its evidence and its changes; imported by itself
@@ -104,6 +105,8 @@ from storage.queries.listing import groups as groups
 from storage.queries.listing import listing as listing
 from storage.queries.listing import run_totals as run_totals
 from storage.queries.listing import unfinished_runs as unfinished_runs
+from storage.queries.model_figures import ModelRow as ModelRow
+from storage.queries.model_figures import model_figures as model_figures
 from storage.queries.points import FEW_POINTS as FEW_POINTS
 from storage.queries.points import BeamRow as BeamRow
 from storage.queries.points import ExposureRow as ExposureRow

@@ -73,6 +73,7 @@ def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
         assert page.title() != "taken over"
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert rules.broken_in_both_themes(page) == []
+    assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 2
     page.locator('svg a[href="#depth-3"]').first.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#depth-3$"))

@@ -1,1 +1,6 @@
-"""What the page of the models is made of beside its first table: calibration.py."""
+"""What the page of the models is made of beside its table of patches.
+
+connect.py        how to connect one, with one small call
+by_model.py       what each has come to, and what it costs
+calibration.py    what each predicted, against what was measured
+"""

@@ -20,6 +20,7 @@ from pages.parts.widgets import code, plot
 
 DIFF_LINES = 600
 SOURCE_LINES = 4_000
+PRINTED = 14  # step indexes on paper, each in a line: as many as fit on two pages with the rest
 BOX = LEFT, TOP, RIGHT, BOTTOM = 62, 14, 924, 354
 STROKES = {"solid": "none", "dash": "9 6", "dot": "2 5", "dashdot": "9 5 2 5", "longdash": "16 7"}
 
@@ -49,7 +50,7 @@ ENVIRONMENT = Environment(
 )  # fmt: skip
 ENVIRONMENT.globals |= {
     "changed_lines": changed_lines, "code": code, "coloured": coloured, "wording": wording,
-    "DIFF_LINES": DIFF_LINES, "SOURCE_LINES": SOURCE_LINES, "BOX": BOX, "STROKES": STROKES,
+    "PRINTED": PRINTED, "DIFF_LINES": DIFF_LINES, "SOURCE_LINES": SOURCE_LINES, "BOX": BOX, "STROKES": STROKES,
 }  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+"""What each model has come to over all runs: how often it is right, how fast its kernels are, what it costs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import queries
+from storage.queries import ModelRow
+
+COLUMNS = [
+    table.Column("model", "Model", "nowrap"),
+    table.Column("runs", "Runs", "right"),
+    table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
+    table.Column("compiled", "Compiles at first try", "right", "of the kernels that were compiled"),
+    table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
+    table.Column("gains", "Gains", "right", "kernels that became the best of their run and beat eager PyTorch"),
+    table.Column("tokens", "Tokens", "right"),
+    table.Column("cost", "Cost", "right"),
+    table.Column("cost_call", "Cost a call", "right"),
+    table.Column("cost_gain", "Cost a gain", "right"),
+    table.Column("call_s", "Time a call", "right", "median"),
+    table.Column("gain_s", "Time a gain", "right", "time of all calls, for each gain"),
+]
+
+
+def draw() -> None:
+    """One row a model; nothing before the first call."""
+    found = queries.model_figures(index.current())
+    if not found:
+        return
+    st.markdown("## By model")
+    table.draw("What each model has come to", COLUMNS, [table.Row(row.model, cells(row)) for row in found],
+               key="by_model", is_cards=True)  # fmt: skip
+    st.caption("All runs but replays. A cost is unknown where prices.toml has no price for the model.")
+
+
+def cells(row: ModelRow) -> dict[str, table.Cell]:
+    """One model as cells."""
+    cost = row.cost_usd if not row.unpriced else None
+    return {
+        "model": table.text(row.model, "strong"),
+        "runs": wording.count(row.runs),
+        "passed": table.text(wording.percent(row.passed / row.judged) if row.judged else wording.NONE, "",
+                             f"{row.passed:,} of {row.judged:,}"),
+        "compiled": table.text(wording.percent(row.compiled / row.built) if row.built else wording.NONE, "",
+                               f"{row.compiled:,} of {row.built:,}"),
+        "best": table.text(wording.speedup(row.best_speedup), "green" if (row.best_speedup or 0) > 1 else "",
+                           (row.best_task or "").replace("_", " ")),
+        "gains": wording.count(row.gains),
+        "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),
+        "cost": wording.cost(cost),
+        "cost_call": wording.cost(None if cost is None else cost / row.calls),
+        "cost_gain": wording.cost(None if cost is None else cost / row.gains) if row.gains else wording.NONE,
+        "call_s": wording.seconds(row.call_s),
+        "gain_s": wording.seconds(row.calls_s / row.gains) if row.gains else wording.NONE,
+    }  # fmt: skip

@@ -1,0 +1,55 @@
+"""The page of the models: a connection is tried with a real call to a real server; figures by model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from storage import queries
+from storage.database import index_file, open_database
+from storage.ingest import Ingest
+from tests import samples
+from tests.chat_server import fails, says, serving
+from tests.pages.conftest import Open, words
+
+
+def test_a_connection_is_tried_with_one_small_call(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "prices.toml").write_text('["small"]\ninput = 1000.0\noutput = 1000.0\n')
+    monkeypatch.setenv("MY_KEY", "secret-key")
+    with serving(says("re", "ady"), fails(401, "no such key")) as server:
+        app = open_page("models")
+        assert app.button(key="try_model").disabled is False
+        fields = {one.label: one for one in app.text_input}
+        fields["Address"].set_value(server.address)
+        fields["Model"].set_value("small")
+        fields["Variable that holds the key"].set_value("MY_KEY")
+        app.button(key="try_model").click().run()
+        assert "replied “ready”" in words(app)
+        assert "cost $0.018" in words(app).replace("\\", "")
+        app.button(key="try_model").click().run()
+        assert "No reply." in words(app)
+        assert "no such key" in words(app)
+        assert "secret-key" not in words(app)
+    assert server.keys == ["secret-key"] * 2
+    assert len(str(server.requests[0])) < 400
+    assert f"OPENAI_BASE_URL={server.address}" in app.code[0].value
+
+
+def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:
+    samples.write_run(home / "runs", "one", seed=0, created_at=time.time())
+    samples.write_run(home / "runs", "two", seed=1, created_at=time.time())
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        (found,) = queries.model_figures(db)
+        runs = [run for name in ("one", "two") if (run := queries.run(db, name))]
+    assert found.runs == 2
+    assert found.calls == sum(run.model_calls for run in runs)
+    assert found.tokens == sum(run.tokens for run in runs)
+    assert found.best_speedup == max(run.best_speedup or 0 for run in runs)
+    assert 0 < found.passed < found.judged
+    assert found.passed <= found.compiled < found.built
+    assert 0 < found.gains <= found.passed
