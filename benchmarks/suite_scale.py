@@ -3,8 +3,8 @@
     python -m benchmarks.suite_scale
     python -m benchmarks.suite_scale --tasks 2 --arms 2 --repeats 1 --iterations 20 --loads 0 --only summary   smallest
 
-Prints a Markdown table: time to first meaningful paint of each view, the first time and again. Needs the development
-packages and /usr/bin/chromium.
+Prints a Markdown table: time to first meaningful paint of each view, the first time and again, and the server's
+processor time for it. Needs the development packages and /usr/bin/chromium.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks.dashboard_scale import cpu_s
 from tests.browser.conftest import start_server, stop_server
 from tests.sample_suites import NAME, write_suite
 
@@ -57,10 +58,15 @@ def main() -> None:
             if options.only not in view:
                 continue
             address = f"{server.url}/benchmark?suite={NAME}&show_suite={view.replace(' ', '+')}"
-            times = [paint(browser, address, sign) for _ in range(1 + options.loads)]
-            tell(f"{view}: first paint, first time", times[0])
+            first, before = paint(browser, address, sign), cpu_s(server.process.pid)
+            times = [paint(browser, address, sign) for _ in range(options.loads)]
+            tell(f"{view}: first paint, first time", first)
             if options.loads:
-                tell(f"{view}: first paint, median of {options.loads} more", statistics.median(times[1:]))
+                tell(f"{view}: first paint, median of {options.loads} more", statistics.median(times))
+                tell(
+                    f"{view}: processor time of the server for one",
+                    (cpu_s(server.process.pid) - before) / options.loads,
+                )
         browser.close()
     stop_server(server)
 

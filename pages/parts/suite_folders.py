@@ -15,8 +15,8 @@ WATCHED = "suite:"  # what stands before a suite's name where runs are watched; 
 PACE_S = 3.0
 """Seconds between two looks at a suite's runs: a page over hundreds of them must not disturb what is timed."""
 
-_read: dict[tuple[str, int, int], Suite | None] = {}
-_told: dict[str, tuple[float, str]] = {}
+_read: dict[str, tuple[tuple[int, int], Suite | None]] = {}
+_told: dict[str, tuple[str, float, str]] = {}
 
 
 def read(folder: SuiteFolder) -> Suite | None:
@@ -25,12 +25,10 @@ def read(folder: SuiteFolder) -> Suite | None:
         found = folder.journal_file.stat()
     except OSError:
         return None
-    key = str(folder.path), found.st_mtime_ns, found.st_size
-    if key not in _read:
-        for old in [old for old in _read if old[0] == key[0]]:
-            del _read[old]
-        _read[key] = fold(files.read(folder))
-    return _read[key]
+    stamp, known = (found.st_mtime_ns, found.st_size), _read.get(str(folder.path))
+    if known is None or known[0] != stamp:
+        known = _read[str(folder.path)] = stamp, fold(files.read(folder))
+    return known[1]
 
 
 def token(name: str) -> str:
@@ -48,14 +46,12 @@ def _named(name: str) -> SuiteFolder | None:
 def _sign(folder: SuiteFolder) -> str:
     suite = read(folder)
     head = f"{folder.name}{folder.has_runner}{_journal_size(folder)}"
-    at, told = _told.get(head, (0.0, ""))
-    if suite is not None and time.monotonic() - at > PACE_S:
+    known = _told.get(str(folder.path))
+    if suite is not None and (known is None or known[0] != head or time.monotonic() - known[1] > PACE_S):
         db = index.current()
         told = str(sum(queries.version(db, one.run_id) for one in suite.planned if one.run_id))
-        for old in [old for old in _told if old.startswith(folder.name)]:
-            del _told[old]
-        _told[head] = time.monotonic(), told
-    return head + told
+        known = _told[str(folder.path)] = head, time.monotonic(), told
+    return head + (known[2] if known else "")
 
 
 def _journal_size(folder: SuiteFolder) -> int:
