@@ -5,6 +5,7 @@ import pytest
 from engine import tasks
 from engine.errors import TaskError
 from storage.policy import NOTHING, Policy
+from storage.records import KernelClass
 
 FOREIGN = """\
 import torch
@@ -29,7 +30,11 @@ def get_init_inputs():
 
 def test_shipped_tasks_state_their_class_and_sizes_for_cpu_and_gpu() -> None:
     found = list(tasks.shipped())
-    assert len(found) >= 26
+    assert len(found) >= 36
+    assert {task.kernel_class for task in found} == set(KernelClass) - {KernelClass.OTHER}
+    one_shape = {task.name for task in found if not task.policy.other_sizes}
+    # Their recorded kernels were written for one size.
+    assert one_shape == {"diagonal_matmul", "hard_tanh", "softmax", "square_matmul", "swish"}
     assert {task.name for task in found} >= {"square_matmul", "diagonal_matmul", "swish", "softmax"}
     for task in found:
         assert task.kernel_class is not None
