@@ -16,6 +16,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
+from pages.parts.status import notices
 from storage import folder, read_only, trash
 from storage.database import DatabaseError
 from storage.trash import TrashError
@@ -37,10 +38,12 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     with contextlib.suppress(TrashError, OSError):  # read-only, or a disk that may not be written
         trash.empty()
     start_demo()
+    notices.start()
     print(f"Dashboard: {address()}", flush=True)
     try:
         yield
     finally:
+        notices.stop()
         index.close_index()
 
 

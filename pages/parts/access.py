@@ -24,7 +24,7 @@ from storage import read_only
 TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
 USERS_VARIABLE = "TILEWRIGHT_USERS"
 OURS = ("/api/", "/metrics")
-FOR_PAGES = ("/api/pulse", "/api/stream")
+FOR_PAGES = ("/api/pulse", "/api/stream", "/api/notices")
 
 
 def is_welcome(user: Mapping[str, Any]) -> bool:
@@ -55,7 +55,7 @@ def may_read(request: Request) -> bool:
         return True
     if is_login_configured():
         return is_welcome(user_of(request.cookies))
-    # Pages cannot know the token, and what these two tell is on the page already.
+    # Pages cannot know the token, and what these tell is on the page already.
     return not token or path in FOR_PAGES
 
 

@@ -5,6 +5,7 @@ attempts.py, points.py      a run's kernels: one by one, lineage, depths, a filt
 evaluations.py, profiles.py one kernel's results, with the checks behind them and the further baseline
 calls.py                    model calls, what came of their edits, and what they cost
 steps.py, feed.py           what happens, as sentences
+news.py                     what a person wants to be told of, wherever that person looks
 troubles.py                 failures by kind, and what may need a person
 steering.py                 commands and people
 compare.py                  several runs side by side
@@ -107,6 +108,8 @@ from storage.queries.listing import run_totals as run_totals
 from storage.queries.listing import unfinished_runs as unfinished_runs
 from storage.queries.model_figures import ModelRow as ModelRow
 from storage.queries.model_figures import model_figures as model_figures
+from storage.queries.news import NewsRow as NewsRow
+from storage.queries.news import news as news
 from storage.queries.points import FEW_POINTS as FEW_POINTS
 from storage.queries.points import BeamRow as BeamRow
 from storage.queries.points import ExposureRow as ExposureRow

@@ -9,11 +9,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage import events as ev
+from storage.records import RunState
 from tests import samples
 from tests.browser.conftest import Server, drawn
 from tests.browser.play import PretendEngine
 
 pytestmark = pytest.mark.browser
+# A browser without a screen shows none; this one keeps what it would show.
+NOTIFICATION = """class { static permission = "granted"; static requestPermission = async () => "granted"
+  constructor(title) { (window.told ??= []).push(title) } }"""
 
 
 def test_a_first_visit_opens_the_demo_says_what_it_is_and_stays_away_once_dismissed(
@@ -72,3 +76,15 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
     expect(page.get_by_text("kernel class chosen by the model; no sizes to change")).to_be_visible()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
     expect(page.get_by_text("no recording").first).to_be_visible()
+
+
+def test_a_browser_that_asked_for_it_is_told_what_happens(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/models")
+    drawn(page).evaluate(f"window.Notification = {NOTIFICATION}")
+    page.get_by_role("button", name="Turn desktop notifications on").click()
+    expect(page.get_by_text("You are told when a run waits")).to_be_visible()
+    engine = PretendEngine(server.runs, "told", seed=1)
+    engine.emit(ev.StateChanged(RunState.WAITING, "the model cannot be reached"))
+    page.wait_for_function("(window.told ?? []).includes('Softmax waits for you')")
+    page.get_by_role("button", name="Turn desktop notifications off").click()
+    engine.die()

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from pages.parts import change_token, index
 from pages.parts.api import machine_routes
+from pages.parts.status import notices
 from storage import folder, queries
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
@@ -33,6 +34,12 @@ def get_change_token(request: Request) -> Response:
     if runs and since.isascii() and since.isdecimal() and len(since) < 19:
         answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))
     return JSONResponse(answer)
+
+
+def get_notices(request: Request) -> Response:
+    """What is to be told since the notice of that number; without a number only how many there have been."""
+    known = request.query_params.get("since", "")
+    return JSONResponse(notices.since(int(known) if known.isascii() and known.isdecimal() else None))
 
 
 def get_stream(request: Request) -> Response:
@@ -76,6 +83,7 @@ def get_plotly(_request: Request) -> Response:
 ROUTES = [
     Route("/api/pulse", get_change_token),
     Route("/api/stream", get_stream),
+    Route("/api/notices", get_notices),
     Route("/assets/plotly.min.js", get_plotly),
     *machine_routes.ROUTES,
 ]
