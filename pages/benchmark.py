@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from pages.parts.suite_folders import WATCHED
 from storage.queries.suites import run_results
 from storage.suites import files, summary
 from storage.suites.files import SuiteError
+from storage.suites.standing import Suite
 from storage.suites.summary import Results
 
 SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
@@ -45,9 +47,14 @@ def draw_suite(name: str) -> str | None:
         st.info("The suite's journal does not say yet what it is.", icon=":material/hourglass_top:")
         return None
     run_ids = [one.run_id for one in suite.planned if one.run_id]
-    is_partial = bool(st.session_state.get("is_partial", False))
+    head, tools = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    with tools:
+        suite, is_partial = choose(suite)
     results = summary.gather(suite, run_results(index.current(), run_ids), is_partial)
-    draw_head(results, folder.has_runner)
+    with head:
+        draw_head(results, folder.has_runner)
+    with tools:
+        offer_files(results)
     views = [SUMMARY, CELLS, CURVES, SCORECARD, *([PAPER] if tables.paper_table(results) else []), KERNELBENCH]
     view = st.segmented_control(
         "Show", views, default=SUMMARY, required=True, key="show_suite", bind="query-params",
@@ -69,15 +76,33 @@ def draw_head(results: Results, has_runner: bool) -> None:
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.toggle("Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are")
-        with st.popover("Export", icon=":material/download:", width="content"):
-            for form, ending in exporting.ENDINGS.items():
-                st.download_button(
-                    form, functools.partial(exporting.exported, results, form), key=f"export_{form}",
-                    file_name=f"{suite.defined.name}.{ending}", on_click="ignore", width="stretch",
-                    help="one file that opens without a server" if form == "html" else None,
-                )  # fmt: skip
+
+
+def choose(suite: Suite) -> tuple[Suite, bool]:
+    """The suite with the baseline arm that a person wants, and whether unfinished runs count."""
+    arms = [arm.name for arm in suite.defined.arms]
+    if len(arms) > 1:
+        place = arms.index(suite.defined.baseline_arm) if suite.defined.baseline_arm in arms else 0
+        chosen = st.selectbox(
+            "Compare with", arms, index=place, key="baseline_arm", width=220, bind="query-params",
+            help="the arm that the others are compared with",
+        )  # fmt: skip
+        suite = replace(suite, defined=replace(suite.defined, baseline_arm=str(chosen or arms[place])))
+    is_partial = st.toggle(
+        "Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are"
+    )
+    return suite, bool(is_partial)
+
+
+def offer_files(results: Results) -> None:
+    """What stands here as files."""
+    with st.popover("Export", icon=":material/download:", width="content"):
+        for form, ending in exporting.ENDINGS.items():
+            st.download_button(
+                form, functools.partial(exporting.exported, results, form), key=f"export_{form}",
+                file_name=f"{results.suite.defined.name}.{ending}", on_click="ignore", width="stretch",
+                help="one file that opens without a server" if form == "html" else None,
+            )  # fmt: skip
 
 
 def draw_view(results: Results, view: str) -> str | None:

@@ -586,6 +586,9 @@ def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
     export.add_argument("suite", metavar="NAME")
     export.add_argument("--format", choices=list(exporting.FORMATS), default="markdown", help="(default: markdown)")
     export.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
+    export.add_argument(
+        "--baseline", metavar="ARM", help="the arm that others are compared with (default: the suite's)"
+    )
     export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
     manifest = what.add_parser(
         "manifest", help="write its best kernels with all it takes to judge them again elsewhere"

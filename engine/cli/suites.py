@@ -215,6 +215,11 @@ def show_suite(options: Namespace) -> int:
 def export_suite(options: Namespace) -> int:
     """What came of a suite, as one text."""
     suite = _known(files.find(options.suite))
+    arms = [arm.name for arm in suite.defined.arms]
+    if options.baseline and options.baseline not in arms:
+        raise EngineError(f"no arm {options.baseline} in suite {options.suite}: it has {', '.join(arms)}")
+    baseline = options.baseline or suite.defined.baseline_arm
+    suite = replace(suite, defined=replace(suite.defined, baseline_arm=baseline))
     results = summary.gather(suite, measured.of_suite(suite), is_partial=options.unfinished)
     report.write(exporting.exported(results, options.format), options.output)
     return OK

@@ -54,6 +54,7 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
         ("KernelBench's terms", "cannot be told"),
     ):  # fmt: skip
         assert shown in everything(open_page("benchmark", suite=NAME, show_suite=view)), view
+    assert "arm_a against arm_b: " in read(open_page("benchmark", suite=NAME, baseline_arm="arm_b"))
     assert f"benchmark?suite={NAME}" in everything(open_page("benchmark"))
 
 

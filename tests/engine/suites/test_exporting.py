@@ -65,6 +65,10 @@ def test_the_command_line_writes_what_the_page_offers(
         assert target.read_text() == exporting.exported(results, form)
     assert main(["suite", "export", NAME, "--unfinished"]) == 0
     assert "in 8 runs" in capsys.readouterr().out
+    assert main(["suite", "export", NAME, "--baseline", "arm_b"]) == 0
+    assert "arm_a against arm_b" in capsys.readouterr().out
+    assert main(["suite", "export", NAME, "--baseline", "none"]) == 2
+    assert "it has arm_a, arm_b" in capsys.readouterr().err
     assert main(["suite", "export", "gone"]) == 2
     assert "no suite 'gone' was started here" in capsys.readouterr().err
 
