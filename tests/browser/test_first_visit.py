@@ -80,7 +80,7 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
 
 def test_a_browser_that_asked_for_it_is_told_what_happens(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/models")
-    drawn(page).evaluate(f"window.Notification = {NOTIFICATION}")
+    drawn(page).evaluate(f"() => {{ window.Notification = {NOTIFICATION} }}")
     page.get_by_role("button", name="Turn desktop notifications on").click()
     expect(page.get_by_text("You are told when a run waits")).to_be_visible()
     engine = PretendEngine(server.runs, "told", seed=1)
