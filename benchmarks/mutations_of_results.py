@@ -28,7 +28,7 @@ MUTATIONS = [
         "evaluation/tolerance",
         PROPERTIES,
         ("        return 0.0\n    floor", "        return 1.0\n    floor"),
-        ("OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor", "OWN_ERROR_FACTOR * own_error)"),
+        ("factor * own_error) if math.isfinite(own_error) else floor", "factor * own_error)"),
         ("min(OWN_ERROR_FACTOR * _growth(depth) * change, most)", "OWN_ERROR_FACTOR * change"),
         ("if error <= FULL_PRECISION * _growth(depth):", "if True:"),
         ("math.sqrt(max(1.0, depth / 1000.0))", "max(1.0, depth / 1000.0)"),

@@ -20,6 +20,9 @@ HALF = 2e-2
 # By the policy's class.
 FLOORS: Mapping[str, float] = {"tf32": TF32, "half": HALF}
 OWN_ERROR_FACTOR = 8.0
+# There the reference's own error is one rounding or a few, not a sum's noise: who is several times as far off is wrong.
+NARROW_FACTOR = 3.0
+NARROW = ("float16", "bfloat16")
 # Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
 ILL_CONDITIONED = 0.02
 # Below what operands of 11 bits cost on normal inputs, so that sensitivity never hides them.
@@ -47,7 +50,8 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
     floor = BY_DTYPE[dtype] * _growth(depth)
     if precision in FLOORS:
         floor = max(floor, FLOORS[precision])
-    return max(floor, OWN_ERROR_FACTOR * own_error) if math.isfinite(own_error) else floor
+    factor = NARROW_FACTOR if dtype in NARROW else OWN_ERROR_FACTOR
+    return max(floor, factor * own_error) if math.isfinite(own_error) else floor
 
 
 def of_one_way_rounding(dtype: str, length: int) -> float:
