@@ -192,62 +192,49 @@ def roll_back(page: Page, kernel: str) -> None:
     dialog.get_by_role("button", name=f"Go back to {kernel}").click()
 
 
-def test_a_run_started_from_the_form_outlives_its_server_and_the_next_one_steers_it(page: Page, home: Path) -> None:
-    first = start_server_in(home)
+def test_a_run_of_ones_own_strategy_started_from_the_form_outlives_its_server_and_the_next_one_stops_it(
+    page: Page, home: Path
+) -> None:
+    own = "tests.engine.strategies.random_restarts:RandomRestarts"
+    environment = {"TILEWRIGHT_STRATEGIES": f"{own},nowhere.at_all:Beam"}
+    first = start_server_in(home, **environment)
     page.goto(f"{first.url}/new_run")
-    page.get_by_label("N", exact=True).fill("64")
-    page.get_by_label("Depths", exact=True).fill("5")
-    page.get_by_label("Depths", exact=True).press("Enter")
+    expect(page.get_by_text("Strategy nowhere.at_all:Beam not available")).to_be_visible(timeout=SLOW_MS)
+    choose_in_box(page, "Model", "manual")
+    choose_in_box(page, "Strategy", own)
+    expect(page.get_by_text("Random restarts: writes a kernel")).to_be_visible()
+    drawn(page).get_by_text("Options of the strategy").click()
+    for label, value in (("Maximum failures", "4"), ("N", "64")):
+        page.get_by_label(label, exact=True).fill(value)
+        page.get_by_label(label, exact=True).press("Enter")
+        drawn(page)
     page.get_by_role("button", name="Start run").click()
     expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
     run = find_run(page.url.partition("run=")[2])
     settings = run.read_settings()
-    policy = settings.strategy_options["base_policy"]
-    assert (dict(settings.sizes), settings.budget.depths, policy) == ({"N": 64}, 5, "latest")
-    expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
+    assert (settings.strategy, dict(settings.strategy_options)) == (own, {"most_failures": 4})
+    assert dict(settings.sizes) == {"N": 64}
+    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+    assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["write"]
+    drawn(page).get_by_text("Settings", exact=True).click()
+    expect(page.get_by_text("Maximum failures")).to_be_visible()
+    expect(page.get_by_text(own)).to_be_visible()
     page.goto("about:blank")
     first.process.kill()
     first.process.wait()
     assert supervisor.is_alive(run)
-    second = start_server_in(home)
+    second = start_server_in(home, **environment)
     try:
         page.goto(f"{second.url}/run?run={run.run_id}")
-        expect(page.locator('tr[data-id="c001"]')).to_be_visible(timeout=SLOW_MS)
-        page.get_by_role("button", name="Pause").click()
-        expect_newest(page, "pause")
+        expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the run").click()
+        expect(page.get_by_text("No engine is running").first).to_be_visible(timeout=SLOW_MS)
+        until(lambda: not supervisor.is_alive(run), "the engine to be gone")
     finally:
         page.goto("about:blank")
         stop_server(second)
-    assert supervisor.is_alive(run)
-    supervisor.stop(run)
-
-
-def test_a_strategy_of_ones_own_is_chosen_with_an_option_and_runs(home: Path, page: Page) -> None:
-    own = "tests.engine.strategies.random_restarts:RandomRestarts"
-    server = start_server_in(home, TILEWRIGHT_STRATEGIES=f"{own},nowhere.at_all:Beam")
-    try:
-        page.goto(f"{server.url}/new_run")
-        expect(page.get_by_text("Strategy nowhere.at_all:Beam not available")).to_be_visible(timeout=SLOW_MS)
-        choose_in_box(page, "Model", "manual")
-        choose_in_box(page, "Strategy", own)
-        expect(page.get_by_text("Random restarts: writes a kernel")).to_be_visible()
-        drawn(page).get_by_text("Options of the strategy").click()
-        page.get_by_label("Maximum failures", exact=True).fill("4")
-        page.get_by_label("Maximum failures", exact=True).press("Enter")
-        drawn(page).get_by_role("button", name="Start run").click()
-        expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
-        run = find_run(page.url.partition("run=")[2])
-        settings = run.read_settings()
-        assert (settings.strategy, dict(settings.strategy_options)) == (own, {"most_failures": 4})
-        expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
-        assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["write"]
-        drawn(page).get_by_text("Settings", exact=True).click()
-        expect(page.get_by_text("Maximum failures")).to_be_visible()
-        expect(page.get_by_text(own)).to_be_visible()
-    finally:
-        page.goto("about:blank")
-        stop_server(server)
-    supervisor.stop(run)
+        supervisor.stop(run)
 
 
 def choose_in_box(page: Page, label: str, value: str) -> None:
