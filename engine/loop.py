@@ -34,6 +34,7 @@ from engine.human.inbox import Inbox, take_submission
 from engine.record import Candidate
 from engine.steps.ask import ask_model
 from engine.steps.candidates import conclude
+from engine.steps.compiler import show_compiler
 from engine.steps.evaluate import (
     check_candidate,
     compile_candidate,
@@ -57,6 +58,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
     """
     with suppress(StopRequested):  # the gate reads the command and ends the run
         measure_limit(context)
+        show_compiler(context)
     while True:
         inbox.gate()
         if context.record.steering.is_stopped:

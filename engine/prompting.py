@@ -107,6 +107,7 @@ SECTIONS: Mapping[str, str] = {
     "backward": "What is asked and how it is judged",
     "change": "Last change",
     "classes": "Reply format",
+    "compiler": "PyTorch's compiler",
     "contract": "What is asked and how it is judged",
     "device": "Device",
     "diagnosis": "Diagnosis",
@@ -352,6 +353,7 @@ _RULES: tuple[tuple[str, Callable[[str, int], str]], ...] = (
     ("change", keep_ends),
     ("profile", keep_start),
     ("diagnosis", keep_ends),
+    ("compiler", _drop),
     ("example", _drop),
     ("guide", _drop),
 )

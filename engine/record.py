@@ -137,6 +137,7 @@ class Record:
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
     baseline: ev.BaselineMeasured | None = None
+    compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
     in_flight: ev.StepStarted | None = None
     commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
@@ -212,6 +213,8 @@ class Record:
                 self.limit = limit
             case ev.BaselineMeasured():
                 self.baseline = event
+            case ev.CompilerShown():
+                self.compiler = event
             case ev.ClassProposed(kernel_class=kernel_class):
                 self.kernel_class, self.is_class_known = kernel_class, True
             case ev.BudgetWarned(limit=name):

@@ -37,6 +37,10 @@ _KNOWLEDGE_HELP = (
     "Techniques that were tried on kernels in the same state, with what came of them, are told to the model before it "
     "changes a kernel. What this run measures is kept for later runs in any case."
 )
+_COMPILER_HELP = (
+    "With the first kernel the model sees the kernels that PyTorch's compiler writes for the module: Triton on a GPU, "
+    "C++ on the processor."
+)
 _TUNE_HELP = (
     "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
     "tile sizes, stages, threads. The best becomes a kernel of its own. It asks no model and takes time; 0 is off."
@@ -73,8 +77,11 @@ def form() -> None:
         )
         if model not in supervisor.FREE_MODELS:
             fields["model_options"] = _model_options()
-        with st.expander("Knowledge base, variants to tune", icon=":material/school:"):
+        with st.expander("Knowledge base, compiler hint, variants to tune", icon=":material/school:"):
             fields["knowledge"] = _knowledge(strategy)
+            fields["compiler_hint"] = st.toggle(
+                "Show what torch.compile writes", key="compiler_hint", help=_COMPILER_HELP
+            )
             fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")

@@ -62,6 +62,14 @@ class BaselineMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class CompilerShown:
+    """What torch.compile writes for the task, shown to the model from here on; `failure` says why there is nothing."""
+
+    source_blob: str | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepStarted:
     """A move of the loop began. After a crash the same step number starts again."""
 
@@ -604,6 +612,7 @@ Event = (
     | EngineStarted
     | LimitMeasured
     | BaselineMeasured
+    | CompilerShown
     | StepStarted
     | StepFinished
     | CallSent

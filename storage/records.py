@@ -195,6 +195,7 @@ class RunSettings:
     whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
     of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
+    With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel.
     """
 
     run_id: str
@@ -219,6 +220,7 @@ class RunSettings:
     reply_seconds: float = 0.0
     budget: Budget = field(default_factory=Budget)
     tune: int = 0
+    compiler_hint: bool = False
     created_at: float = 0.0
     is_demo: bool = False
     forked_from: Fork | None = None

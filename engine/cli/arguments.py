@@ -328,6 +328,10 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
         help="after an accepted kernel, try up to N other sets of numbers for what it declares open to tuning (tile "
         "sizes, stages, threads) and keep the best; asks no model (default 0: off)",
     )  # fmt: skip
+    run.add_argument(
+        "--compiler-hint", action="store_true",
+        help="show the model, with the first kernel, what torch.compile writes for it: Triton on a GPU, else C++",
+    )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")

@@ -139,7 +139,12 @@ def details(folder: RunFolder) -> dict[str, Any]:
     settings |= {"prompts": record.settings.prompts.hash, "prompt_pack": record.settings.prompts.name}
     settings |= {"knowledge": record.settings.knowledge}
     sweeps = [tuned.plain(name, sweep) for name, sweep in record.sweeps.items()]
-    more = {"tune": record.settings.tune, "sweeps": sweeps, "attempts": rows}
+    more = {
+        "tune": record.settings.tune,
+        "compiler_hint": record.settings.compiler_hint,
+        "sweeps": sweeps,
+        "attempts": rows,
+    }
     return summary(folder) | settings | more | {"finished_depths": codec.to_plain(record.concluded)}
 
 

@@ -232,7 +232,12 @@ def settings_of(options: Namespace) -> RunSettings:
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
-    fields |= {"tune": options.tune, "library": options.library, "precision": options.precision}
+    fields |= {
+        "tune": options.tune,
+        "compiler_hint": options.compiler_hint,
+        "library": options.library,
+        "precision": options.precision,
+    }
     fields |= {"backward": options.backward, "dtype": options.dtype}
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))

@@ -253,6 +253,21 @@ def _staged(request: EvaluationRequest, folder: Path) -> Staged | Failure:
         return _import(workers) or Staged.of(workers, folder / "target")
 
 
+def compiler_source(request: EvaluationRequest, folder: Path) -> dict[str, str]:
+    """What torch.compile writes for the task, or why it writes nothing."""
+
+    def work() -> dict[str, str]:
+        from engine.evaluator import compiler_source as compiler  # imports the compiler, and is asked once a run
+
+        try:
+            return {"source": compiler.of_task(request.task_source, request.device, folder)}
+        except Exception as error:  # noqa: BLE001 - whatever the compiler or the module raises is why there is none
+            return {"failure": f"{type(error).__name__}: {error}"}
+
+    found: dict[str, str] = run_apart(work)
+    return found
+
+
 def estimate(request: EvaluationRequest, folder: Path) -> dict[str, int | None]:
     """Memory that the other acts will need."""
     from engine.evaluation.estimate import bytes_needed  # a second to import, and asked once per task
@@ -278,6 +293,7 @@ ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "profile": profile,
     "sanitize": sanitize,
     "prepare": prepare,
+    "compiler_source": compiler_source,
     "estimate": estimate,
 }
 

@@ -12,6 +12,7 @@ from engine.llm import Message
 from engine.prompting import Ranked, compose
 from engine.record import Candidate
 from engine.steps import briefing, guidance
+from engine.steps.compiler import compiler_section
 from engine.steps.evaluate import timing_words
 from engine.steps.history import history
 from storage.events import CommandEffective
@@ -53,6 +54,7 @@ def _first_kernel(context: RunContext, ask: Ask, earlier: str | Ranked) -> list[
         "synthesise.md",
         task=as_code(context.task.source),
         example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class, language)),
+        compiler=compiler_section(context),
         start=prompting.of_language("start", language),
         earlier=earlier,
         classes=", ".join(KernelClass),

@@ -75,6 +75,14 @@ class Toolchain(Protocol):
         """
         ...
 
+    def compiler_source(self, task: Task) -> str:
+        """The kernels that torch.compile writes for the task, as text to show to a model.
+
+        Raises:
+            BaselineUnavailable: it writes none.
+        """
+        ...
+
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """Profile a candidate that passed. Its timing says how long a call takes that nothing disturbs.
 

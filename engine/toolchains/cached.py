@@ -88,6 +88,10 @@ class CachedToolchain:
             return replace(kept, evidence={**kept.evidence, "cached": "yes"})
         return _kept(file, self._inner.compiled_baseline(task))
 
+    def compiler_source(self, task: Task) -> str:
+        """As the inner toolchain: runs journal it."""
+        return self._inner.compiler_source(task)
+
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """As the inner toolchain, or from memory; a disturbed one is asked again."""
         file = self._file("profile", task, source)

@@ -200,6 +200,18 @@ class LocalToolchain(ABC):
         timing: TimingResult = codec.from_plain(TimingResult, plain)
         return timing
 
+    def compiler_source(self, task: Task) -> str:
+        """What torch.compile writes for the reference, in a process that has run no candidate.
+
+        Raises:
+            BaselineUnavailable: it writes nothing.
+        """
+        with lease.hold(*self.lease_files):
+            found = self._ask("compiler_source", task, "")
+        if not found.get("source"):
+            raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
+        return str(found["source"])
+
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """Profile a candidate that passed; what was disturbed once more, and then it says so.
 

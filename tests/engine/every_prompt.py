@@ -213,6 +213,7 @@ class LongPlay(Play):
         """The record after so many events, with a person's hint and rule, and as many failure rules as there may be."""
         record = Record.of(self.settings, [])
         record.apply(ev.LimitMeasured(limit_of("")))
+        record.apply(ev.CompilerShown(self._put("void fused_by_the_compiler();")))
         for kind, text in ((CommandKind.HINT, "mind the tail"), (CommandKind.BAN, "inline assembly")):
             record.apply(ev.CommandAcknowledged(Command(kind, kind, text, "someone", 0.0), 1))
         record.apply(ev.CommandEffective(CommandKind.BAN, 1, ""))

@@ -1,4 +1,4 @@
-"""The tuner: what a source declares, which variants are tried, and the step that journals each."""
+"""The tuner: what a source declares, which variants are tried, the step that journals each; and the compiler's hint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from engine import loop
-from engine.actions import Conclude, Tune
+from engine.actions import Ask, Conclude, Tune
 from engine.build import tunables
 from engine.context import RunContext
 from engine.human.inbox import Inbox, refusal
 from engine.record import Record
 from engine.steps.briefing import headroom
 from engine.steps.candidates import conclude
+from engine.steps.compiler import show_compiler
 from engine.steps.tune import tuned_first
 from engine.tasks import Task
 from engine.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave
@@ -176,6 +177,9 @@ class Scripted:
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         return timing(SPEEDS[self._asked("brief", source)])
 
+    def compiler_source(self, task: Task) -> str:
+        return "void fused();"
+
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         return timing(SPEEDS[self._asked("time", source)])
 
@@ -273,6 +277,18 @@ def test_a_run_that_is_out_of_time_ends_its_sweep_with_what_it_has(tmp_path: Pat
     ended = conclusion(context)
     assert ended.candidate_id == "c001"
     assert context.record.sweeps["c001"].variants == {}
+
+
+def test_what_the_compiler_writes_is_journaled_once_and_shown_with_the_first_kernel(tmp_path: Path) -> None:
+    context = open_context(tmp_path, toolchain=Scripted(), compiler_hint=True)  # type: ignore[arg-type]
+    first = loop.next_action(context)
+    assert isinstance(first, Ask)
+    before = first.prompt(context, first)[1].text
+    show_compiler(context)
+    show_compiler(context)
+    assert sum(isinstance(one, ev.CompilerShown) for one in context.record.events) == 1
+    assert "void fused();" in first.prompt(context, first)[1].text
+    assert "own compiler" not in before
 
 
 @pytest.mark.parametrize("changes", [{"tune": 0}, {}])

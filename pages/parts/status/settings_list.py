@@ -37,6 +37,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Knowledge base", choice.in_words(settings.knowledge)
     if settings.tune:
         yield "Tuner", f"up to {wording.counted(settings.tune, 'variant')} of each accepted kernel"
+    if settings.compiler_hint:
+        yield "Compiler hint", "the model is shown what torch.compile writes"
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [

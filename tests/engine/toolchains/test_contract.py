@@ -163,6 +163,13 @@ def test_sources_that_are_built_together_have_the_results_of_each_and_a_brief_ti
     assert brief.seconds < 30
 
 
+@every()
+def test_what_the_compiler_writes_for_a_task_is_text_with_its_kernels_and_calls(subject: Subject) -> None:
+    told = subject.toolchain.compiler_source(subject.task)
+    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in told
+    assert "# in this order:" in told
+
+
 @every(REMEMBERED)
 def test_what_does_not_compile_has_a_verdict_and_the_same_one_when_it_is_checked(subject: Subject) -> None:
     toolchain, task = subject.toolchain, subject.task

@@ -1,0 +1,49 @@
+"""The kernels that torch.compile writes for a task's module, as text: Triton on a GPU, C++ on the processor. The
+reference is the person's own program, so it runs without a sandbox; call it in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+MOST_CHARACTERS = 6000
+_KERNEL = re.compile(r"= async_compile\.\w+\((?:(?!''').)*'''\n(.*?)'''", re.DOTALL)
+_CALL = re.compile(r"^( *)def call\(.*?\):\n(.*?^ *return \(.*?\)$)", re.DOTALL | re.MULTILINE)
+_NOISE = re.compile(r"^\s*(args\.clear\(\)|del \w+|assert_size_stride\(.*|# Topologically.*|)$")
+
+
+def of_task(source: str, device: str, folder: Path) -> str:
+    """Kernels and the calls between them, shortened; compiles with the default settings and calls the module once."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+    from torch._inductor import config
+    from torch._inductor.utils import run_and_get_code
+
+    config.compile_threads = 1
+    names: dict[str, Any] = {"__name__": "task"}
+    exec(compile(source, "task.py", "exec"), names)
+    with torch.device(device), torch.no_grad():
+        model = names["Model"](*names["get_init_inputs"]()).to(device)
+        inputs = [one.to(device) if isinstance(one, torch.Tensor) else one for one in names["get_inputs"]()]
+        _, codes = run_and_get_code(torch.compile(model), *inputs)
+    return shortened("\n\n".join(map(told, codes)))
+
+
+def told(code: str) -> str:
+    """The kernels in one of the files that the compiler writes, then the lines that call them."""
+    kernels = [found.strip() for found in _KERNEL.findall(code)]
+    calls = _CALL.search(code)
+    lines = [line for line in calls[2].split("\n") if not _NOISE.match(line)] if calls else []
+    return "\n\n".join([*kernels, "\n".join(["# in this order:", *(line.strip() for line in lines)])])
+
+
+def shortened(text: str) -> str:
+    """The first whole lines."""
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    kept = text[:MOST_CHARACTERS].rpartition("\n")[0]
+    return f"{kept}\n# {len(text) - len(kept):,} more characters are left out here"
