@@ -243,13 +243,15 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     field(app, "Precision").set_value("tf32")
     field(app, "Each depth starts from").set_value("best")
     field(app, "Variants to tune").set_value(4)
+    app.toggle(key="compiler_hint").set_value(True)
     field(app, "Maximum engine time (minutes)").set_value(5)
     app.button(key="start").click().run()
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
     (made,) = started
     for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
-                 "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune"):  # fmt: skip
+                 "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune",
+                 "compiler_hint"):  # fmt: skip
         assert getattr(told, name) == getattr(made, name), name
     assert (made.budget.depths, made.budget.model_calls, made.budget.wall_s) == (3, 15, 300)
 

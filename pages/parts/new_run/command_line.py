@@ -32,6 +32,8 @@ def of_form(
     found += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
     if fields["knowledge"] != strategy.knowledge:
         found.append(["--knowledge", fields["knowledge"]])
+    if fields.get("compiler_hint"):
+        found.append(["--compiler-hint"])
     if fields.get("tune"):
         found.append(["--tune", f"{fields['tune']}"])
     found += _budget(fields["budget"])
