@@ -200,25 +200,25 @@ def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | No
 
 def _policy(task: TaskFile) -> dict[str, Any]:
     """What kernels may leave to PyTorch, how exact they must be, and whether the backward pass is theirs too."""
-    left, right, last = st.columns([5, 2, 2])
     usual = task.policy.library_operators
     if EVERYTHING in usual:
         usual = ("all",)
-    library = left.text_input(
+    library = st.text_input(
         "PyTorch may compute", ", ".join(usual) or "none", key=f"library:{task.path}", help=_LIBRARY_HELP
     )
-    precision = right.segmented_control(
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    precision = row.segmented_control(
         "Precision", PRECISIONS, default=task.policy.precision, required=True, key=f"precision:{task.path}",
         help="tf32 lets tensor cores round the operands of products; half lets kernels round them to bfloat16 or "
         "float16. The reference is timed in the same class.",
     )  # fmt: skip
-    dtype = last.segmented_control(
+    dtype = row.segmented_control(
         "Tensors", (OWN_DTYPE, *DTYPES), default=task.policy.dtype or OWN_DTYPE, required=True,
         key=f"dtype:{task.path}",
         help="own: as the task is written. bf16 or fp16: floating-point inputs and parameters are converted, on both "
         "sides; a precision class of its own, so Precision stays at fp32.",
     )  # fmt: skip
-    backward = st.checkbox(
+    backward = row.checkbox(
         "Forward and backward", task.policy.backward, key=f"backward:{task.path}",
         help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
         "through autograd. ModelNew then calls a torch.autograd.Function of its own.",

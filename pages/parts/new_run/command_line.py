@@ -10,7 +10,7 @@ from engine.strategies.catalogue import Offer
 from engine.tasks import TaskFile
 from storage.command_arguments import Ask
 from storage.models import NAMES, ModelRole
-from storage.policy import EVERYTHING
+from storage.policy import EVERYTHING, OWN_DTYPE
 from storage.records import Budget
 
 BUDGET_FLAGS = {
@@ -55,6 +55,8 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--library", fields["library"]]
     if fields["precision"] != task.policy.precision:
         yield ["--precision", fields["precision"]]
+    if fields["dtype"] != (task.policy.dtype or OWN_DTYPE):
+        yield ["--dtype", fields["dtype"]]
     if fields["backward"] and not task.policy.backward:
         yield ["--backward"]
 
