@@ -10,7 +10,7 @@ import streamlit as st
 from engine.suites import exporting, formats, tables
 from pages.parts import change_token, index, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
-from pages.parts.status import now
+from pages.parts.status import address, now
 from pages.parts.suite_folders import WATCHED
 from storage.queries.suites import run_results
 from storage.suites import files, summary
@@ -129,8 +129,9 @@ def draw_view(results: Results, view: str) -> str | None:
         benchmark_charts.draw_pairs(results)
         text_tables.draw(tables.paired_table(results), "paired_table", has_title=True)
         text_tables.draw(tables.arms_table(results), "arms_table", has_title=True)
-        st.markdown("## How often it works, and at what cost")
-        text_tables.draw(tables.costs_table(results, choose_class(results)), "costs_table")
+        if results.counted:
+            st.markdown("## How often it works, and at what cost")
+            text_tables.draw(tables.costs_table(results, choose_class(results)), "costs_table")
     if view != CURVES and not results.counted:
         st.info("No cell has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
     return None
@@ -149,6 +150,7 @@ def choose_class(results: Results) -> str:
 
 
 asked = st.query_params.get("suite", "")
+address.confirm("benchmark", asked)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.title(wording.plain(asked) or "Benchmark", anchor=False, width="content")
     if asked:
