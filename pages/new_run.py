@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,10 @@ def form() -> None:
         return
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
-    has_recording = not supervisor.recording_note(task.name, setup.toolchain, strategy.name, setup.language)
+    name = _variant(task, policy)
+    has_recording = not supervisor.recording_note(name, setup.toolchain, strategy.name, setup.language)
     with limits:
-        budget = _budget(setup, task.name)
+        budget = _budget(setup, name)
     with more:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
@@ -126,12 +128,12 @@ def _summary(
 ) -> None:
     """What the run will take, the button, and the same run as a command."""
     st.markdown("## This run")
-    source = task.task(setup.toolchain, sizes).source
-    found = forecast.of_run(task.name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
+    source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
+    found = forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
     forecast.draw(has_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])
     why_not = ""
     if setup.model == "recorded" and not has_recording:
-        why_not = supervisor.recording_note(task.name, setup.toolchain, setup.strategy.name, setup.language)
+        why_not = supervisor.recording_note(name, setup.toolchain, setup.strategy.name, setup.language)
         st.warning(wording.plain(why_not), icon=":material/warning:")
     is_asked = st.button(
         "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
@@ -225,6 +227,13 @@ def _policy(task: TaskFile) -> dict[str, Any]:
     )  # fmt: skip
     chosen = {"library": library.strip() or "none", "precision": str(precision)}
     return chosen | {"backward": backward, "dtype": str(dtype)}
+
+
+def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
+    """The name of the task as it is chosen: recordings and earlier runs of another dtype or of forward alone are not of
+    this one."""
+    dtype = "" if chosen["dtype"] == OWN_DTYPE else chosen["dtype"]
+    return replace(task, policy=replace(task.policy, backward=chosen["backward"], dtype=dtype)).name
 
 
 def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:

@@ -250,6 +250,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
     (made,) = started
+    assert made.task_name == "square_matmul-bf16-backward"
     for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
                  "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune",
                  "compiler_hint"):  # fmt: skip
