@@ -19,7 +19,7 @@ from storage import codec, relative
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
 from storage.policy import Policy
-from storage.records import KernelClass, RunSettings
+from storage.records import REACHED, KernelClass, RunSettings
 from storage.suites.records import Cell, Defined, JudgedAgain
 from storage.suites.summary import CellResult, Results
 
@@ -141,7 +141,7 @@ def judge_again(kernel: ManifestKernel, toolchain: Toolchain) -> tuple[JudgedAga
         kernel.task_name, kernel.task_source, kernel.sizes, kernel.kernel_class, policy=kernel.policy,
         language=kernel.language,
     )  # fmt: skip
-    device = toolchain.limit(task).device
+    device = toolchain.limit(task).device.removesuffix(REACHED)
     answer = evaluate(toolchain, task, kernel.source)
     found = JudgedAgain(
         kernel.cell, kernel.run_id, kernel.candidate_id, device, answer["verdict"], answer["speedup"], answer["noise"],

@@ -12,7 +12,7 @@ from storage import events as ev
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Entry
 from storage.proof import Proof, Standing
-from storage.records import Origin, RunSettings, Verdict
+from storage.records import REACHED, Origin, RunSettings, Verdict
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
 
@@ -42,7 +42,8 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     second = record.baseline.result if record.baseline else None
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
-        settings.strategy, record.limit.device if record.limit else "", record.limit.limit_ms if record.limit else None,
+        settings.strategy, record.limit.device.removesuffix(REACHED) if record.limit else "",
+        record.limit.limit_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None, best,
         tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,
     )  # fmt: skip

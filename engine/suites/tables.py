@@ -52,6 +52,8 @@ class TextTable:
 def headline(results: Results) -> list[str]:
     """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison."""
     found = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
+    if len(results.devices) > 1:
+        found.append(f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare.")
     return [one for one in [*found, *(comparison(one) for one in comparisons(results))] if one]
 
 

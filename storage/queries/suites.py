@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from storage.database import Database
 from storage.queries import compare, fetch
+from storage.records import REACHED
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
@@ -51,8 +52,8 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     return {
         head.run_id: RunResult(
             head.run_id, head.kernel_class, known[head.run_id].language, known[head.run_id].toolchain, head.model,
-            head.strategy, known[head.run_id].device, head.limit_ms, known[head.run_id].second_name,
-            known[head.run_id].second_speedup, _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())),
+            head.strategy, known[head.run_id].device.removesuffix(REACHED), head.limit_ms,
+            known[head.run_id].second_name, known[head.run_id].second_speedup, _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())),
             tuple(tries.get(head.run_id, ())), counted.get(head.run_id, 0), known[head.run_id].engine_s,
             known[head.run_id].tokens, known[head.run_id].cost_usd,
         )

@@ -69,10 +69,11 @@ class BestKernel:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run. `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel.
+    """One run. `device` is its name alone, whatever a kernel has reached there.
 
-    `limit_ms` is the hardware limit of the task on its device, None before it was measured. `second_speedup` is that of
-    the further baseline (torch.compile) over eager, None where it was not measured.
+    `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel. `limit_ms` is
+    the hardware limit of the task on its device, None before it was measured. `second_speedup` is that of the further
+    baseline (torch.compile) over eager, None where it was not measured.
     """
 
     run_id: str

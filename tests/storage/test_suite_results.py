@@ -14,6 +14,7 @@ from storage.database import Database
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.queries.suites import run_results
+from storage.records import REACHED
 from tests import samples
 
 RUNS = (("whole", 0, "finished", "cutegen"), ("running", 1, "running", "cutegen"), ("second", 2, "stopped", "cutegen"),
@@ -32,6 +33,8 @@ def rounded(value: Any) -> Any:
 def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, root: Path) -> None:
     for name, seed, ending, strategy in RUNS:
         folder = samples.write_run(root, name, seed=seed, depths=9, ending=ending, strategy=strategy, has_blobs=False)
+    raised = root / "whole" / "journal.jsonl"
+    raised.write_text(raised.read_text().replace('"sample device"', f'"sample device{REACHED}"'))
     unpriced = folder.journal_file.parent.parent / "second" / "journal.jsonl"
     unpriced.write_text(unpriced.read_text().replace('"cost_usd":0.012', '"cost_usd":null'))
     Ingest(db, root).catch_up()
@@ -44,6 +47,7 @@ def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, roo
         assert asdict(folded) == rounded(asdict(result)), name
     whole = asked["whole"]
     assert whole.best is not None
+    assert whole.device == "sample device"
     assert whole.best.flags
     assert (len(whole.timed), whole.correct, whole.gains) == (8, 8, 5)
     assert asked["second"].cost_usd is None
