@@ -49,16 +49,16 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         timed.setdefault(at.run_id, []).append(TimedKernel(at.candidate_id, at.speedup, at.noise, *spent))
     known = {row.run_id: row for row in compare.conditions(db, run_ids)}
     counted = dict(fetch.tuples(db, _CALLS, chosen))
-    return {
-        head.run_id: RunResult(
-            head.run_id, head.kernel_class, known[head.run_id].language, known[head.run_id].toolchain, head.model,
-            head.strategy, known[head.run_id].device.removesuffix(REACHED), head.limit_ms,
-            known[head.run_id].second_name, known[head.run_id].second_speedup, _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())),
-            tuple(tries.get(head.run_id, ())), counted.get(head.run_id, 0), known[head.run_id].engine_s,
-            known[head.run_id].tokens, known[head.run_id].cost_usd,
-        )
-        for head in heads if head.run_id in known
-    }  # fmt: skip
+    found = {}
+    for head in heads:
+        if one := known.get(head.run_id):
+            found[head.run_id] = RunResult(
+                head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy,
+                one.device.removesuffix(REACHED), head.limit_ms, one.second_name, one.second_speedup,
+                _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())), tuple(tries.get(head.run_id, ())),
+                counted.get(head.run_id, 0), one.engine_s, one.tokens, one.cost_usd,
+            )  # fmt: skip
+    return found
 
 
 def _best(row: _BestRow | None) -> BestKernel | None:
