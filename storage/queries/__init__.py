@@ -138,6 +138,7 @@ from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import planned_exposure as planned_exposure
 from storage.queries.profiles import profile as profile
 from storage.queries.profiles import profiled_ancestor as profiled_ancestor
+from storage.queries.profiles import profiled_kernels as profiled_kernels
 from storage.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.queries.retrieved import RetrievedRow as RetrievedRow
 from storage.queries.retrieved import retrieval as retrieval

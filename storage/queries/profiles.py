@@ -141,14 +141,15 @@ def _call_times(db: Database, run_id: str, candidate_id: str) -> tuple[float | N
     return profiled, timed[0][0] if timed else None
 
 
-def metric_changes(db: Database, run_id: str, candidate_id: str) -> list[MetricChangeRow]:
-    """All values of a candidate's last profile beside those of the nearest profiled kernel it descends from.
+def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | None = None) -> list[MetricChangeRow]:
+    """All values of a candidate's last profile beside those of another kernel of the run, or of the nearest profiled
+    one it descends from.
 
     A disturbed profile is compared with none.
     """
     new = metrics(db, run_id, candidate_id)
     is_fit = bool(new) and not _is_disturbed(db, run_id, candidate_id)
-    previous_id = profiled_ancestor(db, run_id, candidate_id) if is_fit else None
+    previous_id = (against or profiled_ancestor(db, run_id, candidate_id)) if is_fit else None
     there = _by_place(metrics(db, run_id, previous_id) if previous_id else [])
     here = _by_place(new)
     return [
@@ -183,6 +184,12 @@ def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Ex
     sql = "SELECT depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
     found = fetch.tuples(db, sql, [run_id])
     return exposure.planned(kernel_class, *found[0]) if found else None
+
+
+def profiled_kernels(db: Database, run_id: str) -> list[str]:
+    """Kernels that have a profile which nothing disturbed, in the order they were profiled."""
+    sql = "SELECT candidate_id FROM profiles WHERE run_id = ? AND failure IS NULL GROUP BY ALL ORDER BY max(seq)"
+    return [name for (name,) in fetch.tuples(db, sql, [run_id]) if not _is_disturbed(db, run_id, name)]
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:

@@ -10,10 +10,11 @@ import pytest
 
 from pages.parts import index, speed_of_light
 from pages.parts.kernel import machine_use, roofline
+from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
 from storage import counters, queries
-from storage.queries import MetricRow
+from storage.queries import MetricChangeRow, MetricRow
 from storage.records import HardwareLimit, ProfileResult
-from tests import sample_profiles
+from tests import sample_profiles, samples
 from tests.engine.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
 from tests.pages.conftest import Open, words
@@ -142,3 +143,25 @@ def test_the_time_of_a_call_and_what_follows_from_it_are_those_of_the_timing(hom
     assert values["latency"] == pytest.approx(found.latency_ms / 1e3)
     assert values["memory throughput share"] == pytest.approx(0.19 * 4.0 / found.latency_ms)
     assert values["page faults per call"] == 1300.0
+
+
+def test_a_profile_stands_beside_that_of_any_other_kernel(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    lines = map(json.loads, folder.journal_file.read_text().splitlines())
+    names = [line["event"]["candidate_id"] for line in lines if line["kind"] == "Profiled"]
+    app = open_page("candidate", run="r1", candidate=names[0])
+    app.session_state["tab"] = "Profile"
+    app.run()
+    beside = app.selectbox(key=f"profile_beside:{names[0]}")
+    assert beside.value is None
+    assert "No profiled ancestor to compare with" in words(app)
+    beside.select_index(1).run()
+    assert not app.exception
+    assert f"Since kernel {int(names[2].removeprefix('c'))}: " in words(app).replace("\\", "")
+
+
+def test_what_got_worse_is_never_left_out() -> None:
+    change = MetricChangeRow(-1, "", "latency", "s", 2.0, 1.0, "c001")
+    found = [Weighed(change, SENSES["latency"], Judgement.BETTER, 100.0 - i) for i in range(20)]
+    worse = Weighed(change, SENSES["latency"], Judgement.WORSE, 0.1)
+    assert foremost([*found, worse]) == [*found[:10], worse]

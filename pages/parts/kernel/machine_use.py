@@ -29,7 +29,7 @@ BLOCKS = {
 }
 LAUNCH_COLUMNS = [
     table.Column("kernel", "Launch"),
-    table.Column("time", "Time", "right"),
+    table.Column("time", "Time", help="with its share of the call"),
     table.Column("shape", "Blocks × threads", "right"),
     table.Column("registers", "Registers", "right", "per thread"),
     table.Column("shared", "Shared memory", "right", "per block: static and dynamic"),
@@ -133,7 +133,7 @@ def launch_cells(launch: int, kernel: str, values: Mapping[str, float], total_s:
     shared = [values[name] for name in SHARED if name in values]
     return {
         "kernel": table.text(f"{launch}: {kernel_names.short(kernel)}", "strong", title=kernel[:1000]),
-        "time": table.text(_quantity(took, "s"), note=share),
+        "time": table.bar(_quantity(took, "s"), took / total_s if took and total_s else 0.0, note=share),
         "shape": _shape(values),
         "registers": _count(values.get(counters.REGISTERS)),
         "shared": _quantity(sum(shared), "B") if shared else wording.NONE,

@@ -138,15 +138,21 @@ def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
         st.caption("No change beyond what two profiles of the same kernel differ by.")
         return
     is_all = len(moved) > MOST_CHANGES and st.session_state.get(f"{key}:all", False)
-    shown = moved if is_all else moved[:MOST_CHANGES]
+    shown = moved if is_all else foremost(moved)
     rows = [table.Row(f"{i}", change_cells(one)) for i, one in enumerate(shown)]
     table.draw(
         f"Changes of the profile since kernel {number}", CHANGE_COLUMNS, rows, key=key, is_compact=True, is_folding=True
     )
     same = len(found) - len(moved)
-    if len(moved) > MOST_CHANGES:
-        st.toggle(f"Show all {len(moved)} (the {len(shown)} largest effects shown)", key=f"{key}:all")
+    if is_all or len(moved) > len(shown):
+        told = f"Show all {len(moved)} (the largest effects and all that got worse: {len(shown)} shown)"
+        st.toggle(told, key=f"{key}:all")
     st.caption(f"Largest effect on speed first. {same} more metrics are unchanged.")
+
+
+def foremost(moved: Sequence[Weighed]) -> list[Weighed]:
+    """The largest effects, and all that got worse however small: that is never left out."""
+    return [one for i, one in enumerate(moved) if i < MOST_CHANGES or one.judgement is Judgement.WORSE]
 
 
 def change_cells(one: Weighed) -> dict[str, table.Cell]:

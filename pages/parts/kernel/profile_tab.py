@@ -41,8 +41,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         return
     attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
-    changes = queries.metric_changes(db, run_id, candidate.candidate_id)
-    ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
+    ancestor = _compared_with(run_id, candidate, attempts)
+    changes = queries.metric_changes(db, run_id, candidate.candidate_id, ancestor)
     seen = Seen(
         rows,
         queries.metrics(db, run_id, ancestor) if ancestor else [],
@@ -66,9 +66,30 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     _how(run_id, candidate, profile)
 
 
+def _compared_with(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow]) -> str | None:
+    """Which kernel's profile stands beside this one: the nearest profiled ancestor, or another that a person chose."""
+    ancestor = queries.profiled_ancestor(index.current(), run_id, candidate.candidate_id)
+    profiled = [name for name in queries.profiled_kernels(index.current(), run_id) if name != candidate.candidate_id]
+    if not profiled:
+        return ancestor
+    known = {one.candidate_id: one for one in attempts}
+    names = {name: _named(known[name], name == ancestor) for name in profiled if name in known}
+    chosen = st.selectbox(
+        "Beside the profile of", list(names), list(names).index(ancestor) if ancestor in names else None,
+        format_func=names.__getitem__, key=f"profile_beside:{candidate.candidate_id}", width=420,
+        placeholder="another kernel of this run",
+    )  # fmt: skip
+    return chosen or ancestor
+
+
+def _named(kernel: AttemptRow, is_ancestor: bool) -> str:
+    speedup = f" · {wording.speedup(kernel.speedup, kernel.noise)}" if kernel.speedup else ""
+    return f"kernel {kernel.number}{speedup}" + (" · nearest profiled ancestor" if is_ancestor else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A profile's figures beside those of the nearest profiled ancestor, kernel `number`; without one None, empty."""
+    """A profile's figures beside those of another kernel, `number`; without one None, empty."""
 
     current: Sequence[MetricRow]
     before: Sequence[MetricRow]
