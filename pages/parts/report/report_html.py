@@ -66,12 +66,14 @@ def render(template: str, title: str, **known: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One point: where, what it says, and where it leads (empty: nowhere)."""
+    """One point: where, what it says, where it leads (empty: nowhere), and its 95 % interval, if it is shown."""
 
     x: float
     y: float
     text: str
     href: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ class Curve:
     ) -> None:
         self.name, self.x_title, self.series = name, x_title, series
         spots = [spot for one in series for spot in (*one.steps, *one.points)]
-        xs, ys = [spot.x for spot in spots] or [0.0], [spot.y for spot in spots] or [1.0]
+        xs = [spot.x for spot in spots] or [0.0]
+        ys = [y for spot in spots for y in (spot.y, spot.low, spot.high) if y] or [1.0]
         near = [level.value for level in levels if min(ys) / 2 <= level.value <= max(ys) * 3]
         self._x = min(0.0, *xs, 0.0), max([*xs, min(xs) + 1e-9])
         self._y = low, high = min([*ys, *near]) / 1.12, max([*ys, *near]) * 1.15

@@ -34,7 +34,8 @@ def run_report(db: Database, run_id: str) -> str:
         raise LookupError(f"there is no run {run_id} in the index")
     attempts, depths = queries.attempts(db, run_id), queries.depths(db, run_id)
     told = chosen(depths)
-    reached = f"{wording.speedup(run.best_speedup)} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
+    best = wording.speedup(run.best_speedup, run.best_noise)
+    reached = f"{best} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
     return render(
         "run.html",
         f"{run.title.capitalize()}: {reached}",
@@ -152,7 +153,7 @@ def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str)
 def _ring(a: AttemptRow, shown_depths: Collection[int], step: str) -> Spot:
     measured = f"{wording.speedup(a.speedup, a.noise)} {wording.plus_minus(a.noise)}"
     text = f"kernel {a.number}, {step} {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
-    return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, shown_depths))
+    return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, shown_depths), a.low, a.high)
 
 
 def _href(depth: int, shown_depths: Collection[int]) -> str:
