@@ -104,6 +104,27 @@ __global__ void __launch_bounds__(THREADS) product_kernel(
       for (int p = 0; p < 4; p += 2)
         *reinterpret_cast<float2*>(c + int64_t(m0 + m + i * 16 + g + p / 2 * 8) * N + n0 + n + j * 8 + 2 * t) =
             make_float2(sum[i][j][p], sum[i][j][p + 1]);
+
+  // The low part of an infinity is NaN, which would hide the infinity that is due: such sums are made once more, plainly.
+  bool is_odd = false;
+  #pragma unroll
+  for (int i = 0; i < MS; ++i)
+    #pragma unroll
+    for (int j = 0; j < NS; ++j)
+      #pragma unroll
+      for (int p = 0; p < 4; ++p) is_odd |= isnan(sum[i][j][p]);
+  if (!is_odd) return;
+  #pragma unroll 1
+  for (int e = 0; e < MS * NS * 4; ++e) {
+    int const i = e / (NS * 4), j = e / 4 % NS, p = e % 4;
+    int const row = m0 + m + i * 16 + g + p / 2 * 8, col = n0 + n + j * 8 + 2 * t + p % 2;
+    float* const place = c + int64_t(row) * N + col;
+    if (!isnan(*place)) continue;
+    float plain = 0.0f;
+    #pragma unroll 4
+    for (int k = 0; k < K; ++k) plain = fmaf(a[int64_t(row) * K + k], b[int64_t(k) * N + col], plain);
+    *place = plain;
+  }
 }
 
 torch::Tensor product(torch::Tensor a, torch::Tensor b) {
