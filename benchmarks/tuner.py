@@ -62,6 +62,14 @@ CASES: Mapping[str, Case] = {
             "constexpr int BK = 256;  // tune: 128, 256, 512, 1024\nstatic_assert(BM % RM == 0);",
         },
     ),
+    "matmul_early": Case(
+        "square_matmul", "cpu", "square_matmul.jsonl", 4, 11,
+        {
+            "constexpr int BM = 64, BN = 128, BK = 16;": "constexpr int BM = 64;  // tune: 32, 64, 128\n"
+            "constexpr int BN = 128;  // tune: 64, 128, 256, 512\n"
+            "constexpr int BK = 16;  // tune: 16, 64, 128, 256, 512\n",
+        },
+    ),
     "softmax": Case(
         "softmax", "cpu", "softmax.jsonl", 7, 12,
         {"constexpr int WAYS = 4;": "constexpr int WAYS = 4;  // tune: 1, 2, 4, 8, 12, 16\n"},
