@@ -243,7 +243,8 @@ def forget(visitor: BrowserContext) -> None:
 
 def has_been_here(visitor: BrowserContext) -> None:
     """Demo runs are everywhere in tests; one test meets what a first visitor is shown."""
-    visitor.add_cookies([{"name": welcome.COOKIE, "value": "dismissed", "url": "http://127.0.0.1"}])
+    for host in ("127.0.0.1", "localhost"):
+        visitor.add_cookies([{"name": welcome.COOKIE, "value": "dismissed", "url": f"http://{host}"}])
 
 
 def empty_stores(page: Page) -> None:

@@ -6,7 +6,7 @@ const may = () => "Notification" in window && Notification.permission === "grant
 
 function show(box) {
   const isOn = wanted() && may()
-  box.querySelector("button").textContent = isOn ? "Turn desktop notifications off" : "Turn desktop notifications on"
+  box.querySelector("button").textContent = isOn ? "No more desktop notifications" : "Get desktop notifications"
   box.querySelector("span").textContent = isOn
     ? "You are told when a run waits, ends, crashes or has used 80 % of a limit, while a page is open."
     : "Notification" in window && Notification.permission === "denied" ? "This browser forbids them for this site." : ""
