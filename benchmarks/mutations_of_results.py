@@ -29,6 +29,8 @@ MUTATIONS = [
         PROPERTIES,
         ("        return 0.0\n    floor", "        return 1.0\n    floor"),
         ("factor * own_error) if math.isfinite(own_error) else floor", "factor * own_error)"),
+        ("1.0 if is_narrow else _growth(depth)", "_growth(depth)"),
+        ("_growth(depth)), MOST)", "_growth(depth)), 9.0)"),
         ("min(OWN_ERROR_FACTOR * _growth(depth) * change, most)", "OWN_ERROR_FACTOR * change"),
         ("if error <= FULL_PRECISION * _growth(depth):", "if True:"),
         ("math.sqrt(max(1.0, depth / 1000.0))", "max(1.0, depth / 1000.0)"),

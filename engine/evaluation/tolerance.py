@@ -25,6 +25,8 @@ NARROW_FACTOR = 3.0
 NARROW = ("float16", "bfloat16")
 # Where the reference is this far off its float64 self, a trial can no longer tell right from wrong.
 ILL_CONDITIONED = 0.02
+# Zeros in place of any answer are off by a half, half of a sum by a quarter: what is allowed stays well below both.
+MOST = OWN_ERROR_FACTOR * ILL_CONDITIONED
 # Below what operands of 11 bits cost on normal inputs, so that sensitivity never hides them.
 MOST_FOR_SENSITIVITY = 5e-4
 # A sum or a loss is one number, and cancels by chance: no other elements stand beside it to give it a scale.
@@ -42,15 +44,17 @@ def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32")
     Args:
         dtype: of the output; integers and booleans must be exact.
         own_error: of the reference in the task's dtype against float64.
-        depth: how many numbers are summed into one element, 0 when unknown; error grows with its root.
+        depth: how many numbers are summed into one element, 0 when unknown; the error of a float32 or float64 sum grows
+            with its root. Sums of float16 and bfloat16 numbers belong in float32 and are rounded once, at any depth.
         precision: the task's policy; `tf32` and `half` allow what rounding a product's operands costs.
     """
     if dtype not in BY_DTYPE:
         return 0.0
-    floor = BY_DTYPE[dtype] * _growth(depth)
+    is_narrow = dtype in NARROW
+    floor = min(BY_DTYPE[dtype] * (1.0 if is_narrow else _growth(depth)), MOST)
     if precision in FLOORS:
         floor = max(floor, FLOORS[precision])
-    factor = NARROW_FACTOR if dtype in NARROW else OWN_ERROR_FACTOR
+    factor = NARROW_FACTOR if is_narrow else OWN_ERROR_FACTOR
     return max(floor, factor * own_error) if math.isfinite(own_error) else floor
 
 
@@ -60,7 +64,7 @@ def of_one_way_rounding(dtype: str, length: int) -> float:
     Half a unit per term is the most that a plain loop can lose. Measured for float32 over 4,096 to 393,216 terms:
     0.04 to 0.07 units with equal terms, 0.24 with small ones that vanish beside a large one.
     """
-    return ONE_WAY * UNITS[dtype] * length if dtype in UNITS else 0.0
+    return min(ONE_WAY * UNITS[dtype] * length, MOST) if dtype in UNITS else 0.0
 
 
 def is_ill_conditioned(dtype: str, own_error: float) -> bool:

@@ -138,8 +138,8 @@ def _tolerance(policy: Policy) -> str:
         for dtype in ("float32", "float16", "bfloat16")
     )
     return (
-        f"{', '.join(floors)}, nothing for integers; more where thousands of numbers are summed into one (with the "
-        f"root of their number), and {tolerance.OWN_ERROR_FACTOR:g} times the reference's own error "
+        f"{', '.join(floors)}, nothing for integers; more where thousands of float32 numbers are summed into one "
+        f"(with the root of their number), and {tolerance.OWN_ERROR_FACTOR:g} times the reference's own error "
         f"({tolerance.NARROW_FACTOR:g} times in float16 and bfloat16) where that is more"
     )
 

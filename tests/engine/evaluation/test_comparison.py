@@ -71,6 +71,20 @@ def test_tolerance_grows_with_depth_and_with_the_references_own_error() -> None:
     assert tolerance.allowed("float32", 0.0, 0.0, "half") == tolerance.BY_DTYPE["bfloat16"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_zero_or_half_of_a_sum_of_very_many_numbers_is_wrong(dtype: torch.dtype) -> None:
+    loss = torch.tensor(1 / 3, dtype=torch.float64)
+    trial = Trial("normal", Style.NORMAL, "normal")
+    failures = [
+        weigh(
+            Output("the output", 1, (loss * part).to(dtype), loss.to(dtype), loss, (), 1e9, 2**15, "fp32"),
+            trial, is_wide, lambda by_rows: 0.0,
+        ).failure
+        for is_wide in (True, False) for part in (0.0, 0.5, 0.999)
+    ]  # fmt: skip
+    assert [failure is None for failure in failures] == [False, False, True] * 2
+
+
 def test_precision_labels_follow_the_measured_error() -> None:
     assert tolerance.label(1e-7, 0) == "fp32-exact"
     assert tolerance.label(2e-4, 0) == "tf32-class"
