@@ -335,9 +335,7 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def evaluate_file(options: Namespace) -> int:
     """Judge a file outside a run."""
-    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
-    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
-    task = replace(task, policy=policy, language=options.language)
+    task = _task(options)
     source = _candidate(options.candidate)
     toolchain = _toolchain(options.toolchain, device=options.device)
     try:
@@ -356,9 +354,7 @@ def tune_file(options: Namespace) -> int:
     """Try other numbers for what a file declares open to tuning."""
     if options.variants < 1:
         raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
-    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
-    policy = tasks.policy_with(task.policy, options.library, options.precision)
-    task = replace(task, policy=policy, language=options.language)
+    task = _task(options)
     source, console = _candidate(options.candidate), Console(stderr=True)
     toolchain = _toolchain(options.toolchain, device=options.device)
     try:
@@ -416,6 +412,13 @@ def try_model(options: Namespace) -> int:
     found = trial.try_model(options.model, asked, _connect)
     print(json.dumps(codec.to_plain(found)) if options.json else trial.sentence(found))
     return FAILED if found.failure else OK
+
+
+def _task(options: Namespace) -> tasks.Task:
+    """The task of a file that is judged outside a run, with the sizes, policy and language given."""
+    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
+    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
+    return replace(task, policy=policy, language=options.language)
 
 
 def _candidate(path: str) -> str:

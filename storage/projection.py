@@ -106,6 +106,11 @@ def _(event: events.RunEnded) -> Rows:
     yield "steps", {"phase": "ended"}
 
 
+@project.register(events.CompilerShown)
+def _(event: events.CompilerShown) -> Rows:
+    yield from ()  # pages show it where the model saw it, in the first kernel's prompt
+
+
 @project.register(events.LimitMeasured)
 def _(event: events.LimitMeasured) -> Rows:
     yield "limits", _fields(event.limit)

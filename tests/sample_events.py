@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from storage import events as ev
 from storage.blobs import text_hash
-from storage.command_arguments import CONSULT, TEACH, Fallback
+from storage.command_arguments import CONSULT, TEACH, TUNE, Fallback
 from storage.journal import Entry
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule, WeighedEdge
 from storage.models import CallFailure
@@ -196,12 +196,14 @@ class Script:
 
     def tune(self, name: str, timed: TimingResult) -> None:
         """Two variants were tried: one is slower, one does not compile."""
+        self.begin(TUNE, name)
         self.emit(ev.SweepStarted(self.step, self.depth, name, (Tunable("kTile", 64, (32, 64, 128)),), 4))
         for number, (tile, built) in enumerate(((32, BUILT), (128, BROKEN)), 1):
             self.emit(ev.VariantCompiled(self.step, name, number, {"kTile": tile}, built))
         slower = replace(timed, candidate_ms=tuple(1.2 * ms for ms in timed.candidate_ms))
         self.emit(ev.VariantTimed(self.step, name, 1, True, slower))
         self.emit(ev.VariantChecked(self.step, name, 1, RIGHT))
+        self.finish(TUNE, 6.0, "unchanged")
 
     def measure(self, name: str) -> None:
         self.begin(StepKind.TIME, name)

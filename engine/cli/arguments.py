@@ -246,7 +246,7 @@ def _policy(parser: argparse.ArgumentParser) -> None:
         "(own: as the task is written; default: as the task says)",
     )  # fmt: skip
     parser.add_argument(
-        "--backward", action="store_true", default=None,
+        "--backward", action=argparse.BooleanOptionalAction, default=None,
         help="forward and backward: gradients of inputs and parameters are checked too, and both passes are timed "
         "together (default: as the task says; the shipped ones are forward alone)",
     )  # fmt: skip

@@ -28,11 +28,14 @@ def configured_address() -> str:
 
 
 def key_in(variable: str | None, address: str) -> str:
-    """The key in an environment variable, or in OPENAI_API_KEY. A local endpoint needs none.
+    """The key in an environment variable, or in OPENAI_API_KEY. A local endpoint needs none; NO_KEY as the variable
+    sends none, so that OpenAI's key does not travel to an address that asks for none.
 
     Raises:
         ModelError: the variable named is not set, OpenAI itself is asked without a key, or no header can carry the key.
     """
+    if variable == NO_KEY:
+        return NO_KEY
     key = os.environ.get(variable or KEY, "").strip()
     if not key and (variable or address == OPENAI):
         raise ModelError(

@@ -13,7 +13,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
 
-KEY = "OPENAI_API_KEY"
+KEY, NO_KEY = "OPENAI_API_KEY", "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _test(address: str, model: str, variable: str) -> None:
     if not st.button("Test", icon=":material/network_check:", key="try_model", disabled=bool(why),
                      help=why or "one call that asks for one word"):  # fmt: skip
         return
-    lines = [f"base_url={address}", *([f"key_variable={variable}"] if variable else [])]
+    lines = [f"base_url={address}", f"key_variable={variable or NO_KEY}"]
     try:
         with st.spinner("Asking for one word"):
             found = supervisor.try_model(model, lines)

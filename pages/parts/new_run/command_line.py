@@ -57,8 +57,8 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--precision", fields["precision"]]
     if fields["dtype"] != (task.policy.dtype or OWN_DTYPE):
         yield ["--dtype", fields["dtype"]]
-    if fields["backward"] and not task.policy.backward:
-        yield ["--backward"]
+    if fields["backward"] != task.policy.backward:
+        yield ["--backward" if fields["backward"] else "--no-backward"]
 
 
 def _options(strategy: Offer, model: str, chosen: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from storage.relative import is_known
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
-    "other": "Other",
+    "tune": "Tune", "other": "Other",
 }  # fmt: skip
 TIME_TITLE = "Where the time went"
 TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."

@@ -209,6 +209,8 @@ def test_without_key_or_address_the_error_says_what_to_set(monkeypatch: pytest.M
     with pytest.raises(ModelError, match="OPENAI_API_KEY"):
         environment.key_in(None, environment.OPENAI)
     assert environment.key_in(None, "http://localhost:8000/v1") == environment.NO_KEY
+    monkeypatch.setenv(environment.KEY, "sk-of-openai")
+    assert environment.key_in(environment.NO_KEY, "http://localhost:8000/v1") == environment.NO_KEY
 
 
 EDITS = '{"summary": "s", "edits": [{"action": "delete", "line_number": 3, "num_lines": 1, "why": "w"}]}'
