@@ -81,7 +81,8 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
 def test_a_browser_that_asked_for_it_is_told_what_happens(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/models")
     drawn(page).evaluate(f"() => {{ window.Notification = {NOTIFICATION} }}")
-    page.get_by_role("button", name="Get desktop notifications").click()
+    with page.expect_response("**/api/notices?*"):  # what happens from here on is news to this browser
+        page.get_by_role("button", name="Get desktop notifications").click()
     expect(page.get_by_text("You are told when a run waits")).to_be_visible()
     engine = PretendEngine(server.runs, "told", seed=1)
     engine.emit(ev.StateChanged(RunState.WAITING, "the model cannot be reached"))

@@ -6,15 +6,17 @@ Only what happens while the server runs is told, so that a restart repeats nothi
 
 from __future__ import annotations
 
+import http.client
 import json
 import logging
 import os
+import queue
 import threading
 import time
 import urllib.request
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import streamlit as st
 
@@ -55,42 +57,54 @@ class Notice:
 
 
 class Watcher:
-    """A thread that looks for news in the open index and keeps the newest."""
+    """A thread that looks for news in the open index and keeps the newest; another posts them, however slow that is."""
 
     def __init__(self, since: float | None = None) -> None:
         self._since = time.time() if since is None else since
         self._told: set[tuple[str, str, int]] = set()
         self._lost: set[str] | None = None
         self._kept: deque[Notice] = deque(maxlen=KEPT)
-        self._count = 0
+        self._lock = threading.Lock()
+        self._posts: queue.SimpleQueue[Notice | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="notices", daemon=True)
+        self._poster = threading.Thread(target=self._post, name="webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look, and to post."""
         self._thread.start()
+        self._poster.start()
 
     def stop(self) -> None:
-        """End, after what is being sent."""
+        """End, after what is still to be posted where that is soon done."""
         self._ending.set()
         self._thread.join(PATIENCE_S)
+        self._posts.put(None)
+        self._poster.join(PATIENCE_S)
 
-    def after(self, number: int) -> list[Notice]:
-        """Those after a number, oldest first."""
-        return [one for one in list(self._kept) if one.number > number]
-
-    @property
-    def last(self) -> int:
-        """The number of the newest; 0 before the first."""
-        return self._count
+    def after(self, number: int | None) -> tuple[int, list[Notice]]:
+        """The number of the newest, 0 before the first; and those after a number, oldest first, or none for None."""
+        with self._lock:
+            last = self._kept[-1].number if self._kept else 0
+            return last, [] if number is None else [one for one in self._kept if one.number > number]
 
     def look(self) -> list[Notice]:
-        """What is new since the last look; kept, and sent to the webhook."""
-        found = list(self._news())
-        self._kept.extend(found)
+        """What is new since the last look; kept, and to be posted to the webhook."""
+        news = list(self._news())
+        with self._lock:
+            last = self._kept[-1].number if self._kept else 0
+            found = [replace(one, number=number) for number, one in enumerate(news, last + 1)]
+            self._kept.extend(found)
         for one in found:
-            send(one)
+            self._posts.put(one)
         return found
+
+    def _post(self) -> None:
+        while one := self._posts.get():
+            try:
+                send(one)
+            except Exception:  # noqa: BLE001 - one that cannot be posted must not keep back the next
+                _log.exception("a notice could not be posted")
 
     def _work(self) -> None:
         while not self._ending.wait(EVERY_S):
@@ -113,9 +127,9 @@ class Watcher:
         self._lost = now
 
     def _notice(self, kind: str, run_id: str, title: str, text: str) -> Notice:
-        self._count += 1
+        """Not numbered yet: a browser must not hear of a number before the notice is kept."""
         said = WORDS[kind].format(title=title.capitalize())
-        return Notice(self._count, kind, run_id, said, wording.cut(text, 200), time.time())
+        return Notice(0, kind, run_id, said, wording.cut(text, 200), time.time())
 
 
 def send(notice: Notice) -> bool:
@@ -126,14 +140,13 @@ def send(notice: Notice) -> bool:
     base = os.environ.get(ADDRESS, "").rstrip("/")
     body = asdict(notice) | {"url": f"{base}/run?run={wording.in_address(notice.run)}" if base else ""}
     body["text"] = f"{notice.title}. {notice.text}".strip()
-    request = urllib.request.Request(
-        address, json.dumps(body).encode(), {"Content-Type": "application/json", "User-Agent": "tilewright"}
-    )
+    headers = {"Content-Type": "application/json", "User-Agent": "tilewright"}
     for attempt in range(TRIES):
         try:
+            request = urllib.request.Request(address, json.dumps(body).encode(), headers)
             with urllib.request.urlopen(request, timeout=PATIENCE_S):
                 return True
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             _log.warning("the webhook did not take a notice (try %d of %d): %s", attempt + 1, TRIES, error)
             time.sleep(0.2 * attempt)
     return False
@@ -158,8 +171,8 @@ def since(number: int | None) -> dict[str, object]:
     """For a browser: the newest number, and what came after the one that it knows; nothing for one that knows none."""
     if not _watching:
         return {"last": 0, "notices": []}
-    found = [] if number is None else _watching[-1].after(number)
-    return {"last": _watching[-1].last, "notices": [asdict(one) for one in found]}
+    last, found = _watching[-1].after(number)
+    return {"last": last, "notices": [asdict(one) for one in found]}
 
 
 def draw() -> None:
