@@ -21,6 +21,7 @@ PAGE_SIZE = 50
 @st.fragment
 def live() -> None:
     """The list; drawn again only when something in it has changed."""
+    welcome.go_to_demo()  # here, so that it is tried again when the demo's row arrives
     open_dialog.follow()
     title = st.container(horizontal=True, vertical_alignment="center")
     title.title("Runs", anchor=False, width="content")
@@ -105,7 +106,6 @@ def page_number(total: int) -> int:
     return min(int(st.pagination(pages, key="page", bind="query-params")), pages) if pages > 1 else 1
 
 
-welcome.go_to_demo()
 live()
 open_dialog.draw()
 label_dialogs.draw()

@@ -6,8 +6,8 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, wording
-from storage import folder, queries
+from pages.parts import access, index, run_state, wording
+from storage import codec, folder, queries
 
 ABOUT = (
     "A run takes one PyTorch module and searches for a faster kernel: the model writes, Tilewright compiles, checks "
@@ -31,9 +31,11 @@ def draw() -> None:
             )
             _demo(demo)
         with columns[1]:
-            st.markdown("### Start your own")
-            st.caption(f"One of the shipped tasks or a module of yours. From a terminal: `{COMMAND}`")
-            if access.may_steer():
+            may_start = access.may_steer()
+            st.markdown("### Start your own" if may_start else "### Start a run")
+            where = "" if may_start else "This server is read-only. "
+            st.caption(f"One of the shipped tasks or a module of yours. {where}From a terminal: `{COMMAND}`")
+            if may_start:
                 st.page_link("new_run.py", label="Start the first run", icon=":material/add_circle:", width="content")
         with columns[2]:
             st.markdown("### Connect a model")
@@ -53,7 +55,11 @@ def _demo(demo: str | None) -> None:
             "run.py", label="Open the demo run", icon=":material/play_circle:", query_params={"run": demo},
             width="content",
         )  # fmt: skip
-    elif access.may_steer() and st.button("Start the demo run", icon=":material/play_circle:", key="start_demo"):
+    elif not access.may_steer():
+        st.caption("No demo run here.")
+    elif _is_demo_starting():
+        st.caption(":material/hourglass_top: The demo run is starting.")
+    elif st.button("Start the demo run", icon=":material/play_circle:", key="start_demo"):
         try:
             with st.spinner("Starting the engine"):
                 started = supervisor.start(supervisor.demo_settings())
@@ -61,3 +67,15 @@ def _demo(demo: str | None) -> None:
             st.error(wording.plain(str(error)), icon=":material/error:")
             return
         st.switch_page("run.py", query_params={"run": started.run_id})
+
+
+def _is_demo_starting() -> bool:
+    """Whether an engine works on a demo run that is not in the index yet."""
+    return any(_is_demo(one) for one in folder.all_runs() if run_state.has_engine(one.run_id))
+
+
+def _is_demo(run: folder.RunFolder) -> bool:
+    try:
+        return run.read_settings().is_demo
+    except (OSError, codec.DecodeError, UnicodeDecodeError):
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import client, index
+from pages.parts import access, client, index
 from storage import queries
 from storage.queries import RunRow
 from storage.records import RunState
@@ -16,13 +16,17 @@ WHAT = (
     "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
     "proved correct and timed before it counts."
 )
-STEPS = (
+_SEEN = (
     ("A model writes", "one change at a time; you see its reply arrive. In this demo the replies are recorded."),
     (
         "Tilewright proves and times",
         "each point of the curve is one kernel, really built and measured here; higher is faster than PyTorch.",
     ),
-    ("You steer", "pause, stop, send a hint, or go back to an earlier kernel, at any moment."),
+)
+_STEER = ("You steer", "pause, stop, send a hint, or go back to an earlier kernel, at any moment.")
+_ONLY_SHOWN = (
+    "People steer",
+    "pause, stop, send a hint, or go back to an earlier kernel, at any moment; on this read-only server you watch.",
 )
 
 _welcome = st.components.v2.component(
@@ -39,8 +43,8 @@ def go_to_demo() -> None:
     db = index.current()
     if st.query_params or st.session_state.get(_SENT) or is_dismissed() or queries.count_own_runs(db):
         return
-    st.session_state[_SENT] = True
     if demo := queries.demo_run(db):
+        st.session_state[_SENT] = True
         st.switch_page("run.py", query_params={"run": demo})
 
 
@@ -48,7 +52,7 @@ def draw(run: RunRow, state: RunState) -> None:
     """The welcome, on the page of a demo run."""
     if not run.is_demo or is_dismissed() or queries.count_own_runs(index.current()):
         return
-    told = {"what": WHAT, "steps": STEPS, "next": following(run, state), "cookie": COOKIE}
+    told = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE}
     _welcome(data=told, key="welcome", on_dismissed_change=_dismiss)
 
 
@@ -61,10 +65,19 @@ def _dismiss() -> None:
     st.session_state[_DISMISSED] = True
 
 
+def steps() -> list[tuple[str, str]]:
+    """What is to be seen, and what a person can do on this server."""
+    return [*_SEEN, _STEER if access.may_steer() else _ONLY_SHOWN]
+
+
 def following(run: RunRow, state: RunState) -> str:
-    """What to do next, in one sentence."""
+    """What to do next."""
     if state.is_over:
-        return "Next: download the best kernel, then start a run of your own under New run."
+        has_kernel, may_start = run.best_candidate_id is not None, access.may_steer()
+        found = "" if has_kernel else "The run found no correct kernel; the list of kernels says why each failed. "
+        acts = ["download the best kernel"] if has_kernel else []
+        acts += ["start a run of your own under New run"] if may_start else []
+        return found + (f"Next: {', then '.join(acts)}." if acts else "")
     if run.best_speedup is None:
         return (
             "Next: watch the first kernel being written, compiled, checked and timed. Its point appears on the curve "

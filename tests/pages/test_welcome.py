@@ -1,0 +1,65 @@
+"""The first visit without a browser: who is sent to the demo, and what is promised there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pages.parts import index
+from pages.parts.status import welcome
+from storage import queries
+from storage.database import index_file, open_database
+from storage.folder import RunFolder
+from storage.ingest import Ingest
+from storage.records import RunState
+from tests import samples
+from tests.pages.conftest import Open, everything, words
+
+
+def test_whoever_comes_before_the_demo_is_read_is_offered_no_second_one_and_sent_there_later(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(welcome, "is_dismissed", lambda: False)  # there is no browser here with cookies to read
+    app = open_page()
+    index.ingest().stop()  # it reads when this test says so
+    demo = RunFolder(home / "runs" / "the-demo")
+    demo.write_settings(samples.sample_settings(demo.run_id))
+    app.run()
+    assert "The demo run is starting" in words(app)
+    assert "start_demo" not in [button.key for button in app.button]
+    index.ingest().start()
+    index.ingest().catch_up()
+    assert "A model writes" in everything(app.run())
+
+
+def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples.write_run(home / "runs", "the-demo", depths=2)
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        run = queries.run(db, "the-demo")
+    assert run is not None
+    without = replace(run, best_candidate_id=None, best_speedup=None)
+    assert welcome.following(run, RunState.FINISHED) == (
+        "Next: download the best kernel, then start a run of your own under New run."
+    )
+    assert welcome.following(without, RunState.FAILED) == (
+        "The run found no correct kernel; the list of kernels says why each failed. "
+        "Next: start a run of your own under New run."
+    )
+    assert welcome.steps()[-1][0] == "You steer"
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    assert welcome.following(run, RunState.FINISHED) == "Next: download the best kernel."
+    assert "Next" not in welcome.following(without, RunState.FINISHED)
+    assert welcome.steps()[-1][0] == "People steer"
+
+
+def test_a_read_only_server_offers_no_run_of_your_own(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    said = words(open_page())
+    assert "Start your own" not in said
+    assert "This server is read-only. From a terminal:" in said
+    assert "No demo run here" in said
