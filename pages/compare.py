@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine import languages
-from pages.parts import change_token, index, wording
+from pages.parts import change_token, index, run_state, wording
 from pages.parts.benchmark import chosen_runs
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AT_MOST, MOST, Compared
@@ -55,8 +55,9 @@ def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
         f"More than {AT_MOST} runs: a summary by groups, unfinished runs as far as they are. Choose {AT_MOST} "
         "or fewer to see their curves."
     )
-    chosen = set(run_ids)
-    opened = chosen_runs.draw([one for one in choices if one.run_id in chosen], run_results(index.current(), run_ids))
+    chosen, db = set(run_ids), index.current()
+    states = {run.run_id: run_state.standing(run) for run in queries.of_ids(db, run_ids)}
+    opened = chosen_runs.draw([one for one in choices if one.run_id in chosen], run_results(db, run_ids), states)
     if opened:
         st.switch_page("run.py", query_params={"run": opened})
 

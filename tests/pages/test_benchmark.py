@@ -8,9 +8,10 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from engine.suites import measured, tables
+from pages.parts.benchmark import suites_list
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
-from storage.suites.standing import fold
+from storage.suites.standing import CellStanding, Suite, fold
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 from tests.sample_suites import NAME, write_suite
@@ -56,6 +57,14 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
         assert shown in everything(open_page("benchmark", suite=NAME, show_suite=view)), view
     assert "arm_a against arm_b: " in read(open_page("benchmark", suite=NAME, baseline_arm="arm_b"))
     assert f"benchmark?suite={NAME}" in everything(open_page("benchmark"))
+
+
+def test_a_suite_is_finished_with_a_cell_that_failed_and_stopped_with_one_that_may_go_on() -> None:
+    defined = Defined("mixed", (SuiteTask("swish", "swish"),), (Arm("a"),), 2)
+    first, second = defined.cells
+    for state, told in ((CellState.FAILED, "finished"), (CellState.STOPPED, "stopped"), (CellState.PLANNED, "stopped")):
+        cells = {first: CellStanding(first, "one", CellState.FINISHED), second: CellStanding(second, "two", state)}
+        assert suites_list.state_of(Suite(defined, cells), has_runner=False) == told
 
 
 def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_page: Open) -> None:

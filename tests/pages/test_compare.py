@@ -15,7 +15,7 @@ from pages.parts.compare import compare_chart, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
 from pages.parts.status import settings_list
-from storage import queries
+from storage import liveness, queries
 from storage.database import index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
@@ -189,11 +189,22 @@ def test_more_than_twelve_runs_are_summarised_in_groups(home: Path, open_page: O
         write_run(
             home / "runs", name, seed=n, depths=3, strategy="coder_judge" if n % 2 else "cutegen", has_blobs=False
         )
-    app = open_page("compare", runs=",".join(names))
+    other = find_run("r00")
+    settings = replace(other.read_settings(), sizes={"N": 512}, tune=3)
+    other.settings_file.unlink()
+    other.write_settings(settings)
+    liveness.hold(write_run(home / "runs", "young", ending="new", has_blobs=False))
+    app = open_page("compare", runs=",".join([*names, "young"]))
     assert not app.exception
     assert "More than 12 runs: a summary by groups" in words(app)
     said = words(app).replace("\\", "").replace("*", "")
     assert "over eager PyTorch" in said
     assert "geometric mean of the 3 of 3 tasks" in said
     assert "coder_judge against cutegen: " in said or "cutegen against coder_judge: " in said
-    assert "run?run=r13" in everything(app)
+    assert said.count(" of engine time in 7 runs.") == 2
+    assert "1 unfinished run without a correct kernel yet, not counted" in said
+    assert "averaged as repeats, but differ in: Sizes, Tuner." in said
+    shown = everything(app)
+    assert "run?run=r13" in shown
+    assert "running, young" in shown
+    assert "no correct kernel" not in shown

@@ -79,6 +79,7 @@ def test_a_report_tells_every_depth_with_its_change_its_errors_and_the_cure(home
         "No commands were given",
     ):  # fmt: skip
         assert (told in text) is (told != "No commands were given"), told
+    assert "The file itself has every step with its change" in " ".join(text.split())
     linked = {a["href"] for tag, a in tags_of(text) if tag == "a"}
     assert {f"#depth-{depth}" for depth in range(5)} <= {str(link) for link in linked}
     assert len(text) < 400_000
@@ -121,6 +122,7 @@ def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(ho
     write_run(home / "runs", "long", depths=130)
     text = report.report_of([find_run("long")])
     assert "of 130 depths" in text
+    assert f"The file itself has {report_run.DEPTHS} of the 130 depths with its change" in " ".join(text.split())
     targets = {f"#{attributes['id']}" for _, attributes in tags_of(text) if "id" in attributes}
     assert {attributes["href"] for tag, attributes in tags_of(text) if tag == "a"} <= targets
     with open_database(index_file(home)) as db:

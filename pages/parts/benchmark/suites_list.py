@@ -55,10 +55,11 @@ def draw() -> str | None:
 
 
 def state_of(suite: Suite, has_runner: bool) -> str:
-    """Whether a runner works on it, or why not."""
+    """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
     if has_runner:
         return "running"
-    return "finished" if suite.counts[CellState.FINISHED] == len(suite.planned) else "stopped"
+    ended = suite.counts[CellState.FINISHED] + suite.counts[CellState.FAILED]
+    return "finished" if ended == len(suite.planned) else "stopped"
 
 
 def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
