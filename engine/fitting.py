@@ -9,12 +9,14 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from engine import sandbox
 from engine.errors import TaskError
 from engine.tasks import Size, TaskFile, set_constants
 from storage.folder import home
@@ -24,6 +26,8 @@ PROGRAM = ROOT / "engine" / "evaluation" / "estimate.py"
 GROUP = Path("/sys/fs/cgroup")
 MOST = 0.6  # of what is free: the rest is for what else runs here, and for the estimate's error
 LIMIT_S = 60
+SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
+NICENESS = 10
 
 
 def see_that_it_fits(
@@ -85,28 +89,40 @@ def _estimate_file(source: str, backward: bool) -> Path:
     return home() / "cache" / "estimates" / f"{digest}{'-backward' if backward else ''}"
 
 
-_estimating: dict[str, threading.Thread] = {}
 _estimates: dict[str, int | None] = {}
+_first_asked: dict[str, float] = {}
+_worker: list[threading.Thread] = []
+_lock = threading.Lock()
 
 
 def estimated(source: str, backward: bool = False) -> tuple[bool, int | None]:
-    """Whether the estimate for a task is made, and the bytes, None where there is none. Never waits: a thread makes one
-    that is not."""
+    """Whether the estimate for a task is made, and the bytes, None where there is none. Never waits: ask again.
+
+    A thread makes one that is not, for one task at a time, and only for a text that is still asked about after
+    SETTLED_S: versions that were typed over are never run.
+    """
     file = _estimate_file(source, backward)
     name = file.name
-    if name in _estimates:
-        return True, _estimates[name]
-    with suppress(OSError, ValueError):
-        return True, int(file.read_text())
-    if name not in _estimating:
-        _estimating[name] = threading.Thread(target=_estimate, args=(name, source, backward), daemon=True)
-        _estimating[name].start()
+    with _lock:
+        if name in _estimates:
+            return True, _estimates[name]
+        with suppress(OSError, ValueError):
+            return True, int(file.read_text())
+        waited = time.monotonic() - _first_asked.setdefault(name, time.monotonic())
+        if waited >= SETTLED_S and not any(one.is_alive() for one in _worker):
+            _first_asked.clear()
+            _worker[:] = [threading.Thread(target=_estimate, args=(name, source, backward), daemon=True)]
+            _worker[0].start()
     return False, None
 
 
 def _estimate(name: str, source: str, backward: bool) -> None:
-    _estimates[name] = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
-    _estimating.pop(name, None)
+    needed = None
+    try:
+        with suppress(OSError):  # no process can be started
+            needed = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
+    finally:  # whatever went wrong, who asks must not be put off for ever
+        _estimates[name] = needed
 
 
 def _asked(source: str, *, backward: bool) -> int | None:
@@ -153,14 +169,11 @@ class CostMeter:
             child.stdin.write(json.dumps([source, backward]) + "\n")
             child.stdin.flush()
             ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
-            line = child.stdout.readline() if ready else ""
-        except OSError:
-            line = ""
-        if not line:  # it broke or takes too long: the next task gets another child
+            found = json.loads(child.stdout.readline() if ready else "")
+            return Cost(*found) if found else None
+        except (OSError, ValueError, TypeError):  # it broke or takes too long: the next task gets another child
             self._end()
             return None
-        found = json.loads(line)
-        return Cost(*found) if found else None
 
     def _end(self) -> None:
         if self._child:
@@ -171,9 +184,13 @@ class CostMeter:
 
 def _started() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "engine.evaluation.estimate"]
-    return subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    child = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=sandbox.environment(1),
+    )  # fmt: skip
+    with suppress(OSError):  # it has ended already
+        os.setpriority(os.PRIO_PROCESS, child.pid, NICENESS)
+    return child
 
 
 def sizes_that_fit(task: TaskFile, kept: Mapping[str, Size], meter: CostMeter) -> dict[str, Size]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,8 +73,51 @@ def test_a_task_that_looks_at_its_values_is_not_estimated_and_not_refused() -> N
     fitting.see_that_it_fits(looking, {"dim": 393216})
 
 
-def test_new_run_asks_only_about_the_processors_memory() -> None:
+TALKING = """import os
+print("[1, 2]")
+os.write(1, b"[1, 2]")
+assert "OPENAI_API_KEY" not in os.environ and os.nice(0) >= 10
+"""
+
+
+def test_new_run_asks_only_about_the_processors_memory_whatever_a_module_prints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The module sees no key either, and leaves the processor to whatever measures."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a key of the server's")
     settings = supervisor.new_settings("swish", model="manual", overrides={"batch_size": 1 << 17, "dim": 1 << 17})
+    settings = replace(settings, task_source=TALKING + settings.task_source)
     with pytest.raises(TaskError, match="--set"):
         supervisor.see_that_it_fits(settings)
     supervisor.see_that_it_fits(replace(settings, toolchain="cuda"))
+
+
+def test_one_module_is_run_at_a_time_and_none_that_was_typed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = list[str](), threading.Event()
+
+    def cost(meter: fitting.CostMeter, source: str, *, backward: bool = False) -> None:
+        begun.append(source)
+        may_end.wait(10)
+        raise OSError("no process can be started")
+
+    def ask(source: str, seconds: float = 10) -> bool:
+        until = time.monotonic() + seconds
+        while not (is_made := supervisor.estimated(source)[0]) and source not in begun and time.monotonic() < until:
+            time.sleep(0.01)
+        return is_made
+
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setattr(fitting.CostMeter, "cost", cost)
+    monkeypatch.setattr(fitting, "SETTLED_S", 0.05)
+    assert not ask("typed over", 0)
+    assert not ask("whole")
+    assert not ask("another one's", 0.2)
+    assert begun == ["whole"]
+    may_end.set()
+    until = time.monotonic() + 10
+    while not supervisor.estimated("another one's")[0] and time.monotonic() < until:
+        time.sleep(0.01)
+    assert [supervisor.estimated(one) for one in begun] == [(True, None)] * 2
+    assert begun == ["whole", "another one's"]
