@@ -46,7 +46,7 @@ from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.strategies.catalogue import refused_by as refused_by
-from engine.tasks import TaskFile, of_text
+from engine.tasks import TaskFile, of_text, shipped_names
 from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.records import CommandKind, RunSettings
@@ -82,27 +82,43 @@ def see_that_it_fits(settings: RunSettings) -> None:
         fitting.see_that_it_fits(settings.task_source, settings.sizes, backward=settings.policy.backward)
 
 
-def keep_module(text: str, name: str) -> TaskFile:
-    """Keep a module that a person has pasted or uploaded under TILEWRIGHT_HOME; the same text and name are one file.
+def module_of(text: str, name: str) -> TaskFile:
+    """A module that a person has pasted or uploaded, as `keep_module` would keep it under TILEWRIGHT_HOME; the same
+    text and name are one file. Without a name, or with that of a shipped task, it gets one that no other text has.
 
     Raises:
-        TaskError: it is no task; nothing is written then.
-        EngineError: this server only shows runs.
+        TaskError: it is no task.
     """
-    read_only.guard(EngineError, "keep modules")
-    plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60] or "module"
+    plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60]
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    path = home() / "modules" / digest / f"{plain}.py"
+    own = f"{plain or 'module'}_{digest}" if not plain or plain in shipped_names() else plain
+    path = _modules() / digest / f"{own}.py"
     try:
-        found = of_text(text, path)
+        return of_text(text, path)
     except TaskError as error:
-        raise TaskError(str(error).replace(str(path), plain)) from None
-    if not found.path.exists():
-        found.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = found.path.with_suffix(f".{os.getpid()}")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(found.path)
-    return found
+        raise TaskError(str(error).replace(str(path), plain or "module")) from None
+
+
+def keep_module(task: TaskFile) -> None:
+    """Write the file of a module that was pasted or uploaded, once. Any other task is on disk already.
+
+    Raises:
+        EngineError: this server only shows runs, or the file cannot be written.
+    """
+    if task.path.exists() or not task.path.is_relative_to(_modules()):
+        return
+    read_only.guard(EngineError, "keep modules")
+    try:
+        task.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = task.path.with_suffix(f".{os.getpid()}")
+        beside.write_text(task.text, encoding="utf-8")
+        beside.replace(task.path)
+    except (OSError, UnicodeEncodeError) as error:
+        raise EngineError(f"the module cannot be kept: {error}") from error
+
+
+def _modules() -> Path:
+    return home() / "modules"
 
 
 def start(settings: RunSettings) -> RunFolder:

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine import languages, supervisor
+from engine import languages, supervisor, tasks
 from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import Offer
@@ -70,9 +70,9 @@ def form() -> None:
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
     name = _variant(task, policy)
-    has_recording = not supervisor.recording_note(name, setup.toolchain, strategy.name, setup.language)
+    no_recording = _no_recording(setup, task, name)
     with limits:
-        budget = _budget(setup, name)
+        budget = _budget(setup, "" if no_recording else name)
     with more:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
@@ -93,7 +93,14 @@ def form() -> None:
             fields["ask_first"] = approval.rule_form("new")
     fields["budget"] = budget
     with right, st.container(border=True, key="new_run_summary"):
-        _summary(setup, task, sizes, fields, has_recording, prompts)
+        _summary(setup, task, sizes, fields, no_recording, prompts)
+
+
+def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
+    """Why there are no recorded replies for a task, as a sentence; empty when there are."""
+    if task.is_shipped:
+        return supervisor.recording_note(name, setup.toolchain, setup.strategy.name, setup.language)
+    return "Recorded replies exist only for shipped tasks: choose one that has a recording, or another model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +131,17 @@ def _setup() -> Setup:
 
 
 def _summary(
-    setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], has_recording: bool, prompts: str
+    setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], no_recording: str, prompts: str
 ) -> None:
     """What the run will take, the button, and the same run as a command."""
     st.markdown("## This run")
     source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
+    if not task.is_shipped and task.path.stem in tasks.shipped_names():
+        name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
     found = forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
-    forecast.draw(has_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])
-    why_not = ""
-    if setup.model == "recorded" and not has_recording:
-        why_not = supervisor.recording_note(name, setup.toolchain, setup.strategy.name, setup.language)
+    forecast.draw(not no_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])
+    why_not = no_recording if setup.model == "recorded" else ""
+    if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     is_asked = st.button(
         "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
@@ -252,13 +260,14 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _budget(setup: Setup, task_name: str) -> Budget:
-    """The number of step indexes always, the rest optional; a preset fills fields in."""
+def _budget(setup: Setup, recorded_task: str) -> Budget:
+    """The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where
+    the task has no recording."""
     st.markdown("## Limits")
     preset = presets.draw()
     recorded = None
-    if setup.model == "recorded":
-        recorded = supervisor.recorded_depths(task_name, setup.toolchain, setup.strategy.name, setup.language)
+    if setup.model == "recorded" and recorded_task:
+        recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths
     own = f":{preset.name}" if preset.name else ""
@@ -395,6 +404,7 @@ def _pack(folder: str) -> dict[str, Prompts]:
 def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
     toolchain = setup.toolchain
     try:
+        supervisor.keep_module(task)
         settings: RunSettings = supervisor.new_settings(
             str(task.path), toolchain=toolchain, model=setup.model, overrides=sizes, **fields
         )

@@ -17,3 +17,4 @@ from engine.tasks.files import of_text as of_text
 from engine.tasks.files import policy_with as policy_with
 from engine.tasks.files import read as read
 from engine.tasks.files import shipped as shipped
+from engine.tasks.files import shipped_names as shipped_names

@@ -94,6 +94,11 @@ def shipped() -> Iterator[TaskFile]:
         yield read(path)
 
 
+def shipped_names() -> list[str]:
+    """The names of the tasks that come with Tilewright."""
+    return sorted(path.stem for path in SHIPPED.glob("*/*.py"))
+
+
 def in_folder(folder: Path) -> list[FolderEntry]:
     """Every Python file of a folder and of the folders in it, by path: a task, or the reason why it is none.
 
@@ -128,7 +133,7 @@ def find(name: str) -> TaskFile:
     for path in SHIPPED.glob(f"*/{plain}.py"):
         file = read(path)
         return replace(file, policy=replace(file.policy, **policy))
-    known = ", ".join(path.stem for path in sorted(SHIPPED.glob("*/*.py")))
+    known = ", ".join(shipped_names())
     raise TaskError(f"no task {name!r}. Shipped tasks: {known}. Any KernelBench-style file works too: give its path.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.database import Database
@@ -10,11 +11,13 @@ from storage.queries import fetch
 
 @dataclass(frozen=True, slots=True)
 class PaceRow:
-    """Medians over runs of one kind: `engine_s` in seconds and `calls` to the model, each for one step index."""
+    """Medians over runs of one kind, each for one step index: `engine_s`, seconds of work without the calls to the
+    model; `calls`, and the seconds of those, `calls_s`."""
 
     runs: int
     engine_s: float
     calls: float
+    calls_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +30,33 @@ class TokensRow:
     seconds: float
 
 
-def pace(db: Database, toolchain: str, task: str = "", strategy: str = "", model: str = "") -> PaceRow | None:
+def pace(
+    db: Database, toolchain: str, task: str = "", strategy: str = "", model: str = "", without: Sequence[str] = ()
+) -> PaceRow | None:
     """How fast runs on a toolchain went, of those that finished a step index; None where none has.
 
-    An empty text leaves in every run. Replays are left out: what they tell took its time elsewhere.
+    An empty text leaves in every run; `without` names models whose runs are left out. So are replays: what they tell
+    took its time elsewhere.
     """
     sql = """WITH own AS (SELECT run_id FROM runs WHERE replay_of IS NULL AND toolchain = $toolchain
         AND ($task = '' OR task_name = $task) AND ($strategy = '' OR strategy = $strategy)
-        AND ($model = '' OR model = $model)),
+        AND ($model = '' OR model = $model) AND NOT list_contains($without::VARCHAR[], model)),
      done AS (SELECT run_id, count(DISTINCT depth) AS depths FROM depths SEMI JOIN own USING (run_id) GROUP BY run_id),
      spent AS (SELECT run_id, sum(seconds) AS seconds FROM worked SEMI JOIN own USING (run_id) GROUP BY run_id),
-     asked AS (SELECT run_id, count(*) AS calls FROM model_calls SEMI JOIN own USING (run_id) GROUP BY run_id)
-    SELECT count(*) AS runs, median(s.seconds / d.depths) AS engine_s, median(coalesce(a.calls, 0) / d.depths) AS calls
+     asked AS (SELECT run_id, count(*) AS calls, sum(seconds) AS seconds FROM model_calls
+        SEMI JOIN own USING (run_id) GROUP BY run_id)
+    SELECT count(*) AS runs, median(greatest(s.seconds - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
+        median(coalesce(a.calls, 0) / d.depths) AS calls, median(coalesce(a.seconds, 0) / d.depths) AS calls_s
     FROM done d JOIN spent s USING (run_id) LEFT JOIN asked a USING (run_id) HAVING count(*) > 0"""
-    asked = {"toolchain": toolchain, "task": task, "strategy": strategy, "model": model}
+    asked = {"toolchain": toolchain, "task": task, "strategy": strategy, "model": model, "without": list(without)}
     return fetch.one(db, PaceRow, sql, asked)
 
 
-def tokens_per_call(db: Database, model: str = "") -> TokensRow | None:
-    """What a call to a model, or to any, has taken; None where no call was counted."""
+def tokens_per_call(db: Database, model: str = "", without: Sequence[str] = ()) -> TokensRow | None:
+    """What a call to a model, or to any but those that `without` names, has taken; None where no call was counted."""
     sql = """SELECT count(*) AS calls, avg(input_tokens) AS "input", avg(output_tokens) AS "output",
         avg(seconds) AS seconds FROM model_calls WHERE input_tokens > 0 AND output_tokens > 0
-        AND ($model = '' OR model = $model) AND run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL)
+        AND ($model = '' OR model = $model) AND run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL
+            OR list_contains($without::VARCHAR[], model))
         HAVING count(*) > 0"""
-    return fetch.one(db, TokensRow, sql, {"model": model})
+    return fetch.one(db, TokensRow, sql, {"model": model, "without": list(without)})

@@ -23,6 +23,7 @@ from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts import wording
 from pages.parts.new_run import forecast, module_field
 from pages.parts.steering.dialogs import Dialog, Opened
+from pages.parts.widgets import editor
 from storage.queries import PaceRow, TokensRow
 from storage.records import Budget, RunSettings
 from tests import samples
@@ -260,20 +261,58 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
 
 def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -> None:
     (home / "prices.toml").write_text('["some-model"]\ninput = 2.0\noutput = 10.0\n')
-    before, spent = PaceRow(runs=2, engine_s=30.0, calls=2.0), TokensRow(calls=9, input=4000, output=1000, seconds=20)
+    before, spent = PaceRow(2, engine_s=30, calls=2, calls_s=1), TokensRow(calls=9, input=4000, output=1000, seconds=20)
     found = forecast.put_together(before, spent, Budget(depths=9), "some-model")
-    assert (found.engine_s, found.calls, found.tokens) == (300, 20, 100_000)
+    assert (found.engine_s, found.calls, found.tokens) == (300 + 20 * 20, 20, 100_000)
     assert found.cost_usd == pytest.approx(20 * (4000 * 2 + 1000 * 10) / 1e6)
-    assert forecast.put_together(before, spent, Budget(depths=9, model_calls=5), "some-model").engine_s == 75
+    assert forecast.put_together(before, spent, Budget(depths=9, model_calls=5), "some-model").engine_s == 175
+    uncounted = forecast.put_together(before, None, Budget(depths=9), "some-model", ["task"])
+    assert (uncounted.engine_s, "How many tokens a call takes" in uncounted.why_no_cost) == (310, True)
+    assert uncounted.basis.startswith("Estimated from 2 runs: this toolchain, the same task.")
+    assert "How many calls a run makes" in forecast.put_together(None, spent, Budget(), "some-model").why_no_cost
+    assert forecast.put_together(before, None, Budget(depths=9), "recorded").engine_s == 300
     unpriced = forecast.put_together(before, spent, Budget(depths=9), "another")
     assert (unpriced.cost_usd, "not in" in unpriced.why_no_cost) == (None, True)
     assert forecast.put_together(None, None, Budget(), "recorded").cost_usd == 0
 
 
-def test_a_module_that_is_pasted_is_kept_once_and_one_that_is_no_task_is_refused(home: Path) -> None:
-    kept = supervisor.keep_module(module_field.EXAMPLE, "my own/module")
-    assert kept == supervisor.keep_module(module_field.EXAMPLE, "my own/module")
-    assert (kept.path.name, kept.path.read_text()) == ("my_own_module.py", module_field.EXAMPLE)
+def test_a_module_that_is_no_task_is_refused_and_one_without_a_name_is_not_taken_for_another(home: Path) -> None:
     with pytest.raises(TaskError, match="^my_own is not a KernelBench-style task: it does not define get_init_inputs"):
-        supervisor.keep_module(module_field.EXAMPLE.partition("def get_init")[0], "my own")
-    assert len(list((home / "modules").iterdir())) == 1
+        supervisor.module_of(module_field.EXAMPLE.partition("def get_init")[0], "my own")
+    texts = (module_field.EXAMPLE, module_field.EXAMPLE + "# another\n")
+    assert len({supervisor.module_of(text, name).name for text in texts for name in ("", "swish")}) == 4
+    supervisor.keep_module(replace(supervisor.module_of(texts[0], ""), path=home / "elsewhere.py"))
+    assert list(home.rglob("*.py")) == []
+
+
+def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_start(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The box is a component, into which nothing can be typed here; it begins with the text that it is given."""
+    typed, begins_with = [module_field.EXAMPLE], list[str]()
+
+    def box(name: str, text: str, placeholder: str, key: str) -> str:
+        begins_with.append(text)
+        return typed.pop() if typed else text
+
+    def tell(settings: RunSettings) -> None:
+        raise EngineError(f"{settings.task_name} would start")
+
+    monkeypatch.setattr(editor, "draw", box)
+    monkeypatch.setattr(supervisor, "see_that_it_fits", lambda settings: None)
+    monkeypatch.setattr(supervisor, "start", tell)
+    app = open_page("new_run")
+    field(app, "Module from").set_value(module_field.PASTED).run()
+    field(app, "Name").set_value("square_matmul").run()
+    assert app.button(key="start").disabled
+    assert "Recorded replies exist only for shipped tasks" in app.warning[0].value
+    field(app, "Module from").set_value(module_field.SHIPPED).run()
+    field(app, "Module from").set_value(module_field.PASTED).run()
+    assert begins_with[-1] == module_field.EXAMPLE
+    assert field(app, "Name").value == "square_matmul"
+    assert list(home.rglob("*.py")) == []
+    app.selectbox(key="model").set_value("manual").run()
+    app.button(key="start").click().run()
+    assert "square_matmul_" in app.error[0].value.replace("\\", "")
+    (kept,) = (home / "modules").rglob("*.py")
+    assert kept.read_text() == module_field.EXAMPLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -267,3 +268,30 @@ def test_a_version_changes_when_a_run_does(db: Database, root: Path) -> None:
     assert queries.version(db, "sample") > before
     assert queries.version(db, "other") == other
     assert queries.overview_version(db) == queries.version(db, "sample")
+
+
+def test_a_forecast_rests_on_work_apart_from_calls_and_leaves_out_models_that_tell_nothing(
+    db: Database, root: Path
+) -> None:
+    for number, model in enumerate(("recorded", "live")):
+        folder = write_run(root, model, depths=4 + number)
+        settings = replace(folder.read_settings(), model=model)
+        folder.settings_file.unlink()
+        folder.write_settings(settings)
+    Ingest(db, root).catch_up()
+    both = queries.pace(db, "cuda")
+    live = queries.pace(db, "cuda", without=("recorded",))
+    spent = queries.allowance(db, "live")
+    assert both
+    assert live
+    assert spent
+    assert (both.runs, live.runs) == (2, 1)
+    steps = len(queries.depths(db, "live"))
+    assert live.calls_s == pytest.approx(live.calls * 5.5)
+    assert (live.engine_s + live.calls_s) * steps == pytest.approx(spent.spent_s)
+    assert queries.pace(db, "cuda", without=("recorded", "live")) is None
+    counted, of_live = queries.tokens_per_call(db), queries.tokens_per_call(db, "", ("recorded",))
+    assert counted
+    assert of_live
+    assert 0 < of_live.calls < counted.calls
+    assert queries.tokens_per_call(db, "", ("recorded", "live")) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -17,7 +18,7 @@ AGAIN_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is expected of a whole run; None where nothing so far tells. `basis` says what it rests on."""
+    """What is expected of a whole run; None where nothing so far tells. `basis` says in a sentence what it rests on."""
 
     engine_s: float | None
     calls: float | None
@@ -28,20 +29,35 @@ class Forecast:
 
 
 def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget) -> Forecast:
-    """From the runs that are most like it: of the same task, else of the same toolchain; within its limits."""
+    """From the runs that are most like it: of the same task, else of the same toolchain; within its limits.
+
+    Replies of no live model come at once and as often as they were recorded: such runs say nothing about a live one.
+    `task` is empty where earlier runs of that name are of another task.
+    """
     db = index.current()
-    levels = [(task, strategy, model), (task, strategy, ""), (task, "", ""), ("", strategy, ""), ("", "", "")]
-    found = (queries.pace(db, toolchain, *one) for one in levels)
-    pace = next((one for one in found if one), None)
     is_free = model in supervisor.FREE_MODELS
-    tokens = None if is_free else queries.tokens_per_call(db, model) or queries.tokens_per_call(db)
-    return put_together(pace, tokens, budget, model)
+    without = () if is_free else supervisor.FREE_MODELS
+    levels = [(task, strategy, model), (task, strategy, ""), (task, "", ""), ("", strategy, ""), ("", "", "")]
+    found = ((one, queries.pace(db, toolchain, *one, without)) for one in levels)
+    level, pace = next(((one, row) for one, row in found if row), (levels[-1], None))
+    same = [word for word, value in zip(("task", "strategy", "model"), level, strict=True) if value]
+    tokens = None
+    if not is_free:
+        tokens = queries.tokens_per_call(db, model, without) or queries.tokens_per_call(db, "", without)
+    return put_together(pace, tokens, budget, model, same)
 
 
-def put_together(pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str) -> Forecast:
-    """Step indexes times what one took, cut where a limit would end the run."""
-    steps = budget.depths + 1
-    calls, engine_s = (steps * pace.calls, steps * pace.engine_s) if pace else (None, None)
+def put_together(
+    pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str, same: Sequence[str] = ()
+) -> Forecast:
+    """Step indexes times what one took, cut where a limit would end the run. `same` is what the runs before have in
+    common with it beside the toolchain. Where calls of the model were counted, they tell how long one takes."""
+    steps, is_free = budget.depths + 1, model in supervisor.FREE_MODELS
+    calls = engine_s = None
+    if pace:
+        calls = steps * pace.calls
+        calls_s = 0.0 if is_free else calls * tokens.seconds if tokens else steps * pace.calls_s
+        engine_s = steps * pace.engine_s + calls_s
     share = 1.0
     if calls and budget.model_calls:
         share = min(share, budget.model_calls / calls)
@@ -51,19 +67,29 @@ def put_together(pace: PaceRow | None, tokens: TokensRow | None, budget: Budget,
     if calls and per_call and budget.tokens:
         share = min(share, budget.tokens / (calls * per_call))
     one = supervisor.cost_of(model, tokens.input, tokens.output) if tokens else supervisor.cost_of(model, 0, 0)
-    is_free = model in supervisor.FREE_MODELS
     cost = 0.0 if is_free else calls * one if calls and one is not None and tokens else None
     if cost and budget.cost_usd:
         share = min(share, budget.cost_usd / cost)
     why = supervisor.price_note(model) if cost is None else ""
+    if cost is None and not why:
+        why = "How many calls a run makes" if tokens else "How many tokens a call takes"
+        why += " is not known yet, so tokens and cost cannot be estimated."
     return Forecast(
         engine_s * share if engine_s else None,
         calls * share if calls else None,
         None if is_free or not calls or not tokens else calls * share * per_call,
         None if cost is None else cost * share,
-        f"from {wording.counted(pace.runs, 'run')} on this toolchain" if pace else "",
-        why or ("No call has been counted yet, so tokens and cost cannot be estimated." if cost is None else ""),
+        _basis(pace, is_free, same),
+        why,
     )
+
+
+def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
+    if pace is None:
+        which = "run" if is_free else "run with a live model"
+        return f"No {which} on this toolchain so far: the first one will tell how long a step takes."
+    alike = "".join(f", the same {word}" for word in same)
+    return f"Estimated from {wording.counted(pace.runs, 'run')}: this toolchain{alike}. Limits are kept in any case."
 
 
 def draw(has_recording: bool, source: str, is_on_gpu: bool, found: Forecast, backward: bool) -> None:
@@ -85,10 +111,7 @@ def draw(has_recording: bool, source: str, is_on_gpu: bool, found: Forecast, bac
          else "nothing" if not found.cost_usd else f"about {wording.cost(found.cost_usd)}"),
     ]  # fmt: skip
     st.markdown("\n".join(f"- **{name}** {wording.plain(value)}" for name, value in rows))
-    if found.basis:
-        st.caption(f"Estimated {found.basis}; limits are kept in any case.")
-    else:
-        st.caption("No run on this toolchain so far: the first one will tell how long a step takes.")
+    st.caption(found.basis)
     if found.why_no_cost:
         st.caption(f":material/payments: {wording.plain(found.why_no_cost)}")
 

@@ -74,12 +74,18 @@ def _file() -> TaskFile | None:
 
 
 def _pasted() -> TaskFile | None:
-    name = st.text_input("Name", "my_module", key="module_name", live=True, help="names the task in lists", width=260)
-    text = editor.draw("Module", "", EXAMPLE, key="module_text")
+    # Trap: the state of a widget goes when it is not drawn, as while another source is chosen; what was typed stays.
+    kept = st.session_state
+    kept.setdefault("module_name", kept.get("pasted_name", ""))
+    name = st.text_input(
+        "Name", key="module_name", live=True, placeholder="module", help="names the task in lists", width=260
+    )  # fmt: skip
+    text = editor.draw("Module", kept.get("pasted_text", ""), EXAMPLE, key="module_text")
+    kept["pasted_name"], kept["pasted_text"] = name, text
     if not text.strip():
         st.caption(f"Paste or type a module; the grey text is an example. {WHAT_IT_TAKES}")
         return None
-    return _kept(text, name)
+    return _checked(text, name)
 
 
 def _uploaded() -> TaskFile | None:
@@ -91,18 +97,22 @@ def _uploaded() -> TaskFile | None:
         text = found.getvalue().decode("utf-8")
     except UnicodeDecodeError:
         raise TaskError(f"{found.name} is not a text in UTF-8: upload a Python file") from None
-    return _kept(text, found.name.removesuffix(".py"))
+    return _checked(text, found.name.removesuffix(".py"))
 
 
-def _kept(text: str, name: str) -> TaskFile:
-    """The module as a file, so that a shell finds it too. One that is no task is not written."""
-    try:
-        task = supervisor.keep_module(text, name)
-    except TaskError:
-        raise
-    except (EngineError, OSError) as error:
-        raise TaskError(str(error)) from error
+def _checked(text: str, name: str) -> TaskFile:
+    """The module as a task. Its file is written when a run starts, or when a person wants it for a shell: not each
+    version that was typed on the way."""
+    task = supervisor.module_of(text, name)
     named = ", ".join(f"{name} = {value}" for name, value in task.constants.items())
     told = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
-    st.markdown(f":green-badge[:material/check: valid] {wording.plain(told)}. Kept as `{task.path}`.")
+    is_kept = task.path.exists()
+    where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
+    st.markdown(f":green-badge[:material/check: valid] {wording.plain(told)}. {where}")
+    if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
+        try:
+            supervisor.keep_module(task)
+        except EngineError as error:
+            raise TaskError(str(error)) from error
+        st.rerun()
     return task
