@@ -76,6 +76,10 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
     expect(page.get_by_text("kernel class chosen by the model; no sizes to change")).to_be_visible()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
     expect(page.get_by_text("no recording").first).to_be_visible()
+    page.get_by_role("radio", name="shipped task").click()
+    expect(box).to_be_hidden()
+    page.get_by_role("radio", name="paste").click()
+    expect(box).to_have_value(re.compile("class Model"))
 
 
 def test_a_browser_that_asked_for_it_is_told_what_happens(server: Server, page: Page) -> None:
