@@ -1,7 +1,8 @@
 """Forward and backward of a module as one call: from inputs and gradients of outputs to outputs and gradients.
 
 Runs in both workers, so both pay the same. Gradients arrive in `.grad`, in memory of their own, as a training step has
-them.
+them. Backward is handed copies that are made after forward has returned: a gradient that a kernel keeps from one call
+tells its next forward nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import nn
 # Taken before a candidate's code runs, which may put something else in their place.
 _backward = torch.autograd.backward
 _with_gradients = torch.enable_grad
+_copy = torch.Tensor.clone
 
 
 def leaves_of(outputs: Any) -> list[Any]:
@@ -70,12 +72,18 @@ class Plan:
 
 class ForwardBackward:
     """A module as a function of its inputs and of the gradients of its outputs, which returns its outputs and the
-    gradients of a plan as one tuple; None for a gradient that did not arrive."""
+    gradients of a plan as one tuple; None for a gradient that did not arrive.
+
+    Attributes:
+        plan: what of the module's call is differentiated.
+        handed: what the last call's backward was given, as backward has left it.
+    """
 
     def __init__(self, forward: Callable[..., Any], parameters: Mapping[str, torch.Tensor], plan: Plan) -> None:
         self._forward = forward
         self._parameters = [parameters.get(name) for name in plan.parameters]
-        self._plan = plan
+        self.plan = plan
+        self.handed: list[torch.Tensor] = []
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:
         """One call of forward and one of backward.
@@ -83,7 +91,7 @@ class ForwardBackward:
         Raises:
             TypeError: forward returns another number of values than the reference.
         """
-        plan = self._plan
+        plan = self.plan
         arguments, gradients = list(given[: plan.arguments]), given[plan.arguments :]
         for number in plan.inputs:
             arguments[number] = arguments[number].detach().requires_grad_()
@@ -97,7 +105,9 @@ class ForwardBackward:
             if len(found) != plan.results or isinstance(outputs, (tuple, list)) is plan.is_single:
                 wanted = "one tensor" if plan.is_single else f"{plan.results} as a tuple or list"
                 raise TypeError(f"forward returned {len(found)} value(s) as {type(outputs).__name__}, not {wanted}")
-            pairs = [(found[number], one) for number, one in zip(plan.outputs, gradients, strict=True)]
+            # The copies of the call before are let go of only now: no address comes twice in a row.
+            self.handed = [_copy(one) for one in gradients]
+            pairs = [(found[number], one) for number, one in zip(plan.outputs, self.handed, strict=True)]
             # What does not fit is refused for what it is, with its gradients missing.
             if all(_fits(*pair) for pair in pairs):
                 _differentiate(pairs, sources)

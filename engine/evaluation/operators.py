@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.evaluation.candidate_failures import Failure
@@ -16,6 +16,7 @@ MOST_ELEMENTS = 64
 CHECK = "own computation"
 MAX_TOLD = 6
 MAX_ROWS = 40
+HANDING = "aten::clone"
 
 
 def words(text: str) -> frozenset[str]:
@@ -134,12 +135,14 @@ def read(told: Any) -> list[Operator]:
 @dataclass(slots=True)
 class Observed:
     """What ran in a candidate's calls so far. `moves` says that the task itself only moves data, `written` where the
-    candidate's file calls what: (`torch.min`, 40).
+    candidate's file calls what: (`torch.min`, 40). `handed` are the elements of each gradient that the worker itself
+    copies for backward in every call.
     """
 
     policy: Policy
     moves: bool = False
     written: Sequence[tuple[str, int]] = ()
+    handed: Sequence[int] = ()
     calls: int = 0
     nanoseconds: int = 0
     totals: dict[str, Operator] = field(default_factory=dict)
@@ -151,7 +154,7 @@ class Observed:
                 Verdict.REFUSED, f"{during}: the candidate switched off the observer of PyTorch's operators; remove it"
             )
         try:
-            rows = read(told)
+            rows = self._without_handed(read(told), calls)
         except ValueError as error:
             return Failure(Verdict.REFUSED, f"{during}: {error}")
         self.calls += calls
@@ -159,6 +162,17 @@ class Observed:
         for row in rows:
             self.totals[row.name] = row + self.totals[row.name] if row.name in self.totals else row
         return self._refusal(rows, calls, during)
+
+    def _without_handed(self, rows: Sequence[Operator], calls: int) -> list[Operator]:
+        """Without the worker's own copies."""
+        left = []
+        for row in rows:
+            if self.handed and row.name == HANDING:
+                count, size = row.calls - calls * len(self.handed), row.elements - calls * sum(self.handed)
+                row = replace(row, calls=max(0, count), elements=max(0, size))
+            if row.calls:
+                left.append(row)
+        return left
 
     def computing(self, rows: Iterable[Operator]) -> list[Operator]:
         """Those that do what the candidate's own kernels should, the largest first."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from engine.evaluation import poison
-from engine.evaluation.gradients import leaves_of
+from engine.evaluation.gradients import ForwardBackward, leaves_of
 from engine.evaluation.poison import Poison, fill
 from engine.machine import device_memory, shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
@@ -74,7 +74,7 @@ class ModelCaller:
         found = self._outputs
         if copies:
             self._copy_out(found)
-            for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+            for buffer, source in zip(self._given(), self._shared["inputs"], strict=True):
                 source.copy_(buffer)
         if not hold:
             self._outputs = None
@@ -89,6 +89,16 @@ class ModelCaller:
         """Copy the outputs kept out once more."""
         self._copy_out(self._kept)
         return {"recalled": True}
+
+    def _given(self) -> list[torch.Tensor]:
+        """What the call was given, as it has left it: of gradients the copies that backward got."""
+        handed = self._model.handed if isinstance(self._model, ForwardBackward) else []
+        return [*self._buffers[: len(self._buffers) - len(handed)], *handed]
+
+    def _allocated(self) -> list[torch.Tensor]:
+        """One like each tensor that a call makes: its outputs, and the gradients that backward is handed."""
+        handed = len(self._model.plan.outputs) if isinstance(self._model, ForwardBackward) else 0
+        return [*self._shared[self._outputs_group], *self._buffers[len(self._buffers) - handed :]]
 
     def _copy_out(self, found: Any) -> None:
         leaves, targets = leaves_of(found), self._shared[self._outputs_group]
@@ -117,9 +127,7 @@ class ModelCaller:
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
         """What `empty` hands out next has held poison, so that a forgotten write cannot pass by an old right answer."""
-        blocks = [
-            torch.empty(target.numel() + SPARE, dtype=target.dtype) for target in self._shared[self._outputs_group]
-        ]
+        blocks = [torch.empty(target.numel() + SPARE, dtype=target.dtype) for target in self._allocated()]
         poison.fill(blocks, poisoned)
 
 
@@ -206,7 +214,7 @@ class DeviceModelCaller(ModelCaller):
         blocks = [
             torch.empty(target.numel() + SPARE, dtype=target.dtype, device=target.device)
             for _ in self._slots
-            for target in self._shared[self._outputs_group]
+            for target in self._allocated()
         ]
         fill(blocks, poisoned)
 

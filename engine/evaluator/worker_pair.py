@@ -198,6 +198,9 @@ class WorkerPair:
         layout = shared_tensors.from_plain(told["layout"])
         self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
+        if self.plan is not None:
+            first = len(layout["inputs"]) - len(self.plan.outputs)
+            self.observed.handed = [tensor.numel() for tensor in self._trusted["inputs"][first:]]
         self.baseline = str(self.ask_reference("map", layout=told["layout"], place=self._trusted.place)["baseline"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = told

@@ -218,6 +218,14 @@ def test_what_is_refused(told: object, calls: int, policy: Policy, moves: bool, 
     assert failure is None or failure.verdict is Verdict.REFUSED
 
 
+def test_the_workers_own_copies_of_gradients_are_not_the_candidates() -> None:
+    policy = Policy(backward=True)
+    for copies, is_refused in ((2, False), (3, True)):
+        seen_by = Observed(policy, moves=True, handed=[10**6])
+        told = seen(("clone", copies, copies * 10**6))
+        assert (seen_by.add(told, [5, 6], 2, "forward and backward") is not None) == is_refused
+
+
 def test_a_task_that_only_moves_data_is_known_by_its_reference() -> None:
     moving = [Operator("aten::cat", 1, 10**6, 1), Operator("aten::add", 1, 8, 1)]
     assert only_moves(moving)

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.steps import briefing
 from engine.toolchains.cpu import CpuToolchain
 from storage.policy import Policy
@@ -47,6 +49,31 @@ def test_both_passes_are_timed_and_the_baseline_says_so(tmp_path: Path, cpu: Cpu
     timed = cpu.time(both_passes.task("linear", tmp_path), both_passes.kernel("linear", "cpu"))
     assert isinstance(timed, TimingResult), timed
     assert timed.baseline == "eager, forward and backward"
+
+
+def test_a_gradient_that_a_kernel_keeps_tells_its_next_forward_nothing() -> None:
+    kept: list[torch.Tensor] = []
+
+    class Keeping(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+            return x + (kept[-1] if kept else 0)
+
+        @staticmethod
+        def backward(ctx: object, *given: torch.Tensor) -> torch.Tensor:
+            kept.extend(given)
+            return given[0].neg()
+
+    whole = ForwardBackward(Keeping.apply, {}, Plan(1, (0,), (), 1, True, (0,)))
+    buffer = torch.ones(3)
+    outputs = []
+    for number in (1.0, 2.0, 3.0):
+        outputs.append(float(whole(torch.zeros(3), buffer.fill_(number))[0][0]))
+    assert outputs == [0.0, 1.0, 2.0]  # what the call before was given, never its own
+    assert len({one.data_ptr() for one in (buffer, *kept)}) == 4
+    # The caller compares these with what was given: a kernel may not write into them.
+    whole.handed[0].zero_()
+    assert kept[-1].tolist() == [0.0] * 3
 
 
 def test_a_kernel_without_a_backward_is_told_what_to_write(tmp_path: Path, cpu: CpuToolchain) -> None:
