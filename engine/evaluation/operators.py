@@ -64,30 +64,45 @@ def _does(name: str) -> str:
 
 # What PyTorch's backward of an operator calls where the name does not tell.
 PRODUCTS = words("linear matmul bmm mm addmm einsum bilinear")
+CONVOLUTIONS = words("conv1d conv2d conv3d convtranspose1d convtranspose2d convtranspose3d")
 OF_BACKWARD: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(PRODUCTS, words("mm bmm addmm matmul sum")),
-    "scaled_dot_product_attention": words(
+    **dict.fromkeys(CONVOLUTIONS, words("convolution_backward mps_convolution_backward")),
+    "lstm": words("_thnn_fused_lstm_cell_backward _cudnn_rnn_backward miopen_rnn_backward mkldnn_rnn_layer_backward"),
+    **dict.fromkeys(words("gru rnntanh"), words("_thnn_fused_gru_cell_backward _cudnn_rnn_backward")),
+    "embedding": words("embedding_dense_backward embedding_sparse_backward"),
+    "rmsnorm": words("_fused_rms_norm_backward"),
+    "batchnorm": words("_batch_norm_impl_index_backward"),
+    "gridsample": words("grid_sampler_2d_backward grid_sampler_3d_backward"),
+    "scaleddotproductattention": words(
         """_scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward
         _scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward bmm mul
         _softmax_backward_data sum"""
     ),
 }
+_DIMENSIONS = re.compile(r"[123]d$")
+_LIBRARIES = re.compile(r"^(native|cudnn|miopen|mkldnn|mps)")
 
 
 def is_allowed_in_backward(name: str, operators: Collection[str]) -> bool:
-    """True for what PyTorch's own backward of an operator calls that the task leaves to the library."""
-    plain = _plain(name)
-    return any(
-        name in OF_BACKWARD.get(one, ()) or ("backward" in plain and re.sub(r"[123]d$", "", _plain(one)) in plain)
-        for one in operators
-    )
+    """True for what PyTorch's own backward of an operator calls that the task leaves to the library: `silu_backward`,
+    `_softmax_backward_data`, `native_layer_norm_backward`, `max_pool2d_with_indices_backward`."""
+    stem, is_backward, _ = _plain(name).partition("backward")
+    stem = _LIBRARIES.sub("", stem).removesuffix("withindices") if is_backward else ""
+    return any(name in OF_BACKWARD.get(plain, ()) or _is_of(stem, plain) for plain in map(_plain, operators))
+
+
+def _is_of(stem: str, operator: str) -> bool:
+    """Alike, or one of both names no number of dimensions."""
+    operator = _LIBRARIES.sub("", operator)
+    return bool(stem) and (operator in (stem, _DIMENSIONS.sub("", stem)) or _DIMENSIONS.sub("", operator) == stem)
 
 
 def is_allowed(name: str, operators: Collection[str]) -> bool:
     """True when the task leaves this operator to the library, as a function, method or layer."""
     if EVERYTHING in operators:
         return True
-    mine = {_plain(name), re.sub(r"[123]d$", "", _plain(name)), _plain(name).removesuffix("native")}
+    mine = {_plain(name), _DIMENSIONS.sub("", _plain(name)), _plain(name).removesuffix("native")}
     return any(_plain(operator) in mine for operator in operators)
 
 

@@ -218,6 +218,32 @@ def test_what_is_refused(told: object, calls: int, policy: Policy, moves: bool, 
     assert failure is None or failure.verdict is Verdict.REFUSED
 
 
+@pytest.mark.parametrize(
+    ("name", "operator", "is_left"),
+    [
+        ("silu_backward", "SiLU", True),
+        ("_softmax_backward_data", "softmax", True),
+        ("_softmax_backward_data", "max", False),
+        ("_log_softmax_backward_data", "softmax", False),
+        ("native_layer_norm_backward", "layer_norm", True),
+        ("native_layer_norm_backward", "norm", False),
+        ("cudnn_batch_norm_backward", "BatchNorm2d", True),
+        ("native_batch_norm_backward", "batch_norm", True),
+        ("max_pool2d_with_indices_backward", "max_pool2d", True),
+        ("max_pool3d_with_indices_backward", "max_pool2d", False),
+        ("convolution_backward", "conv2d", True),
+        ("convolution_backward", "ConvTranspose2d", True),
+        ("convolution_backward", "conv", False),
+        ("_thnn_fused_lstm_cell_backward", "lstm", True),
+        ("upsample_bilinear2d_backward", "bilinear", False),
+        ("mm", "Linear", True),
+        ("silu", "silu_backward", False),
+    ],
+)
+def test_an_operators_own_backward_alone_is_left_to_the_library(name: str, operator: str, is_left: bool) -> None:
+    assert operators.is_allowed_in_backward(name, [operator]) is is_left
+
+
 def test_the_workers_own_copies_of_gradients_are_not_the_candidates() -> None:
     policy = Policy(backward=True)
     for copies, is_refused in ((2, False), (3, True)):
