@@ -42,7 +42,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     second = record.baseline.result if record.baseline else None
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
-        settings.strategy, record.limit.device.removesuffix(REACHED) if record.limit else "",
+        settings.strategy, settings.policy.measured, record.limit.device.removesuffix(REACHED) if record.limit else "",
         record.limit.limit_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None, best,
         tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,

@@ -54,6 +54,10 @@ def headline(results: Results) -> list[str]:
     found = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
     if len(results.devices) > 1:
         found.append(f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare.")
+    if len(results.measured) > 1:
+        found.append(
+            f"Measured in several classes: {'; '.join(results.measured)}. Speed-ups of different ones do not compare."
+        )
     return [one for one in [*found, *(comparison(one) for one in comparisons(results))] if one]
 
 
@@ -79,8 +83,14 @@ def _arm_in_words(one: ArmFigures, results: Results) -> str:
 
 def comparison(one: Paired) -> str:
     """What the pairs say, with how sure that is."""
+    left = (
+        f" Left out, because the arms have measured them in different classes: {', '.join(one.unlike)}."
+        if one.unlike
+        else ""
+    )
     if not one.tasks:
-        return f"{one.arm} against {one.baseline}: no task has ended in both yet."
+        none = "no other task has ended in both" if one.unlike else "no task has ended in both yet"
+        return f"{one.arm} against {one.baseline}: {none}.{left}"
     if one.ratio is None:
         ratio = "no task is solved by both"
     else:
@@ -90,7 +100,7 @@ def comparison(one: Paired) -> str:
     verdict = "no difference is shown"
     if one.chance < SURE:
         verdict = f"{one.arm if one.faster > one.slower else one.baseline} is better"
-    return f"{one.arm} against {one.baseline}: {ratio}; {split} (sign test p = {one.chance:.2g}): {verdict}."
+    return f"{one.arm} against {one.baseline}: {ratio}; {split} (sign test p = {one.chance:.2g}): {verdict}.{left}"
 
 
 def arms_table(results: Results) -> TextTable:

@@ -54,7 +54,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         if one := known.get(head.run_id):
             found[head.run_id] = RunResult(
                 head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy,
-                one.device.removesuffix(REACHED), head.limit_ms, one.second_name, one.second_speedup,
+                one.precision, one.device.removesuffix(REACHED), head.limit_ms, one.second_name, one.second_speedup,
                 _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())), tuple(tries.get(head.run_id, ())),
                 counted.get(head.run_id, 0), one.engine_s, one.tokens, one.cost_usd,
             )  # fmt: skip

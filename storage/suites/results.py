@@ -73,7 +73,8 @@ class RunResult:
 
     `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel. `limit_ms` is
     the hardware limit of the task on its device, None before it was measured. `second_speedup` is that of the further
-    baseline (torch.compile) over eager, None where it was not measured.
+    baseline (torch.compile) over eager, None where it was not measured. `measured` is that of its Policy: figures of
+    two such do not compare.
     """
 
     run_id: str
@@ -82,6 +83,7 @@ class RunResult:
     toolchain: str
     model: str
     strategy: str
+    measured: str
     device: str
     limit_ms: float | None
     second_name: str

@@ -80,6 +80,11 @@ class Results:
         """What the kernels were measured on."""
         return sorted({one.result.device for one in self.cells if one.result and one.result.device})
 
+    @property
+    def measured(self) -> list[str]:
+        """What the counted figures hold for, as Policy.measured names it: those of two such do not compare."""
+        return sorted({one.result.measured for one in self.counted if one.result})
+
     def of(self, arm: str, kernel_class: str = ALL) -> dict[str, list[CellResult]]:
         """Counted cells of an arm by task."""
         found: dict[str, list[CellResult]] = {}
@@ -116,6 +121,7 @@ def over(results: Results, against: Against) -> Callable[[CellResult], float | N
     """What gives a cell's speed-up over something else than eager; None where one of both is not known."""
     arm = results.suite.defined.baseline_arm
     baseline = by_task(results.of(arm), lambda one: one.speedup) if against is Against.ARM else {}
+    theirs = {task: _measured(cells) for task, cells in results.of(arm).items() if task in baseline}
 
     def ratio(one: CellResult) -> float | None:
         if one.speedup is None or one.result is None:
@@ -129,10 +135,15 @@ def over(results: Results, against: Against) -> Callable[[CellResult], float | N
             case Against.FIRST:
                 return one.speedup / first
             case Against.ARM:
-                return one.speedup / baseline[one.cell.task] if one.cell.task in baseline else None
+                is_alike = theirs.get(one.cell.task) == {one.result.measured}
+                return one.speedup / baseline[one.cell.task] if is_alike else None
         return one.speedup
 
     return ratio
+
+
+def _measured(cells: Iterable[CellResult]) -> set[str]:
+    return {one.result.measured for one in cells if one.result}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +272,8 @@ class Paired:
     """An arm against another, task by task. `ratio` is the median over the tasks that both have solved.
 
     `ratios` has it task by task. `faster` and `slower` also count tasks that only one of both has solved; `level`
-    differ by less than two sessions do. `chance` is that of the sign test.
+    differ by less than two sessions do. `chance` is that of the sign test. `unlike` names tasks that are left out: one
+    arm has measured them in another precision, or with other passes, than the other.
     """
 
     arm: str
@@ -275,6 +287,7 @@ class Paired:
     level: int
     only_arm: int
     only_baseline: int
+    unlike: tuple[str, ...] = ()
 
     @property
     def chance(self) -> float:
@@ -286,7 +299,8 @@ def paired(results: Results, arm: str, baseline: str, kernel_class: str = ALL) -
     """Over the tasks that both arms have ended cells of."""
     ours, theirs = results.of(arm, kernel_class), results.of(baseline, kernel_class)
     mine, other = (by_task(cells, lambda one: one.speedup) for cells in (ours, theirs))
-    shared = [task for task in ours if task in theirs]
+    unlike = [task for task in ours if task in theirs and len(_measured([*ours[task], *theirs[task]])) > 1]
+    shared = [task for task in ours if task in theirs and task not in unlike]
     both = [task for task in shared if task in mine and task in other]
     ratios = [mine[task] / other[task] for task in both]
     clear = [abs(math.log(ratio)) > math.log1p(relative.SESSION_NOISE) for ratio in ratios]
@@ -296,7 +310,7 @@ def paired(results: Results, arm: str, baseline: str, kernel_class: str = ALL) -
     return Paired(
         arm, baseline, kernel_class, len(shared), statistics.median(ratios), tuple(zip(both, ratios, strict=True)),
         faster + only,
-        sum(clear) - faster + lacking, len(both) - sum(clear), only, lacking,
+        sum(clear) - faster + lacking, len(both) - sum(clear), only, lacking, tuple(unlike),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.suites import tables
 from storage.suites import curves, statistics, summary
 from storage.suites.curves import Spending
 from storage.suites.records import Arm, Cell, CellState, Defined, SuiteTask
@@ -97,7 +98,9 @@ def best(speedup: float) -> BestKernel:
     )  # fmt: skip
 
 
-def run(speedup: float | None, second: float | None = None, first: float | None = None) -> RunResult:
+def run(
+    speedup: float | None, second: float | None = None, first: float | None = None, measured: str = "fp32"
+) -> RunResult:
     """A run of four calls: a failure, a first kernel at call 2 and the best one at call 4."""
     timed: tuple[TimedKernel, ...] = ()
     tries: tuple[Try, ...] = (Try(False, False, False),)
@@ -105,7 +108,7 @@ def run(speedup: float | None, second: float | None = None, first: float | None 
         rows = ((first or speedup, 2), (speedup, 4))
         timed = tuple(TimedKernel(f"c{n}", value, 0.01, n // 2, n, 60.0 * n, 100 * n, None) for value, n in rows)
         tries = (*tries, Try(True, False, False), Try(True, True, False), Try(True, True, False))
-    known = ("matmul", "cute", "cpu", "m", "cutegen", "device", 0.5, "torch.compile", second)
+    known = ("matmul", "cute", "cpu", "m", "cutegen", measured, "device", 0.5, "torch.compile", second)
     return RunResult("r", *known, best(speedup) if speedup else None, timed, tries, 4, 240.0, 400, None)
 
 
@@ -174,6 +177,19 @@ def test_arms_are_compared_task_by_task() -> None:
         1,
     )
     assert found.chance == pytest.approx(2 * (1 + 8) / 2**8)
+
+
+def test_figures_of_different_dtypes_or_passes_are_left_out_of_comparisons_and_told() -> None:
+    cells = {(task, arm): [run(1.0 if arm == "a" else 2.0)] for task in "xyz" for arm in "ab"}
+    cells["x", "b"] = [run(9.0, measured="bf16")]
+    results = suite(cells)
+    found = summary.paired(results, "b", "a")
+    assert (found.tasks, found.faster, found.unlike) == (2, 2, ("x",))
+    assert dict(found.ratios) == {"y": 2.0, "z": 2.0}
+    assert list(summary.by_task(results.of("b"), summary.over(results, Against.ARM))) == ["y", "z"]
+    told = tables.headline(results)
+    assert "Measured in several classes: bf16; fp32. Speed-ups of different ones do not compare." in told
+    assert told[-1].endswith("Left out, because the arms have measured them in different classes: x.")
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 9.0), st.floats(0.1, 9.0)), min_size=1, max_size=9))
