@@ -166,6 +166,11 @@ def _whole() -> _Parser:
         help="only kernels of this task (repeatable)",
     )
     reproduce.add_argument("--device", default="", metavar="GPU", help="GPU, by index or UUID (default: the first)")
+    reproduce.add_argument(
+        "--run-references",
+        action="store_true",
+        help="also judge kernels of tasks that do not come with Tilewright: their references run outside the sandbox",
+    )
     reproduce.add_argument("--output", metavar="FILE", help="write every answer there as JSON")
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")

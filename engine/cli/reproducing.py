@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from engine.cli import report
 from engine.cli.judgement import printable
@@ -18,31 +19,63 @@ from storage import codec, read_only
 from storage.suites import files
 from storage.suites.records import JudgedAgain
 
+UNKNOWN_REFERENCE = (
+    "its reference is not that of a task that comes with Tilewright, and references run outside the sandbox: read it "
+    "in the manifest (task_source), then give --run-references"
+)
+
 
 def reproduce(options: Namespace, open_toolchain: Callable[[str], Toolchain]) -> int:
-    """Judge the kernels of a manifest again; returns 1 where anything came out otherwise."""
+    """Judge the kernels of a manifest again; returns 1 where one came out otherwise or could not be judged."""
     found = manifest.read(Path(options.manifest))
     chosen = _chosen(found.kernels, options.tasks)
     _tell_versions(found.made_with)
-    judged: list[JudgedAgain] = []
-    answers = []
-    for name in sorted({kernel.toolchain for kernel in chosen}):
-        toolchain = open_toolchain(name)
-        try:
-            for kernel in (one for one in chosen if one.toolchain == name):
-                again, answer = manifest.judge_again(kernel, toolchain)
-                judged.append(again)
+    answers: list[dict[str, Any]] = []
+    alike = judged = 0
+    try:
+        for kernel, again, answer in _judged(chosen, open_toolchain, options.run_references):
+            if isinstance(again, JudgedAgain):
+                judged += 1
+                alike += not again.differs
                 answers.append(codec.to_plain(again) | {"answer": answer})
                 print(_line(kernel, again), flush=True)
                 _keep(found.defined.name, kernel, again)
+            else:
+                answers.append({"cell": codec.to_plain(kernel.cell), "not_judged": again})
+                print(printable(f"{kernel.cell.words}: could not be judged here: {again}"), flush=True)
+    finally:
+        if options.output:
+            plain = {"made_with": manifest.versions(), "judged": answers}
+            report.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", options.output)
+    left = f" {len(chosen) - judged} could not be judged here." if judged < len(chosen) else ""
+    print(f"{alike} of {judged} kernels came out alike.{left}")
+    return OK if alike == len(chosen) else FAILED
+
+
+def _judged(
+    chosen: list[ManifestKernel], open_toolchain: Callable[[str], Toolchain], runs_references: bool
+) -> Iterator[tuple[ManifestKernel, JudgedAgain | str, dict[str, Any]]]:
+    """Each kernel with what came of it, or the reason why it cannot be judged on this machine."""
+    for name in sorted({kernel.toolchain for kernel in chosen}):
+        toolchain: Toolchain | None = None
+        try:
+            for kernel in (one for one in chosen if one.toolchain == name):
+                if not runs_references and not manifest.is_shipped(kernel):
+                    yield kernel, UNKNOWN_REFERENCE, {}
+                    continue
+                if rules := manifest.other_rules(kernel):
+                    told = f"other rules than the task {kernel.task_name} has here: {'; '.join(rules)}"
+                    print(printable(f"{kernel.cell.words}: {told}"), flush=True)
+                try:
+                    toolchain = toolchain or open_toolchain(name)
+                    again, answer = manifest.judge_again(kernel, toolchain)
+                except EngineError as error:
+                    yield kernel, str(error), {}
+                else:
+                    yield kernel, again, answer
         finally:
-            toolchain.close()
-    alike = sum(not one.differs for one in judged)
-    print(f"{alike} of {len(judged)} kernels came out alike.")
-    if options.output:
-        plain = {"made_with": manifest.versions(), "judged": answers}
-        report.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", options.output)
-    return OK if alike == len(judged) else FAILED
+            if toolchain is not None:
+                toolchain.close()
 
 
 def _chosen(kernels: tuple[ManifestKernel, ...], tasks: list[str]) -> list[ManifestKernel]:

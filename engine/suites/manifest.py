@@ -6,11 +6,12 @@ import hashlib
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from engine.errors import EngineError
+from engine import tasks
+from engine.errors import EngineError, TaskError
 from engine.suites.tables import best_of
 from engine.tasks import Task
 from engine.toolchains import Toolchain
@@ -129,6 +130,33 @@ def read(path: Path) -> Manifest:
     if found.version > VERSION:
         raise EngineError(f"{path} was written by a later version of Tilewright: update this one")
     return found
+
+
+def is_shipped(kernel: ManifestKernel) -> bool:
+    """Whether its reference is, but for sizes, that of the task which comes with Tilewright under its name."""
+    shipped = _shipped(kernel)
+    try:
+        return shipped is not None and (
+            tasks.set_constants(kernel.task_source, kernel.sizes) == tasks.set_constants(shipped.text, kernel.sizes)
+        )
+    except TaskError:
+        return False
+
+
+def other_rules(kernel: ManifestKernel) -> list[str]:
+    """What its policy has otherwise than the shipped task of its name, or than a task has by default."""
+    shipped = _shipped(kernel)
+    usual = shipped.policy if shipped else Policy()
+    pairs = ((one.name, getattr(kernel.policy, one.name), getattr(usual, one.name)) for one in fields(Policy))
+    return [f"{name} is {was!r} and not {is_usual!r}" for name, was, is_usual in pairs if was != is_usual]
+
+
+def _shipped(kernel: ManifestKernel) -> tasks.TaskFile | None:
+    try:
+        found = tasks.find(kernel.task_name)
+    except (TaskError, ValueError):
+        return None
+    return found if found.is_shipped else None
 
 
 def judge_again(kernel: ManifestKernel, toolchain: Toolchain) -> tuple[JudgedAgain, dict[str, Any]]:

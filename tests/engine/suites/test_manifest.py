@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from engine import tasks
 from engine.__main__ import main
-from engine.errors import EngineError
+from engine.cli import reproducing
+from engine.errors import EngineError, ToolchainError
 from engine.suites import manifest, measured, tables
 from engine.suites.manifest import ManifestKernel
+from engine.tasks import Task
+from engine.toolchains import Toolchain
 from storage import codec, journal
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run
+from storage.records import HardwareLimit
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, SuiteTask
 from storage.suites.standing import fold
@@ -69,6 +76,42 @@ def test_a_kernel_is_judged_again_and_what_differs_is_said_and_kept(
     (row,) = tables.portability_table(again).rows
     assert row[0] == "swish"
     assert "0 of 1 kernels that were judged again came out alike" in str(tables.scorecard(again).rows)
+
+
+class Refusing:
+    """A toolchain on a machine that the kernels do not fit."""
+
+    def limit(self, task: Task) -> HardwareLimit:
+        raise ToolchainError(f"{task.name} does not fit")
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_cannot_be_judged_here_is_named_and_the_rest_goes_on(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = tasks.find("swish").task("cpu", {"batch_size": 16})
+    first = replace(
+        kernel_of(home), task_name="swish", task_source=shipped.source, sizes=shipped.sizes,
+        policy=replace(shipped.policy, library_operators=("*",)),
+    )  # fmt: skip
+    stranger = replace(first, task_source=shipped.source + "\nimport os\n")
+    assert [manifest.is_shipped(one) for one in (first, stranger)] == [True, False]
+    assert not manifest.is_shipped(replace(first, task_name="../swish"))
+    file, answers = tmp_path / "m.json", tmp_path / "answers.json"
+    file.write_text(codec.dumps(manifest.Manifest(Defined("x", (), ()), {}, (first, stranger))))
+    options = Namespace(manifest=str(file), tasks=[], output=str(answers), run_references=False)
+    assert reproducing.reproduce(options, lambda name: cast(Toolchain, Refusing())) == 1
+    told = capsys.readouterr().out
+    assert "other rules than the task swish has here: library_operators is ('*',) and not ()" in told
+    assert "could not be judged here: swish does not fit" in told
+    assert "could not be judged here: its reference is not that of a task that comes with Tilewright" in told
+    assert "0 of 0 kernels came out alike. 2 could not be judged here." in told
+    assert [bool(one["not_judged"]) for one in json.loads(answers.read_text())["judged"]] == [True, True]
+    options.run_references = True
+    assert reproducing.reproduce(options, lambda name: cast(Toolchain, Refusing())) == 1
+    assert capsys.readouterr().out.count("swish does not fit") == 2
 
 
 def _best(run_id: str) -> ev.CandidateCreated:
