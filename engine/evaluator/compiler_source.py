@@ -6,9 +6,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import nn
+
+from engine.evaluation import dtypes, gradients
+from storage.policy import Policy
 
 MOST_CHARACTERS = 6000
 _KERNEL = re.compile(r"= async_compile\.\w+\((?:(?!''').)*'''\n(.*?)'''", re.DOTALL)
@@ -16,20 +20,26 @@ _CALL = re.compile(r"^( *)def call\(.*?\):\n(.*?^ *return \(.*?\)$)", re.DOTALL 
 _NOISE = re.compile(r"^\s*(args\.clear\(\)|del \w+|assert_size_stride\(.*|# Topologically.*|)$")
 
 
-def of_task(source: str, device: str, folder: Path) -> str:
-    """Kernels and the calls between them, shortened; compiles with the default settings and calls the module once."""
+def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
+    """Kernels and the calls between them, shortened; compiles with the default settings and calls the module once,
+    in the dtype and with the passes of the policy."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
     config.compile_threads = 1
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
     names: dict[str, Any] = {"__name__": "task"}
     exec(compile(source, "task.py", "exec"), names)
     with torch.device(device), torch.no_grad():
-        model = names["Model"](*names["get_init_inputs"]()).to(device)
-        inputs = [one.to(device) if isinstance(one, torch.Tensor) else one for one in names["get_inputs"]()]
-        _, codes = run_and_get_code(torch.compile(model), *inputs)
+        model = dtypes.model_in(policy.dtype, names["Model"](*names["get_init_inputs"]()).to(device))
+        inputs, compiled = (
+            dtypes.items_in(policy.dtype, names["get_inputs"](), device),
+            cast(nn.Module, torch.compile(model)),
+        )
+        call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: compiled(*inputs))
+        _, codes = run_and_get_code(call)
     return shortened("\n\n".join(map(told, codes)))
 
 

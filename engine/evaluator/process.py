@@ -260,7 +260,7 @@ def compiler_source(request: EvaluationRequest, folder: Path) -> dict[str, str]:
         from engine.evaluator import compiler_source as compiler  # imports the compiler, and is asked once a run
 
         try:
-            return {"source": compiler.of_task(request.task_source, request.device, folder)}
+            return {"source": compiler.of_task(request.task_source, request.device, folder, request.policy)}
         except Exception as error:  # noqa: BLE001 - whatever the compiler or the module raises is why there is none
             return {"failure": f"{type(error).__name__}: {error}"}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from engine import prompting
 from engine.context import RunContext
-from engine.errors import BaselineUnavailable
+from engine.errors import ToolchainError
 from storage.events import CompilerShown
 
 
 def show_compiler(context: RunContext) -> None:
-    """Journal it where the run's settings ask for it; that there is none is a normal state."""
+    """Journal it where the run's settings ask for it; that there is none, for whatever reason, is a normal state."""
     record = context.record
     if not record.settings.compiler_hint or record.compiler is not None:
         return
     try:
         source = context.judge(context.toolchain.compiler_source, context.task)
         context.emit(CompilerShown(context.blobs.put(source)))
-    except BaselineUnavailable as error:
+    except ToolchainError as error:
         context.emit(CompilerShown(None, str(error)))
 
 

@@ -80,6 +80,7 @@ class Toolchain(Protocol):
 
         Raises:
             BaselineUnavailable: it writes none.
+            ToolchainError: it took too long, or was killed.
         """
         ...
 

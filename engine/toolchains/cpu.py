@@ -55,7 +55,7 @@ class CpuToolchain(LocalToolchain):
         """Held while timing or profiling."""
         return lease_files()
 
-    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
+    def _ask(self, act: str, task: Task, source: str, **changed: Any) -> Any:
         """Before anything of a task is allocated: does it fit? A machine that swaps or kills serves nobody."""
         backward = task.policy.backward
         if act in ALLOCATING and (task.source, backward) not in self._fitting:

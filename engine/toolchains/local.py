@@ -31,6 +31,7 @@ from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileRe
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5
+HINT_S = 120.0  # what torch.compile writes is a hint: it is not worth a longer wait
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
 EVALUATOR_FOLDERS = (
@@ -205,9 +206,10 @@ class LocalToolchain(ABC):
 
         Raises:
             BaselineUnavailable: it writes nothing.
+            ToolchainError: it took too long, or its process was killed.
         """
         with lease.hold(*self.lease_files):
-            found = self._ask("compiler_source", task, "")
+            found = self._ask("compiler_source", task, "", limit_s=HINT_S)
         if not found.get("source"):
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
         return str(found["source"])
@@ -249,7 +251,7 @@ class LocalToolchain(ABC):
     def _known_limit(self, task: Task) -> HardwareLimit:
         return self._known_limits.get((task.source, task.policy.measured)) or self._limit(task, again=False)
 
-    def _ask(self, act: str, task: Task, source: str, **changed: object) -> Any:
+    def _ask(self, act: str, task: Task, source: str, *, limit_s: float = REQUEST_S, **changed: object) -> Any:
         request = {
             "act": act,
             "device": self.device,
@@ -267,7 +269,7 @@ class LocalToolchain(ABC):
         }
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
-            return self._evaluator.ask(request, REQUEST_S)
+            return self._evaluator.ask(request, limit_s)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -165,9 +165,11 @@ def test_sources_that_are_built_together_have_the_results_of_each_and_a_brief_ti
 
 @every()
 def test_what_the_compiler_writes_for_a_task_is_text_with_its_kernels_and_calls(subject: Subject) -> None:
-    told = subject.toolchain.compiler_source(subject.task)
+    policy = replace(subject.task.policy, dtype="bf16", backward=True)
+    told = subject.toolchain.compiler_source(replace(subject.task, policy=policy))
     assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in told
-    assert "# in this order:" in told
+    assert told.count("# in this order:") == 2, "both passes"
+    assert ("*bf16" if KINDS[subject.name].is_on_gpu else "BFloat16*") in told
 
 
 @every(REMEMBERED)
