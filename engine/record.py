@@ -23,6 +23,7 @@ from storage.records import (
     CompileResult,
     HardwareLimit,
     KernelClass,
+    Origin,
     ProfileResult,
     RunSettings,
     RunState,
@@ -82,6 +83,11 @@ class Candidate:
     def candidate_id(self) -> str:
         """Id of the candidate."""
         return self.created.candidate_id
+
+    @property
+    def written_as(self) -> str | None:
+        """The kernel that was written: its parent where the tuner changed its numbers alone."""
+        return self.created.parent_id if self.created.origin is Origin.TUNED else self.candidate_id
 
     @property
     def verdict(self) -> Verdict | None:

@@ -112,6 +112,11 @@ class Sweep:
                 pass
 
     @property
+    def failed_again(self) -> CheckResult | None:
+        """What the kernel as it was written failed with when it was timed once more; None unless it did."""
+        return self.again if isinstance(self.again, CheckResult) else None
+
+    @property
     def to_beat(self) -> TimingResult:
         """The better timing of the kernel as it was written."""
         others = [self.again] if isinstance(self.again, TimingResult) else []
@@ -156,6 +161,8 @@ class Sweep:
         is_any_timed = any(one.timed and not one.has_failed for one in self.variants.values())
         if is_any_timed and self.again is None:
             yield Judge(AS_WRITTEN, StepKind.TIME)
+        if self.failed_again is not None:
+            return
         for one in self.finalists():
             if one.checked is None:
                 yield Judge(one.number, StepKind.CHECK)
@@ -176,9 +183,9 @@ class Sweep:
     def kept(self) -> Variant | None:
         """The fastest that is correct and fully timed, where it beats the kernel as written beyond the noise.
 
-        None also where that kernel failed when it was timed again.
+        None also where that kernel failed when it was timed again, and until it was.
         """
-        if isinstance(self.again, CheckResult):
+        if not isinstance(self.again, TimingResult):
             return None
         timed = [one for one in self.variants.values() if one.checked and one.timed and not one.has_failed]
         best = max(timed, key=lambda one: one.timed.speedup if one.timed else 0.0, default=None)
@@ -216,7 +223,7 @@ def _near(one: Tunable) -> list[int]:
 
 def second_wave(tunables: Sequence[Tunable], first: Sequence[Variant], written: TimingResult) -> list[Values]:
     """Combinations that were not tried, those first that promise most if each number brings by itself what it brought
-    alone. Numbers with which the kernel failed are left out."""
+    alone. Numbers with which the kernel failed are left out. Judged by brief timings: a later one changes nothing."""
     gains = [_gains(one, first, written) for one in tunables]
     rows = [sorted(one, key=lambda number, one=one: -one[number])[:COMBINED] for one in gains]  # type: ignore[misc]
     tried = [{one.name: one.value for one in tunables}, *(dict(one.values) for one in first)]
@@ -233,6 +240,6 @@ def _gains(tunable: Tunable, first: Sequence[Variant], written: TimingResult) ->
     found = {tunable.value: 0.0}
     for one in first:
         number = one.values[tunable.name]
-        if number != tunable.value and one.last_timing is not None:
-            found[number] = math.log(one.last_timing.speedup / written.speedup)
+        if number != tunable.value and one.brief is not None:
+            found[number] = math.log(one.brief.speedup / written.speedup)
     return found

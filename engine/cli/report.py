@@ -111,7 +111,7 @@ def over_second(record: Record) -> Relative | None:
 
 def _flags(record: Record, candidate: Candidate) -> list[str]:
     """What a person should look at: in the edit itself, and by the last word of a judge."""
-    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == candidate.candidate_id}
+    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == candidate.written_as}
     return [*candidate.created.flags, *(flag for flags in said.values() for flag in flags)]
 
 

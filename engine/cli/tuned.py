@@ -73,6 +73,7 @@ def plain(name: str, sweep: Sweep) -> dict[str, Any]:
         "tunables": list(codec.to_plain(sweep.tunables)),
         "most": sweep.most,
         "as_written": {"values": dict(sweep.as_written)} | _figures(sweep.to_beat, sweep),
+        "failed_again": _failed_again(sweep.failed_again) if sweep.failed_again else "",
         "variants": [_plain(one, sweep) for one in sweep.variants.values()],
         "kept": _plain(kept, sweep) if kept else None,
     }
@@ -111,6 +112,9 @@ def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
         table.add_row(*map(escape, _cells(one, sweep)))
     if sweep.variants:
         console.print(table, highlight=False)
+    if sweep.failed_again:
+        console.print(escape(printable(f"{_failed_again(sweep.failed_again)} Nothing is kept.")), highlight=False)
+        return
     if kept is None or kept.timed is None:
         console.print("No variant is faster beyond the noise.", highlight=False)
         return
@@ -132,10 +136,13 @@ def _cells(one: Variant, sweep: Sweep) -> tuple[str, str, str, str, str]:
     return numbers, how, f"{timed.latency_ms:.4g} ms", f"{timed.speedup:.3g}x", f"{ratio(timed, sweep).speedup:.3g}x"
 
 
+def _failed_again(found: CheckResult) -> str:
+    return f"As written it failed when timed again: {found.verdict}: {headline(found).rstrip('.')}."
+
+
 def _told(number: int, sweep: Sweep) -> str:
     if number == AS_WRITTEN:
-        again = sweep.again
-        return (
-            f"as written, once more  {again.speedup:.3g}x" if isinstance(again, TimingResult) else "as written: failed"
-        )
+        if sweep.failed_again:
+            return printable(_failed_again(sweep.failed_again))
+        return f"as written, once more  {sweep.again.speedup:.3g}x" if isinstance(sweep.again, TimingResult) else ""
     return "  ".join(text for text in _cells(sweep.variants[number], sweep) if text)

@@ -87,6 +87,7 @@ class Inbox:
         self._is_patient = is_patient
         self._offset = 0
         self._seen_offset = 0
+        self._unheeded: list[Command] = []  # read while something else was waited for, and not yet acted on
         self._made_room: set[str] = set()
 
     def take(self) -> list[Command]:
@@ -174,9 +175,14 @@ class Inbox:
             signal.signal(signal.SIGALRM, before)
 
     def _newly_asked(self, *moments: Moment) -> Command | None:
+        """The first command of these moments that is news, told once; others are kept for who asks for theirs."""
         asked, self._seen_offset = commands.read_from(self._context.folder.commands_file, self._seen_offset)
         known = self._context.record.commands
-        return next((one for one in asked if VERBS[one.kind].moment in moments and one.command_id not in known), None)
+        self._unheeded = [one for one in (*self._unheeded, *asked) if one.command_id not in known]
+        found = next((one for one in self._unheeded if VERBS[one.kind].moment in moments), None)
+        if found is not None:
+            self._unheeded.remove(found)
+        return found
 
     @property
     def _next_step(self) -> int:

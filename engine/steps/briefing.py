@@ -17,7 +17,7 @@ from engine.record import Candidate, Record, named
 from engine.tasks import Task
 from storage.policy import EVERYTHING, PRECISIONS, Policy
 from storage.proof import Standing
-from storage.records import FAILED, REACHED, DeviceFacts, HardwareLimit, KernelResources, Origin
+from storage.records import FAILED, REACHED, DeviceFacts, HardwareLimit, KernelResources, Origin, headline
 
 # Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
 GENERATIONS: Mapping[str, str] = {
@@ -263,6 +263,8 @@ def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
         f"{tuning.in_words(one.values)} {last.speedup:.3g}x" for one, last in timed[:SHOWN_VARIANTS] if last
     )
     kept = "the fastest is a kernel of its own" if sweep.kept else "none was faster beyond the noise"
+    if sweep.failed_again:
+        kept = f"as written it failed when timed again ({headline(sweep.failed_again)}), so none was taken"
     kept = "the fastest was taken and stands in this kernel" if is_tuned else kept
     yield (
         f"The engine tried {count} other set{'s' * (count != 1)} of numbers for the tunables, as written {written}: "

@@ -10,7 +10,7 @@ from engine.context import RunContext
 from engine.patching.prediction import NOTHING_PREDICTED, Prediction
 from storage import events as ev
 from storage.events import CandidateCreated
-from storage.records import DepthOutcome
+from storage.records import DepthOutcome, Origin
 
 
 def create_candidate(
@@ -27,6 +27,8 @@ def create_candidate(
         return
     parent = record.candidates[parent_id] if parent_id else None
     lost = context.language.lost(context.source(parent), source) if parent else ""
+    # Other numbers change nothing of what a person should look at.
+    known = parent.created.flags if parent and makes.origin is Origin.TUNED else ()
     diff = unified_diff(context.source(parent), source, parent.candidate_id) if parent else ""
     context.emit(
         CandidateCreated(
@@ -43,7 +45,7 @@ def create_candidate(
             lines_added=_count(diff, "+") if parent else source.count("\n"),
             lines_removed=_count(diff, "-"),
             summary=summary,
-            flags=(lost,) if lost else (),
+            flags=(*known, lost) if lost else known,
             technique=makes.technique or prediction.technique,
             predicted_gain=makes.predicted_gain if makes.technique else prediction.gain,
             trajectory=makes.trajectory,

@@ -51,7 +51,11 @@ def tuned_from(record: Record, kernel: Candidate) -> Candidate | None:
 
 
 def tune(context: RunContext, action: Tune) -> str:
-    """Carry a sweep to its end, or to that of the run's time. Returns the outcome: tuned, or unchanged."""
+    """Carry a sweep to its end, or to that of the run's time.
+
+    Returns the outcome: tuned, or unchanged; or the verdict where the kernel as it was written failed when it was timed
+    again. It has then failed, as one does in its first timing, and the method decides what becomes of it.
+    """
     kernel = context.candidate(action.about)
     name, source = kernel.candidate_id, context.source(kernel)
     if name not in context.record.sweeps:
@@ -64,6 +68,10 @@ def tune(context: RunContext, action: Tune) -> str:
             context.toolchain, context.task, source, sweep, act, step=context.step, name=name, judge=context.judge
         ):
             context.emit(event)
+    if (failed := sweep.failed_again) is not None:
+        if not kernel.has_failed:  # else journaled before the engine was killed
+            context.emit(ev.Checked(context.step, name, failed))
+        return failed.verdict
     kept = sweep.kept
     if kept is not None:
         _keep(context, kernel, sweep, kept)

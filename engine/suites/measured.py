@@ -120,7 +120,7 @@ def _best_of(record: Record) -> BestKernel | None:
         return None
     timed, checked = best.timed, best.checked
     proofs = _proofs(best)
-    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.candidate_id}
+    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.written_as}
     flags = {one.check for one in proofs if one.standing in (Standing.FLAGGED, Standing.BROKEN)}
     flags |= {"intent kept"} if best.created.flags else set()
     flags |= {"soft verification"} if any(said.values()) else set()

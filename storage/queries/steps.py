@@ -94,6 +94,8 @@ def sentence(m: Move) -> str:
             return _judged(m)
         case _ if m.kind == RANK:
             return "Ranked the kernels that were drawn"
+        case _ if m.kind == TUNE and m.outcome in FAILED:
+            return f"Tuned {_kernel(m.number)}: as written it {FAILED[Verdict(m.outcome)]} when timed again"
         case _ if m.kind == TUNE:
             return (
                 f"Tuned {_kernel(m.number)}: {'a variant is faster' if m.outcome == 'tuned' else 'no faster variant'}"

@@ -13,7 +13,8 @@ from storage.records import Verdict
 @dataclass(frozen=True, slots=True)
 class SweepRow:
     """A sweep. `number` is that of the kernel as it was written, `speedup` its own, the better of its two timings;
-    `kept_number` is that of the kernel which the sweep has made, None while there is none."""
+    `kept_number` is that of the kernel which the sweep has made, None while there is none; `failed_again` what
+    the kernel as it was written failed with when it was timed again."""
 
     candidate_id: str
     number: int
@@ -26,6 +27,7 @@ class SweepRow:
     kept_summary: str | None
     is_over: bool
     seconds: float
+    failed_again: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,12 @@ def sweep(db: Database, run_id: str, candidate_id: str) -> SweepRow | None:
         kept_id, kept_number, kept_summary,
         EXISTS (SELECT 1 FROM steps x WHERE x.run_id = $run AND x.step = s.step AND x.phase = 'finished') AS is_over,
         coalesce((SELECT sum(seconds) FROM variants v WHERE v.run_id = $run AND v.candidate_id = s.candidate_id), 0)
-            AS seconds
+            AS seconds, again.message AS failed_again
     FROM sweeps s JOIN asked USING (candidate_id)
     JOIN numbered n ON n.run_id = s.run_id AND n.candidate_id = s.candidate_id
     LEFT JOIN timings t ON t.run_id = s.run_id AND t.candidate_id = s.candidate_id
-    LEFT JOIN (SELECT candidate_id, max(speedup) AS speedup FROM variants WHERE run_id = $run AND number = 0
+    LEFT JOIN (SELECT candidate_id, max(speedup) AS speedup, max(message) FILTER (WHERE verdict <> 'passed') AS message
+        FROM variants WHERE run_id = $run AND number = 0
         GROUP BY candidate_id) again ON again.candidate_id = s.candidate_id
     LEFT JOIN made ON made.parent_id = s.candidate_id
     WHERE s.run_id = $run QUALIFY row_number() OVER (ORDER BY s.seq) = 1"""

@@ -8,19 +8,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from engine import loop
 from engine.actions import Ask, Conclude, Tune
 from engine.build import tunables
+from engine.cli import tuned
 from engine.context import RunContext
-from engine.human.inbox import Inbox, refusal
+from engine.errors import ToolchainError
+from engine.human.inbox import POLL_S, Inbox, refusal
 from engine.record import Record
 from engine.steps.briefing import headroom
 from engine.steps.candidates import conclude
 from engine.steps.compiler import show_compiler
 from engine.steps.tune import tuned_first
 from engine.tasks import Task
-from engine.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave
+from engine.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave, second_wave
 from storage import commands
 from storage import events as ev
 from storage.records import (
@@ -144,10 +147,27 @@ def test_the_kernel_as_written_is_timed_once_more_and_its_better_timing_is_the_o
     sweep = Sweep(TWO, 15, timing(1.0))
     played(sweep, {(a, b): 1.3 for a in (1, 2, 3, 4) for b in (10, 20, 30, 40)}, again=0.9)
     assert sweep.kept is not None
+    sweep.again = None
+    assert sweep.kept is None, "cut short before that timing"
+
+
+def test_what_a_full_check_or_timing_finds_does_not_change_which_combinations_are_tried() -> None:
+    sweep = Sweep(TWO, 6, timing(1.0))
+    speed = {(a, b): 1.0 + 0.2 * (a == 3) + 0.3 * (b == 30) for a in (1, 2, 3, 4) for b in (10, 20, 30, 40)}
+    played(sweep, speed)
+    first = [replace(sweep.variants[number], checked=None, timed=None) for number in range(1, 5)]
+    wave = second_wave(TWO, first, sweep.written)
+    later = [replace(one, timed=timing(9.0 / one.number)) for one in first]
+    assert second_wave(TWO, later, sweep.written) == wave
+    wrong = [replace(one, checked=CheckResult(Verdict.INCORRECT, 0.1)) for one in first]
+    assert second_wave(TWO, wrong, sweep.written) == wave
 
 
 SOURCE = "T = 64  # tune: 32, 64, 128\nU = 1  # tune: 1, 2\nclass ModelNew: ...\n"
 SPEEDS = {(64, 1): 1.0, (32, 1): 0.8, (128, 1): 1.6, (32, 2): 0.9, (64, 2): 1.1, (128, 2): 1.5}
+
+
+FLAGS = ("look at the copy",)
 
 
 @dataclass
@@ -157,6 +177,8 @@ class Scripted:
     name: str = "cpu"
     asked: list[tuple[str, str]] = field(default_factory=list)
     act: object = None
+    again: CheckResult | None = None
+    hint: str | ToolchainError = "void fused();"
 
     def _asked(self, what: str, source: str) -> tuple[int, int]:
         values = tuple(one.value for one in tunables.read(source).tunables)
@@ -178,10 +200,13 @@ class Scripted:
         return timing(SPEEDS[self._asked("brief", source)])
 
     def compiler_source(self, task: Task) -> str:
-        return "void fused();"
+        if isinstance(self.hint, ToolchainError):
+            raise self.hint
+        return self.hint
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        return timing(SPEEDS[self._asked("time", source)])
+        values = self._asked("time", source)
+        return self.again if self.again and source == SOURCE else timing(SPEEDS[values])
 
 
 def begun(folder: Path, toolchain: object, **changes: object) -> RunContext:
@@ -189,7 +214,7 @@ def begun(folder: Path, toolchain: object, **changes: object) -> RunContext:
     context = open_context(folder, toolchain=toolchain, **({"tune": 5, "collect": Switch.OFF} | changes))  # type: ignore[arg-type]
     if not context.journal.entries:
         made = ev.CandidateCreated(
-            0, "c001", None, None, 0, 0, 0, Origin.SYNTHESIS, context.blobs.put(SOURCE), None, 3, 0, "a kernel"
+            0, "c001", None, None, 0, 0, 0, Origin.SYNTHESIS, context.blobs.put(SOURCE), None, 3, 0, "a kernel", FLAGS
         )  # fmt: skip
         context.emit(made)
         context.emit(ev.Compiled(1, "c001", CompileResult(True, 1.0), None))
@@ -218,6 +243,7 @@ def test_the_best_variant_that_is_correct_becomes_a_child_with_which_the_step_in
     child = context.record.candidates["c002"]
     assert (ended.outcome, ended.candidate_id) == (DepthOutcome.ACCEPTED, "c002")
     assert (child.created.parent_id, child.created.origin) == ("c001", Origin.TUNED)
+    assert (child.created.flags, child.written_as) == (FLAGS, "c001")
     assert child.created.summary == "tuned: T 64 → 128, U 1 → 2"
     assert "T = 128  # tune" in context.source(child)
     assert context.record.best_id == "c002"
@@ -232,6 +258,32 @@ def test_the_best_variant_that_is_correct_becomes_a_child_with_which_the_step_in
     prompt = headroom(context.record, child)
     assert "tried 5 other sets of numbers for the tunables, as written T=64, U=1 1x: the fastest was taken" in prompt
     assert "With T=128, U=1 it gives wrong results: off by one" in prompt
+
+
+def test_a_kernel_that_fails_when_it_is_timed_again_has_failed_once_and_no_variant_is_taken(tmp_path: Path) -> None:
+    wrong = CheckResult(Verdict.INCORRECT, 0.1, message="off by two")
+    context = begun(tmp_path, toolchain := Scripted(again=wrong))
+    action = loop.next_action(context)
+    assert isinstance(action, Tune)
+    loop.take_step(context, action)
+    lines = context.folder.journal_file.read_bytes().splitlines(keepends=True)
+    again = loop.next_action(context)
+    assert (context.record.candidates["c001"].failure, context.record.best_id) == ("off by two", None)
+    assert list(context.record.candidates) == ["c001"]
+    assert isinstance(context.record.events[-1], ev.StepFinished)
+    assert context.record.events[-1].outcome == Verdict.INCORRECT
+    assert isinstance(again, Ask), "the method asks for a repair"
+    assert toolchain.asked[-1] == ("time", "(64, 1)"), "what cannot be kept is not checked"
+    said = "as written it failed when timed again (off by two), so none was taken"
+    assert said in headroom(context.record, context.record.candidates["c001"])
+    sweep = context.record.sweeps["c001"]
+    assert "failed when timed again: incorrect: off by two." in tuned.plain("c001", sweep)["failed_again"]
+    tuned.print_sweep(console := Console(record=True, width=200), "kernel 1", sweep)
+    assert "failed when timed again: incorrect: off by two. Nothing is kept." in console.export_text()
+    context.folder.journal_file.write_bytes(b"".join(lines[:-1]))
+    killed = open_context(tmp_path, toolchain=toolchain, tune=5, collect=Switch.OFF)  # type: ignore[arg-type]
+    loop.take_step(killed, loop.next_action(killed))  # type: ignore[arg-type]
+    assert told(killed) == told(context)
 
 
 def test_a_sweep_that_is_killed_after_any_event_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
@@ -262,11 +314,17 @@ def test_a_pause_or_a_stop_breaks_a_sweep_off_between_variants_and_it_goes_on_th
     context = begun(tmp_path, toolchain := Scripted())
     inbox = Inbox(context)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
-    toolchain.act = lambda: commands.send(context.folder.commands_file, verb)
+
+    def ask() -> None:
+        if not context.folder.commands_file.exists():
+            commands.send(context.folder.commands_file, verb)
+            time.sleep(1.5 * POLL_S)  # the inbox looks for a stop meanwhile, and must not lose a pause by it
+
+    toolchain.act = ask
     action = loop.next_action(context)
     assert isinstance(action, Tune)
     assert loop.attempt_step(context, action, inbox) is None
-    assert len(context.record.sweeps["c001"].variants) <= 2
+    assert [what for what, _ in toolchain.asked if what != "compile"] == []
     assert context.record.in_flight is not None
     assert loop.next_action(context) == action
 
@@ -289,6 +347,13 @@ def test_what_the_compiler_writes_is_journaled_once_and_shown_with_the_first_ker
     assert sum(isinstance(one, ev.CompilerShown) for one in context.record.events) == 1
     assert "void fused();" in first.prompt(context, first)[1].text
     assert "own compiler" not in before
+
+
+def test_a_compiler_that_is_killed_leaves_its_reason_and_the_run_goes_on_without_it(tmp_path: Path) -> None:
+    toolchain = Scripted(hint=ToolchainError("a part of the judge was killed"))
+    context = open_context(tmp_path, toolchain=toolchain, compiler_hint=True)  # type: ignore[arg-type]
+    show_compiler(context)
+    assert context.record.compiler == ev.CompilerShown(None, "a part of the judge was killed")
 
 
 @pytest.mark.parametrize("changes", [{"tune": 0}, {}])

@@ -10,7 +10,7 @@ from storage import queries
 from storage.database import Database
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
 from storage.queries import RetrievalRow
-from storage.records import DepthOutcome, Origin, TimingResult, Tunable
+from storage.records import DepthOutcome, Origin, TimingResult, Tunable, Verdict
 from tests.sample_results import BROKEN, BUILT, RIGHT
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
@@ -144,6 +144,15 @@ def test_the_sweep_of_a_kernel_is_told_on_its_page_and_on_that_of_the_kernel_it_
         (3, {"kTile": 96}, True, 3.0), (1, {"kTile": 32}, False, 2.0), (2, {"kTile": 64}, False, None),
     ]  # fmt: skip
     assert queries.steps(db, "r1")[0].text == "Tuned kernel 1: a variant is faster"
+    assert found.failed_again is None
+    again = ev.VariantChecked(3, "c001", 0, replace(RIGHT, verdict=Verdict.INCORRECT, message="off by two"))
+    ended = ev.StepFinished(3, "tune", 9.0, "incorrect")
+    tell(db, root, *FIRST, ev.StepStarted(3, "tune", 0, "c001"), started, *built, again, ended, run_id="failed again")
+    found = queries.sweep(db, "failed again", "c001")
+    assert found is not None
+    assert (found.failed_again, found.kept_number) == ("off by two", None)
+    said = "Tuned kernel 1: as written it gives wrong results when timed again"
+    assert queries.steps(db, "failed again")[0].text == said
 
 
 def test_the_last_ranking_of_each_step_index_is_told(db: Database, root: Path) -> None:

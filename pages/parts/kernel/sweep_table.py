@@ -38,6 +38,9 @@ def sentence(found: SweepRow, tried: int) -> str:
     told = f"{wording.counted(tried, 'variant')} of kernel {found.number} tried in {wording.seconds(found.seconds)}"
     if found.kept_number is not None:
         return f"{told}, without a model call; the fastest is kernel {found.kept_number}, {found.kept_summary}."
+    if found.failed_again is not None:
+        said = found.failed_again.rstrip(".")
+        return f"{told}, without a model call; as written it failed when timed again ({said}), so none was taken."
     return f"{told}, without a model call; {'none is faster beyond the noise' if found.is_over else 'still going on'}."
 
 

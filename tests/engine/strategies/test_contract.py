@@ -49,6 +49,7 @@ from storage.records import (
     Command,
     CommandKind,
     CompileResult,
+    DepthOutcome,
     Origin,
     ProfileResult,
     RunSettings,
@@ -185,11 +186,16 @@ class Play:
         return "created"
 
     def _tuned(self, action: Tune, number: int) -> Generator[ev.Event, None, str]:
-        """A sweep of one variant, which is kept or not."""
-        one, name, is_kept = Tunable("T", 1, (1, 2)), action.about, self.chance.random() < 0.5
+        """A sweep of one variant, which is kept or not; or the kernel fails when it is timed again."""
+        one, name, fate = Tunable("T", 1, (1, 2)), action.about, self.chance.random()
         yield ev.SweepStarted(number, action.index, name, (one,), 1)
         yield ev.VariantCompiled(number, name, 1, {"T": 2}, CompileResult(True, 1.0))
-        if not is_kept:
+        if fate > 0.85:
+            wrong = CheckResult(Verdict.INCORRECT, 1.0, message="wrong when timed again")
+            yield ev.VariantChecked(number, name, 0, wrong)
+            yield ev.Checked(number, name, wrong)
+            return wrong.verdict
+        if fate > 0.5:
             return "unchanged"
         kernel, child = self.record.candidates[name], f"c{len(self.record.candidates) + 1:03d}"
         made, timed = kernel.created, kernel.timed
@@ -429,6 +435,8 @@ def test_a_step_index_ends_with_the_tuned_version_and_the_next_prompt_tells_what
             if isinstance(action, Conclude) and action.candidate_id is not None:
                 parents = {one.created.parent_id for one in play.record.candidates.values() if is_tuned(one)}
                 assert action.candidate_id not in parents
+                has_failed = play.record.candidates[action.candidate_id].has_failed
+                assert not (has_failed and action.outcome is DepthOutcome.ACCEPTED)
                 tuned |= {action.candidate_id} if is_tuned(play.record.candidates[action.candidate_id]) else set()
             if isinstance(action, Ask) and action.about is not None and is_tuned(context.candidate(action.about)):
                 prompt = "\n".join(message.text for message in action.prompt(context, action))
