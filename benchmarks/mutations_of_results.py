@@ -27,7 +27,7 @@ MUTATIONS = [
     *of(
         "evaluation/tolerance",
         PROPERTIES,
-        ("        return 0.0\n    floor", "        return 1.0\n    floor"),
+        ("        return 0.0\n    is_narrow", "        return 1.0\n    is_narrow"),
         ("factor * own_error) if math.isfinite(own_error) else floor", "factor * own_error)"),
         ("1.0 if is_narrow else _growth(depth)", "_growth(depth)"),
         ("_growth(depth)), MOST)", "_growth(depth)), 9.0)"),
