@@ -170,6 +170,7 @@ class WorkerPair:
             self.failed_build = first.failure if first else None
             return Place(None, compiles_to)
         kept = self.libraries / just_in_time.CACHE
+        shutil.rmtree(kept, ignore_errors=True)  # the workers of the task's other sizes have the same folder
         shutil.copytree(first.kept, kept)
         return Place(kept, compiles_to)
 

@@ -88,13 +88,15 @@ def expect_newest(page: Page, verb: str, state: str = "in effect") -> None:
 def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFolder, page: Page) -> None:
     page.goto(f"{server.url}/run?run={run.run_id}")
     expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
-    drawn(page).evaluate(PLACES)
+    at_rest(drawn(page).locator('[class*="st-key-edit_by_hand"]'))
+    page.evaluate(PLACES)
     page.get_by_role("button", name="Pause").click()
     expect_newest(page, "pause")
     expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
     expect(page.get_by_role("button", name="Pause")).not_to_be_visible()
-    (place,) = page.evaluate("(window.hasLooked = true, [...window.places])")  # more than one: the rest has moved
-    assert place > 0
+    places = page.evaluate("(window.hasLooked = true, [...window.places])")
+    assert len(places) == 1, places  # more than one: the rest has moved
+    assert places[0] > 0
     steps_before = len(told(run, ev.StepStarted))
     asked_before = len(asked(run))  # on a busy machine the first change may be under way when the pause comes
 

@@ -23,6 +23,8 @@ def test_a_kernel_is_compiled_and_tuned_in_its_compile_step_and_judged_with_what
     assert "6 configurations tried in the compile step, chosen TILE: " in built.remarks[0]
     assert [(one.kernel, one.registers > 0) for one in built.resources] == [("swish_kernel", True)]
     assert gpu.compile(TASK, KERNEL).is_cached
+    assert TASK.policy.other_sizes
+    assert gpu.check(TASK, KERNEL).verdict is Verdict.PASSED  # at the other sizes too, which compile anew
     timed = gpu.time(TASK, KERNEL)
     assert isinstance(timed, TimingResult), timed.message
     assert timed.device_interval is not None

@@ -48,7 +48,7 @@ def open_page(home: Path) -> Iterator[Open]:
             opened.append(index.open_index())
         opened[0].ingest.catch_up()
         # Every page is run through the routes, as a deep link is; AppTest names pages by file.
-        app = AppTest.from_file(str(ROOT / "pages" / "_main.py"), default_timeout=30)
+        app = AppTest.from_file(str(ROOT / "pages" / "_main.py"), default_timeout=120)
         app.query_params.update(query)
         if page != "overview":
             app.switch_page(f"{page}.py")
