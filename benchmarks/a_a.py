@@ -24,8 +24,8 @@ from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CudaToolchain
+from storage.check_records import CheckOutcome
 from storage.policy import EVERYTHING
-from storage.proof import Standing
 from storage.records import TimingResult, is_improvement
 
 TOOLCHAINS = {each.name: each for each in (CpuToolchain, CudaToolchain)}
@@ -60,7 +60,7 @@ def measure(toolchain: Toolchain, task: Task, source: str, runs: int) -> list[Ti
         result = toolchain.time(task, source)
         if not isinstance(result, TimingResult):
             raise SystemExit(f"run {number}: {result.verdict}: {result.message}")
-        flags = [proof.check for proof in result.proofs if proof.standing is Standing.FLAGGED]
+        flags = [check_record.check for check_record in result.proofs if check_record.standing is CheckOutcome.FLAGGED]
         low, high = result.speedup_interval
         print(
             f"run {number:3}: {result.speedup:.4f} ({low:.4f} to {high:.4f}), {result.latency_ms:.4g} ms, "

@@ -58,8 +58,8 @@ MUTATIONS = [
         ("    if not changed:\n", "    if True:\n"),
         ("        if found.count:\n", "        if False:\n"),
         (
-            "(failure, Standing.BROKEN, detail) if is_required else",
-            "(None, Standing.BROKEN, detail) if is_required else",
+            "(failure, CheckOutcome.BROKEN, detail) if is_required else",
+            "(None, CheckOutcome.BROKEN, detail) if is_required else",
         ),
     ),
     *of(

@@ -1,6 +1,6 @@
 """Run folders, journals and the DuckDB index over them. Knows nothing of engines, models or screens.
 
-records.py, events.py, proof.py, models.py, policy.py   the vocabulary; what happens in a run
+records.py, events.py, check_records.py, models.py, policy.py   the vocabulary; what happens in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
 damage.py                   what of those files is damaged or gone
 verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set

@@ -392,9 +392,12 @@ def _stage(event: _Judged | events.Profiled | events.ProfileFailed, stage: str) 
 
 
 def _proofs(event: _Judged, stage: str) -> Rows:
-    for number, proof in enumerate(event.result.proofs):
-        row = {"candidate_id": event.candidate_id, "stage": stage, "number": number, "allowed": proof.limit}
-        yield "proofs", row | _fields(proof) | {"check_group": proof.group, "check_name": proof.check}
+    for number, check_record in enumerate(event.result.proofs):
+        row = {"candidate_id": event.candidate_id, "stage": stage, "number": number, "allowed": check_record.limit}
+        yield (
+            "proofs",
+            row | _fields(check_record) | {"check_group": check_record.group, "check_name": check_record.check},
+        )
 
 
 def _prediction(event: events.CandidateCreated | events.ReviewWritten, candidate_id: str | None) -> Rows:

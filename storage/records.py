@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from storage import relative
+from storage.check_records import CheckOutcome, CheckRecord
 from storage.command_arguments import AskFirst
 from storage.forks import Fork
 from storage.models import Options
 from storage.policy import Policy
-from storage.proof import Proof, Standing
 from storage.verbs import Command as Command
 from storage.verbs import CommandKind as CommandKind
 
@@ -284,7 +284,7 @@ class CompileResult:
     remarks: tuple[str, ...] = ()
     is_cached: bool = False
     verdict: Verdict = Verdict.PASSED
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[CheckRecord, ...] = ()
     resources: tuple[KernelResources, ...] = ()
 
     def __post_init__(self) -> None:
@@ -312,7 +312,7 @@ class CheckResult:
     precision: str = ""
     seed: int | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[CheckRecord, ...] = ()
 
 
 HEADLINE_LENGTH = 240
@@ -321,7 +321,7 @@ HEADLINE_LENGTH = 240
 def headline(result: CompileResult | CheckResult) -> str:
     """Why a candidate failed, in one line: the check that a refused one broke, the first error of a build, or the first
     line of the message. A refused one's message is written for the model and opens more generally."""
-    broken = [proof for proof in result.proofs if proof.standing is Standing.BROKEN]
+    broken = [check_record for check_record in result.proofs if check_record.standing is CheckOutcome.BROKEN]
     if broken and result.verdict is Verdict.REFUSED:
         return _first_line(f"{broken[0].check}: {broken[0].detail}")
     if isinstance(result, CheckResult):
@@ -349,7 +349,7 @@ class TimingResult:
     baseline: str = "eager"
     seconds: float = 0.0
     evidence: Mapping[str, str] = field(default_factory=dict)
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[CheckRecord, ...] = ()
     device_interval: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:

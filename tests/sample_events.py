@@ -29,7 +29,7 @@ from storage.records import (
     Verdict,
 )
 from tests import sample_profiles
-from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS, TIMED
+from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS, TIMED
 from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG
 
 JUDGE, REWRITE = "judge", "rewrite"

@@ -6,7 +6,7 @@ from storage import observed
 from storage.events import BaselineMeasured
 from storage.observed import ObservedOperator
 from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
-from tests.sample_proofs import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
+from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
          "double-buffer the pipeline", "larger thread tile", "fuse the epilogue", "reorder the loop nest")  # fmt: skip

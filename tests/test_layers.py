@@ -20,7 +20,7 @@ LIGHT_ENGINE = {
 }  # fmt: skip
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
-    "storage.policy", "storage.proof", "storage.relative", "storage.events",
+    "storage.policy", "storage.check_records", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements", "storage.labels", "storage.trash",

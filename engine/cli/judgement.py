@@ -11,10 +11,15 @@ from rich.table import Table
 
 from engine.evaluation.screening import Finding
 from storage import codec
-from storage.proof import WORDS, StagedProof, Standing, counted, standing
+from storage.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
 from storage.records import CompileResult, KernelResources
 
-STYLE = {Standing.HELD: "green", Standing.FLAGGED: "yellow", Standing.BROKEN: "red", Standing.ABSENT: "dim"}
+STYLE = {
+    CheckOutcome.HELD: "green",
+    CheckOutcome.FLAGGED: "yellow",
+    CheckOutcome.BROKEN: "red",
+    CheckOutcome.ABSENT: "dim",
+}
 
 
 def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
@@ -26,10 +31,13 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
         console.print(escape(printable(remark)), highlight=False)
     if answer["max_error"] is not None:
         console.print(f"largest error {answer['max_error']:.3g}, tolerance {answer['tolerance']:.3g}", highlight=False)
-    proofs = standing(codec.from_plain(StagedProof, proof | {"stages": [proof["stage"]]}) for proof in answer["proofs"])
-    if proofs:
-        console.print(checks_table(proofs), highlight=False)
-    console.print(counted(proofs), highlight=False)
+    check_records = worst_of_stages(
+        codec.from_plain(StagedCheck, check_record | {"stages": [check_record["stage"]]})
+        for check_record in answer["proofs"]
+    )
+    if check_records:
+        console.print(checks_table(check_records), highlight=False)
+    console.print(counted(check_records), highlight=False)
     if answer["profile"]:
         summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
         console.print(escape(printable(summary)), highlight=False)
@@ -47,14 +55,16 @@ def print_findings(console: Console, found: Sequence[Finding]) -> None:
         )
 
 
-def checks_table(proofs: list[StagedProof]) -> Table:
+def checks_table(check_records: list[StagedCheck]) -> Table:
     """One row per check."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("group", "check", "standing", "detail"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("group", "standing"))
-    for proof in proofs:
-        word = f"[{STYLE[proof.standing]}]{WORDS[proof.standing]}[/]"
-        table.add_row(str(proof.group), escape(printable(proof.check)), word, escape(printable(proof.detail)))
+    for check_record in check_records:
+        word = f"[{STYLE[check_record.standing]}]{WORDS[check_record.standing]}[/]"
+        table.add_row(
+            str(check_record.group), escape(printable(check_record.check)), word, escape(printable(check_record.detail))
+        )
     return table
 
 

@@ -18,11 +18,11 @@ from engine.exporting import kernel_of as kernel_of
 from engine.record import Candidate, Record
 from engine.strategies import catalogue
 from storage import codec, damage, journal, labels, liveness, relative
+from storage.check_records import CheckOutcome, StagedCheck, worst_of_stages
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder
 from storage.journal import Entry
 from storage.knowledge.choice import in_words
-from storage.proof import StagedProof, Standing, standing
 from storage.records import LEFT, RunState
 from storage.relative import Relative
 
@@ -130,8 +130,8 @@ def details(folder: RunFolder) -> dict[str, Any]:
             "latency_ms": a.timed.latency_ms if a.timed else None,
             "summary": a.created.summary,
             "flags": _flags(record, a),
-            "flagged": _checks(a, Standing.FLAGGED),
-            "broken": _checks(a, Standing.BROKEN),
+            "flagged": _checks(a, CheckOutcome.FLAGGED),
+            "broken": _checks(a, CheckOutcome.BROKEN),
         }
         for a in record.candidates.values()
     ]
@@ -148,19 +148,19 @@ def details(folder: RunFolder) -> dict[str, Any]:
     return summary(folder) | settings | more | {"finished_depths": codec.to_plain(record.concluded)}
 
 
-def proofs_of(candidate: Candidate) -> list[StagedProof]:
+def checks_of(candidate: Candidate) -> list[StagedCheck]:
     """Every check made of a kernel, one per check, by group, the worst first."""
     stages = {"compile": candidate.compiled, "check": candidate.checked, "time": candidate.timed}
     made = {stage: result.proofs for stage, result in stages.items() if result is not None}
-    return standing(
-        StagedProof(p.group, p.check, p.standing, p.detail, p.value, p.limit, stages=(stage,))
-        for stage, proofs in made.items()
-        for p in proofs
+    return worst_of_stages(
+        StagedCheck(p.group, p.check, p.standing, p.detail, p.value, p.limit, stages=(stage,))
+        for stage, check_records in made.items()
+        for p in check_records
     )
 
 
-def _checks(candidate: Candidate, wanted: Standing) -> list[str]:
-    return [f"{p.check}: {p.detail}" for p in proofs_of(candidate) if p.standing is wanted]
+def _checks(candidate: Candidate, wanted: CheckOutcome) -> list[str]:
+    return [f"{p.check}: {p.detail}" for p in checks_of(candidate) if p.standing is wanted]
 
 
 def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
@@ -208,7 +208,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
     for name, sweep in record.sweeps.items():
         tuned.print_sweep(console, named(name), sweep)
     for candidate in record.candidates.values():
-        for told in (*_flags(record, candidate), *_checks(candidate, Standing.FLAGGED)):
+        for told in (*_flags(record, candidate), *_checks(candidate, CheckOutcome.FLAGGED)):
             console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
     if record.best and record.best.timed:
         low, high = record.best.timed.speedup_interval

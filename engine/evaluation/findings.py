@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.evaluation import operators
 from engine.evaluation.comparison import Errors
-from storage.proof import Group, Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.records import Mismatch
 
 CONTRACT = "output contract"
@@ -64,21 +64,23 @@ class Ledger:
     """One record per check, in the order they were announced; a check nobody noted was not reached."""
 
     def __init__(self, checks: Iterable[str]) -> None:
-        self._checks = {check: Proof(Group.CORRECTNESS, check, Standing.ABSENT, NOT_REACHED) for check in checks}
+        self._checks = {
+            check: CheckRecord(Group.CORRECTNESS, check, CheckOutcome.ABSENT, NOT_REACHED) for check in checks
+        }
 
     def note(
-        self, check: str, outcome: Standing, detail: str, value: float | None = None, limit: float | None = None
+        self, check: str, outcome: CheckOutcome, detail: str, value: float | None = None, limit: float | None = None
     ) -> None:
         """How a check ended, and what was measured against what where it was a figure."""
-        self._checks[check] = Proof(Group.CORRECTNESS, check, outcome, detail, value, limit)
+        self._checks[check] = CheckRecord(Group.CORRECTNESS, check, outcome, detail, value, limit)
 
     def settle(self, check: str, detail: str) -> None:
         """A check that nothing spoke against has held."""
         if self._checks[check].detail == NOT_REACHED:
-            self.note(check, Standing.HELD, detail)
+            self.note(check, CheckOutcome.HELD, detail)
 
     @property
-    def checks(self) -> tuple[Proof, ...]:
+    def checks(self) -> tuple[CheckRecord, ...]:
         """All of them."""
         return tuple(self._checks.values())
 

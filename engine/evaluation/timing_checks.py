@@ -15,8 +15,8 @@ from engine.evaluation import clock as sessions
 from engine.evaluation import operators
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluation.clock import Call, Clock, DeviceClock, Session
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.policy import Policy
-from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
 
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too. Both sides lose
@@ -60,31 +60,33 @@ class Setting:
     host_ns: float = 0.0
 
 
-def broken(error: TimedCallFailed) -> Proof:
+def broken(error: TimedCallFailed) -> CheckRecord:
     """The check that ended a session."""
-    return _check(error.check, Standing.BROKEN, error.failure.message)
+    return _check(error.check, CheckOutcome.BROKEN, error.failure.message)
 
 
-def of(session: Session, setting: Setting) -> tuple[Proof, ...]:
+def of(session: Session, setting: Setting) -> tuple[CheckRecord, ...]:
     """Every check of a session that went well."""
     return (
         _clock(session, is_second=bool(by_device(session, setting))),
         *_device(session, setting),
         _check(
-            "outputs of timed calls", Standing.HELD, f"{setting.compared} calls compared, warm-up and every timed one"
+            "outputs of timed calls",
+            CheckOutcome.HELD,
+            f"{setting.compared} calls compared, warm-up and every timed one",
         ),
         _nothing_later(session, setting),
-        _check("fresh inputs", Standing.HELD if setting.can_vary else Standing.FLAGGED, setting.contents),
+        _check("fresh inputs", CheckOutcome.HELD if setting.can_vary else CheckOutcome.FLAGGED, setting.contents),
         _nothing_remembered(setting.recall),
         _order(session, setting),
-        _check(operators.CHECK, Standing.HELD, setting.observed),
-        _check("idle threads", Standing.HELD, f"{setting.rest}; no process left after any call"),
+        _check(operators.CHECK, CheckOutcome.HELD, setting.observed),
+        _check("idle threads", CheckOutcome.HELD, f"{setting.rest}; no process left after any call"),
         _noise(session, by_device(session, setting)),
         _machine(session, setting),
     )
 
 
-def _clock(session: Session, *, is_second: bool) -> Proof:
+def _clock(session: Session, *, is_second: bool) -> CheckRecord:
     clock = session.clock
     decides = "the judge's clock bounds what the device's decides" if is_second else "the judge's clock decides"
     detail = (
@@ -93,7 +95,7 @@ def _clock(session: Session, *, is_second: bool) -> Proof:
     )
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
     is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6 and not is_second
-    return _check("clock", Standing.FLAGGED if is_blurred else Standing.HELD, detail)
+    return _check("clock", CheckOutcome.FLAGGED if is_blurred else CheckOutcome.HELD, detail)
 
 
 def is_short(session: Session, setting: Setting) -> bool:
@@ -129,7 +131,7 @@ def device_interval(session: Session, setting: Setting) -> tuple[float, float] |
     return theirs / (mine + spread_ms), (theirs + spread_ms) / mine
 
 
-def _device(session: Session, setting: Setting) -> list[Proof]:
+def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     """The device's clock beside the evaluator's, and what the call costs the host."""
     found = setting.device
     if found is None:
@@ -140,7 +142,7 @@ def _device(session: Session, setting: Setting) -> list[Proof]:
     if not found.pairs:
         told = "the driver's activity records cannot be had here, so there is no second clock"
         wide = "; the interval is widened by what the first one resolves" if is_short(session, setting) else ""
-        return [_check(name, Standing.ABSENT, f"{told}{wide}{host}")]
+        return [_check(name, CheckOutcome.ABSENT, f"{told}{wide}{host}")]
     mine, theirs = (statistics.median(side) for side in zip(*found.pairs, strict=True))
     detail = (
         f"a call's kernels take {mine:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
@@ -156,21 +158,21 @@ def _device(session: Session, setting: Setting) -> list[Proof]:
         detail += f"; under {SHORT_MS:g} ms a call, and they disagree: the interval of the speed-up covers both"
     elif is_short(session, setting):
         detail += f"; under {SHORT_MS:g} ms a call the device's clock decides, as the judge's is blurred and agrees"
-    return [_check(name, Standing.FLAGGED if is_apart or disagrees else Standing.HELD, detail + host)]
+    return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
 
 
-def _nothing_remembered(recall: Recall) -> Proof:
+def _nothing_remembered(recall: Recall) -> CheckRecord:
     if recall.is_telling:
-        return _check("nothing remembered", Standing.HELD, str(recall))
+        return _check("nothing remembered", CheckOutcome.HELD, str(recall))
     told = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
-    return _check("nothing remembered", Standing.ABSENT, told)
+    return _check("nothing remembered", CheckOutcome.ABSENT, told)
 
 
-def _nothing_later(session: Session, setting: Setting) -> Proof:
+def _nothing_later(session: Session, setting: Setting) -> CheckRecord:
     name = "nothing finishes later"
     if not setting.is_memory_read:
         why = "this system does not let the judge read another process's memory; outputs were stored by the worker"
-        return _check(name, Standing.ABSENT, why)
+        return _check(name, CheckOutcome.ABSENT, why)
     hidden_ms = session.halt_ms + session.clock.cost_ns / 1e6
     detail = (
         f"every thread stopped {session.halt_ms:.3g} ms after the answer, outputs read from the stopped process; "
@@ -180,43 +182,43 @@ def _nothing_later(session: Session, setting: Setting) -> Proof:
     theirs = statistics.median(theirs for _, theirs in session.pairs)
     low, _ = sessions.interval([theirs / mine for mine, theirs in session.pairs])
     explains_all = low > 1 and theirs <= mine + hidden_ms
-    return _check(name, Standing.FLAGGED if explains_all else Standing.HELD, detail)
+    return _check(name, CheckOutcome.FLAGGED if explains_all else CheckOutcome.HELD, detail)
 
 
-def _order(session: Session, setting: Setting) -> Proof:
+def _order(session: Session, setting: Setting) -> CheckRecord:
     turns = len(session.candidate)
     detail = (
         f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {setting.calls} call(s), both "
         f"orders, drawn in secret; idle side stopped; cache: {setting.cache}"
     )
-    return _check("order", Standing.HELD, detail)
+    return _check("order", CheckOutcome.HELD, detail)
 
 
-def _noise(session: Session, by_device: sessions.Pairs) -> Proof:
+def _noise(session: Session, by_device: sessions.Pairs) -> CheckRecord:
     pairs = session.pairs
     half = sessions.half_width(by_device or pairs)
     detail = f"speed-up known within {half:.1%}"
     ratios = sessions.against_itself(pairs)
     if not ratios:
-        return _check("noise", Standing.ABSENT, f"{detail}; too few pairs to set the reference against itself")
+        return _check("noise", CheckOutcome.ABSENT, f"{detail}; too few pairs to set the reference against itself")
     low, high = sessions.interval(ratios)
     detail += (
         f"; reference against itself {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}, {len(ratios)} turns)"
     )
     is_skewed = low > 1 + SKEWED or high < 1 - SKEWED
-    return _check("noise", Standing.FLAGGED if is_skewed or half > NOISY else Standing.HELD, detail)
+    return _check("noise", CheckOutcome.FLAGGED if is_skewed or half > NOISY else CheckOutcome.HELD, detail)
 
 
-def _machine(session: Session, setting: Setting) -> Proof:
+def _machine(session: Session, setting: Setting) -> CheckRecord:
     mine = sessions.waited_share(session.candidate_calls)
     theirs = sessions.waited_share(session.reference_calls)
     waits = f"candidate {mine:.0%}, reference {theirs:.0%}"
     detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
-    return _check("machine", Standing.FLAGGED if max(mine, theirs) > CROWDED else Standing.HELD, detail)
+    return _check("machine", CheckOutcome.FLAGGED if max(mine, theirs) > CROWDED else CheckOutcome.HELD, detail)
 
 
-def _check(name: str, outcome: Standing, detail: str) -> Proof:
-    return Proof(Group.TIMING, name, outcome, detail)
+def _check(name: str, outcome: CheckOutcome, detail: str) -> CheckRecord:
+    return CheckRecord(Group.TIMING, name, outcome, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ def unsuspicious(timed: TimingResult, bounds: Bounds) -> TimingResult:
         f"not needed: {timed.speedup:.3g}x is not above {bounds.policy.suspicious_speedup:.3g}x, "
         f"{timed.latency_ms:.3g} ms not below the hardware limit of {bounds.limit.limit_ms:.3g} ms"
     )
-    return with_check(timed, Standing.ABSENT, detail)
+    return with_check(timed, CheckOutcome.ABSENT, detail)
 
 
 def settled(
@@ -327,16 +329,16 @@ def settled(
     if bounds.is_impossible(lower):
         return _refused(lower, bounds, detail)
     if not _overlap(first, second):
-        return with_check(lower, Standing.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
+        return with_check(lower, CheckOutcome.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
     is_beyond = lower.latency_ms < bounds.limit.limit_ms
     is_clean = not is_beyond and all(_is_calm(timed) for timed in (first, second))
     detail += "; confirmed" + (f", but faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else "")
-    return with_check(lower, Standing.HELD if is_clean else Standing.FLAGGED, detail)
+    return with_check(lower, CheckOutcome.HELD if is_clean else CheckOutcome.FLAGGED, detail)
 
 
-def with_check(timed: TimingResult, outcome: Standing, detail: str) -> TimingResult:
+def with_check(timed: TimingResult, outcome: CheckOutcome, detail: str) -> TimingResult:
     """The same timing with what became of the question whether to repeat it."""
-    return replace(timed, proofs=(*timed.proofs, Proof(Group.TIMING, CHECK, outcome, detail)))
+    return replace(timed, proofs=(*timed.proofs, CheckRecord(Group.TIMING, CHECK, outcome, detail)))
 
 
 def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:
@@ -345,15 +347,18 @@ def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:
         f"memory can deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
         "the work cannot have been done in that time"
     )
-    proof = Proof(Group.TIMING, CHECK, Standing.BROKEN, detail)
+    check_record = CheckRecord(Group.TIMING, CHECK, CheckOutcome.BROKEN, detail)
     return CheckResult(
-        Verdict.REFUSED, timed.seconds, message=message, trials=("timed calls",), proofs=(*timed.proofs, proof)
+        Verdict.REFUSED, timed.seconds, message=message, trials=("timed calls",), proofs=(*timed.proofs, check_record)
     )
 
 
 def _is_calm(timed: TimingResult) -> bool:
     """False when the timing itself says that the machine or the noise spoiled it."""
-    return not any(proof.check in ("noise", "machine") and proof.standing is Standing.FLAGGED for proof in timed.proofs)
+    return not any(
+        check_record.check in ("noise", "machine") and check_record.standing is CheckOutcome.FLAGGED
+        for check_record in timed.proofs
+    )
 
 
 def _overlap(first: TimingResult, second: TimingResult) -> bool:

@@ -21,12 +21,12 @@ from engine.evaluation.poison import Poison
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
+from storage.check_records import CheckOutcome
 from storage.policy import SpecialValues
-from storage.proof import Standing
 from storage.records import CheckResult, Verdict
 
 HARDLY = 0.01
-Ending = tuple[Failure | None, Standing, str]
+Ending = tuple[Failure | None, CheckOutcome, str]
 
 
 class Check:
@@ -77,15 +77,15 @@ class Check:
     def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
         workers, ledger = self._workers, self._ledger
         if fault := contract.first_fault(workers.expected, answer):
-            ledger.note(fault.check, Standing.BROKEN, f"{fault.reason} (trial {trial.name})")
+            ledger.note(fault.check, CheckOutcome.BROKEN, f"{fault.reason} (trial {trial.name})")
             return contract.wrong_output(workers.expected, fault, trial.name)
         if failure := mutation_failure(
             workers.shared["inputs"], workers.trusted["inputs"], workers.input_names, trial.name
         ):
-            ledger.note(findings.INPUTS, Standing.BROKEN, failure.message)
+            ledger.note(findings.INPUTS, CheckOutcome.BROKEN, failure.message)
             return failure
         if note := contract.layout_note(workers.expected, answer):
-            ledger.note(findings.LAYOUT, Standing.FLAGGED, note)
+            ledger.note(findings.LAYOUT, CheckOutcome.FLAGGED, note)
         return None
 
     def _compare(self, trial: Trial, leaves: Any, is_wide: bool, poisoned: Poison) -> Failure | None:
@@ -131,12 +131,12 @@ class Check:
         out = self._workers.shared["own"][number]
         if one.mismatch and (count := poison.count(out, poisoned)):
             detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
-            self._ledger.note(findings.UNWRITTEN, Standing.BROKEN, detail)
+            self._ledger.note(findings.UNWRITTEN, CheckOutcome.BROKEN, detail)
         if one.looks_rounded and (words := self._rounding(number, one)):
-            self._ledger.note(findings.PRECISION, Standing.BROKEN, words)
+            self._ledger.note(findings.PRECISION, CheckOutcome.BROKEN, words)
             failure = Failure(failure.verdict, f"{failure.message} {words}")
         self._findings.mismatch = one.mismatch
-        self._ledger.note(trial_check(trial.name), Standing.BROKEN, f"{self._described(trial)}: {failure.message}")
+        self._ledger.note(trial_check(trial.name), CheckOutcome.BROKEN, f"{self._described(trial)}: {failure.message}")
         return failure
 
     def _rounding(self, number: int, one: Weighed) -> str:
@@ -161,14 +161,14 @@ class Check:
         elif trial is REPEAT:
             same = all(map(contract.is_same, self._workers.shared["own"], self._first))
             told = "bit-identical" if same else "differs from the first, within the tolerance"
-            self._ledger.note(findings.REPEAT_RESULT, Standing.HELD, f"same inputs again, other memory: {told}")
+            self._ledger.note(findings.REPEAT_RESULT, CheckOutcome.HELD, f"same inputs again, other memory: {told}")
 
     def _held(self, when: str) -> Failure | None:
         self._at = findings.HELD_RESULT
         if failure := held_failure(self._workers, self._first):
-            self._ledger.note(findings.HELD_RESULT, Standing.BROKEN, f"{failure.message} ({when})")
+            self._ledger.note(findings.HELD_RESULT, CheckOutcome.BROKEN, f"{failure.message} ({when})")
             return failure
-        self._ledger.note(findings.HELD_RESULT, Standing.HELD, f"the first result is the same {when}")
+        self._ledger.note(findings.HELD_RESULT, CheckOutcome.HELD, f"the first result is the same {when}")
         return None
 
     def _weights(self) -> Failure | None:
@@ -180,7 +180,7 @@ class Check:
     def _special(self, deadline: float) -> Failure | None:
         """Last, because a candidate that dies of NaN leaves no process to ask."""
         if time.monotonic() > deadline and self._workers.request.policy.special_values is SpecialValues.REPORTED:
-            self._ledger.note(findings.SPECIAL_VALUES, Standing.ABSENT, "left out: the candidate is slow")
+            self._ledger.note(findings.SPECIAL_VALUES, CheckOutcome.ABSENT, "left out: the candidate is slow")
             return None
         failure, outcome, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
         self._ledger.note(findings.SPECIAL_VALUES, outcome, detail)
@@ -205,12 +205,12 @@ class Check:
         except (CandidateFailed, WorkerEnded) as error:
             failure = candidate_failures.of_error(error, self._workers.stage, self._workers.failed_build)
             at = operators.CHECK if isinstance(error, ComputedElsewhere) else self._at
-            self._ledger.note(at, Standing.BROKEN, failure.message[:300])
+            self._ledger.note(at, CheckOutcome.BROKEN, failure.message[:300])
             return failure
 
     def _leave_out(self, trial: Trial, reason: str) -> None:
         self._findings.trials.append(f"{trial.name}: left out, {reason}")
-        self._ledger.note(trial_check(trial.name), Standing.ABSENT, f"left out: {reason}")
+        self._ledger.note(trial_check(trial.name), CheckOutcome.ABSENT, f"left out: {reason}")
 
     def _described(self, trial: Trial) -> str:
         return f"seed {trials.seed_of(self._seed, trial.seed_name)}"
@@ -242,12 +242,12 @@ class Check:
         )
 
 
-def _summary(weighed: list[Weighed], described: str) -> tuple[Standing, str, float | None, float | None]:
+def _summary(weighed: list[Weighed], described: str) -> tuple[CheckOutcome, str, float | None, float | None]:
     """Of the output nearest to its tolerance."""
     if not weighed:
-        return Standing.HELD, f"{described}: no outputs", None, None
+        return CheckOutcome.HELD, f"{described}: no outputs", None, None
     worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
-    outcome = Standing.FLAGGED if worst.note else Standing.HELD
+    outcome = CheckOutcome.FLAGGED if worst.note else CheckOutcome.HELD
     told = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
     return outcome, told, worst.errors.relative, worst.allowed
 
@@ -285,7 +285,7 @@ def weights_failure(workers: WorkerPair) -> Ending:
     """Parameters must be as they were handed over. Buffers may change: the reference's do too."""
     if workers.weights != "taken over":
         kind = "the task has none" if workers.weights == "none" else "the candidate names its weights differently"
-        return None, Standing.ABSENT, kind
+        return None, CheckOutcome.ABSENT, kind
     poison.fill(workers.shared["weights"], Poison.NAN)
     kept = set(workers.ask_candidate("state", "its weights", names=workers.weight_names)["names"])
     pairs = zip(workers.weight_names, workers.shared["weights"], workers.trusted["weights"], strict=True)
@@ -296,9 +296,9 @@ def weights_failure(workers: WorkerPair) -> Ending:
         if name in parameters and not (name in kept and contract.is_same(now, before))
     ]
     if not changed:
-        return None, Standing.HELD, f"{len(parameters)} parameters, bit by bit, after all trials"
+        return None, CheckOutcome.HELD, f"{len(parameters)} parameters, bit by bit, after all trials"
     failure = Failure(Verdict.INCORRECT, f"forward changed the model's parameter {changed[0]!r}; work on a copy of it")
-    return failure, Standing.BROKEN, failure.message
+    return failure, CheckOutcome.BROKEN, failure.message
 
 
 def special_failure(workers: WorkerPair, seed: int) -> Ending:
@@ -306,11 +306,11 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
     is_required = workers.request.policy.special_values is SpecialValues.REQUIRED
     made = workers.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
     if not made["is_styled"]:
-        return None, Standing.ABSENT, "no input can hold them"
+        return None, CheckOutcome.ABSENT, "no input can hold them"
     leaves = made["leaves"]
     told = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=True)
     if "refused" in told:
-        return None, Standing.ABSENT, f"the reference does not take them: {told['refused']}"
+        return None, CheckOutcome.ABSENT, f"the reference does not take them: {told['refused']}"
     try:
         failure, detail = _compare_special(workers, leaves)
     except ComputedElsewhere:
@@ -319,11 +319,11 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
         failure = candidate_failures.of_error(error, workers.stage, workers.failed_build)
         detail = f"forward failed on them: {failure.message[:200]}"
     if failure is None:
-        return None, Standing.HELD, detail
-    return (failure, Standing.BROKEN, detail) if is_required else (None, Standing.FLAGGED, detail)
+        return None, CheckOutcome.HELD, detail
+    return (failure, CheckOutcome.BROKEN, detail) if is_required else (None, CheckOutcome.FLAGGED, detail)
 
 
-def varies_note(workers: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, str]:
+def varies_note(workers: WorkerPair, leaves: Any, seed: int) -> tuple[CheckOutcome, str]:
     """Whether a right answer on this task shows anything. Looks at the first trial, now in the shared memory."""
     reasons = []
     if all(_is_constant(answer) for answer in workers.trusted["answer"]):
@@ -331,8 +331,8 @@ def varies_note(workers: WorkerPair, leaves: Any, seed: int) -> tuple[Standing, 
     changes = workers.ask_reference("vary", leaves=leaves, seed=workers.call_seed, other_seed=seed)
     reasons += [f"other {what} give about the same" for what, by in changes.items() if by and max(by) <= HARDLY]
     if reasons:
-        return Standing.FLAGGED, f"the task's answer hardly varies: {' and '.join(reasons)}"
-    return Standing.HELD, "the answer depends on the inputs" + (" and the weights" if changes["weights"] else "")
+        return CheckOutcome.FLAGGED, f"the task's answer hardly varies: {' and '.join(reasons)}"
+    return CheckOutcome.HELD, "the answer depends on the inputs" + (" and the weights" if changes["weights"] else "")
 
 
 def _compare_special(workers: WorkerPair, leaves: Any) -> tuple[Failure | None, str]:

@@ -43,8 +43,8 @@ from engine.machine import processes, quiet
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
 from storage import codec, observed
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.policy import Policy
-from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
 
 SCREEN_S = 30.0
@@ -69,7 +69,7 @@ class Gate:
         return verdict_message(self.findings)
 
     @property
-    def checks(self) -> tuple[Proof, ...]:
+    def checks(self) -> tuple[CheckRecord, ...]:
         """One per rule."""
         return rule_checks(self.findings, self._request.language)
 
@@ -372,7 +372,7 @@ def with_other_sizes(
     """
     sizes = request.policy.other_sizes
     if result.verdict is not Verdict.PASSED or not sizes:
-        return _with(result, Standing.ABSENT, ONE_SHAPE if not sizes else "not reached")
+        return _with(result, CheckOutcome.ABSENT, ONE_SHAPE if not sizes else "not reached")
     for one in sizes:
         found = check(_resized(request, one))
         if found.verdict is not Verdict.PASSED:
@@ -382,9 +382,9 @@ def with_other_sizes(
                 max_error=found.max_error, max_abs_error=found.max_abs_error, tolerance=found.tolerance,
                 reference_error=found.reference_error, seconds=result.seconds + found.seconds,
             )  # fmt: skip
-            return _with(failed, Standing.BROKEN, message)
+            return _with(failed, CheckOutcome.BROKEN, message)
         result = replace(result, seconds=result.seconds + found.seconds)
-    return _with(result, Standing.HELD, "; ".join(_named(one) for one in sizes))
+    return _with(result, CheckOutcome.HELD, "; ".join(_named(one) for one in sizes))
 
 
 def _resized(request: EvaluationRequest, sizes: Mapping[str, int | float]) -> EvaluationRequest:
@@ -399,5 +399,5 @@ def _named(sizes: Mapping[str, int | float]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def _with(result: CheckResult, outcome: Standing, detail: str) -> CheckResult:
-    return replace(result, proofs=(*result.proofs, Proof(Group.CORRECTNESS, OTHER_SHAPES, outcome, detail)))
+def _with(result: CheckResult, outcome: CheckOutcome, detail: str) -> CheckResult:
+    return replace(result, proofs=(*result.proofs, CheckRecord(Group.CORRECTNESS, OTHER_SHAPES, outcome, detail)))

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from storage.proof import Group, Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord, Group
 
 LIMITS = "limits on time, memory, processes, files and output"
 ENVIRONMENT = "environment without keys"
@@ -60,10 +60,10 @@ class Isolation:
         """True when nothing of the host's can be read beyond the toolchain, written, signalled, traced or called."""
         return self.has_namespaces and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
 
-    def checks(self) -> tuple[Proof, ...]:
+    def checks(self) -> tuple[CheckRecord, ...]:
         """One per kind of isolation, for the record of an evaluation."""
         return tuple(
-            Proof(Group.ISOLATION, name, Standing.HELD if stands else Standing.ABSENT, detail)
+            CheckRecord(Group.ISOLATION, name, CheckOutcome.HELD if stands else CheckOutcome.ABSENT, detail)
             for name, stands, detail in self.described()
         )
 

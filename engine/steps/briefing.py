@@ -15,8 +15,8 @@ from engine.evaluation.timing_checks import DEVICE_TIME
 from engine.evaluation.trials import IN_WORDS, PLAN
 from engine.record import Candidate, Record, named
 from engine.tasks import Task
+from storage.check_records import CheckOutcome
 from storage.policy import EVERYTHING, PRECISIONS, Policy
-from storage.proof import Standing
 from storage.records import FAILED, REACHED, DeviceFacts, HardwareLimit, KernelResources, Origin, headline
 
 # Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
@@ -240,8 +240,10 @@ def _built(candidate: Candidate) -> Iterator[str]:
     launches = (
         {metric.launch for metric in candidate.profiled.metrics if metric.launch >= 0} if candidate.profiled else ()
     )
-    proofs = candidate.timed.proofs if candidate.timed else ()
-    recorded = next((one for one in proofs if one.check == DEVICE_TIME and one.standing is not Standing.ABSENT), None)
+    check_records = candidate.timed.proofs if candidate.timed else ()
+    recorded = next(
+        (one for one in check_records if one.check == DEVICE_TIME and one.standing is not CheckOutcome.ABSENT), None
+    )
     if recorded:
         yield f"By the driver's records: {recorded.detail}."
     elif launches:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from engine.record import Candidate, Record
 from storage import codec, journal
 from storage import events as ev
+from storage.check_records import CheckOutcome, CheckRecord
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Entry
-from storage.proof import Proof, Standing
 from storage.records import REACHED, Origin, RunSettings, Verdict
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
@@ -119,9 +119,9 @@ def _best_of(record: Record) -> BestKernel | None:
     if best is None or best.timed is None or best.checked is None:
         return None
     timed, checked = best.timed, best.checked
-    proofs = _proofs(best)
+    check_records = _check_records(best)
     said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.written_as}
-    flags = {one.check for one in proofs if one.standing in (Standing.FLAGGED, Standing.BROKEN)}
+    flags = {one.check for one in check_records if one.standing in (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)}
     flags |= {"intent kept"} if best.created.flags else set()
     flags |= {"soft verification"} if any(said.values()) else set()
     low, high = timed.speedup_interval
@@ -130,14 +130,14 @@ def _best_of(record: Record) -> BestKernel | None:
         timed.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
         len(timed.candidate_ms), checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials),
         checked.seed, tuple(sorted(flags)),
-        _stood(proofs, "other shapes"), _stood(proofs, "special values"),
+        _stood(check_records, "other shapes"), _stood(check_records, "special values"),
     )  # fmt: skip
 
 
-def _proofs(candidate: Candidate) -> list[Proof]:
+def _check_records(candidate: Candidate) -> list[CheckRecord]:
     stages = (candidate.compiled, candidate.checked, candidate.timed)
-    return [proof for stage in stages if stage is not None for proof in stage.proofs]
+    return [check_record for stage in stages if stage is not None for check_record in stage.proofs]
 
 
-def _stood(proofs: list[Proof], check: str) -> Standing | None:
-    return max((proof.standing for proof in proofs if proof.check == check), default=None)
+def _stood(check_records: list[CheckRecord], check: str) -> CheckOutcome | None:
+    return max((check_record.standing for check_record in check_records if check_record.check == check), default=None)

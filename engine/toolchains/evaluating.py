@@ -33,7 +33,7 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
     answer["measured"] = task.policy.measured
     answer["untimed"] = untimed if is_right and untimed else None
-    answer["proofs"] = _proofs({"compile": built, "check": checked, "time": timed})
+    answer["proofs"] = _check_records({"compile": built, "check": checked, "time": timed})
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
         answer["profile"] = _profile_fields(toolchain, task, source, timed)
@@ -84,10 +84,14 @@ def _speed_fields(timed: TimingResult | None) -> dict[str, Any]:
     }
 
 
-def _proofs(results: Mapping[str, CompileResult | CheckResult | TimingResult | None]) -> list[dict[str, Any]]:
+def _check_records(results: Mapping[str, CompileResult | CheckResult | TimingResult | None]) -> list[dict[str, Any]]:
     """Every check made, in order, with the stage it was made in."""
     made = {stage: result.proofs for stage, result in results.items() if result is not None}
-    return [{"stage": stage, **codec.to_plain(proof)} for stage, proofs in made.items() for proof in proofs]
+    return [
+        {"stage": stage, **codec.to_plain(check_record)}
+        for stage, check_records in made.items()
+        for check_record in check_records
+    ]
 
 
 def _profile_fields(toolchain: Toolchain, task: Task, source: str, timed: TimingResult) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import urllib.parse
 from datetime import datetime
 from typing import Literal
 
+from storage.check_records import WORDS, CheckOutcome, Group
 from storage.models import CallFailure
-from storage.proof import WORDS, Group, Standing
 from storage.records import KernelClass, Origin, RunState, Verdict
 from storage.relative import Relative, is_known
 
@@ -80,12 +80,12 @@ GROUP_ABOUT = {
     Group.CORRECTNESS: "Results compared with float64, on inputs the kernel cannot predict",
     Group.TIMING: "How the latency was measured against the baseline",
 }
-STANDING_NAME = WORDS
-STANDING_TONE: dict[Standing, Tone] = {
-    Standing.HELD: "green",
-    Standing.FLAGGED: "orange",
-    Standing.BROKEN: "red",
-    Standing.ABSENT: "gray",
+CHECK_OUTCOME_NAME = WORDS
+CHECK_OUTCOME_TONE: dict[CheckOutcome, Tone] = {
+    CheckOutcome.HELD: "green",
+    CheckOutcome.FLAGGED: "orange",
+    CheckOutcome.BROKEN: "red",
+    CheckOutcome.ABSENT: "gray",
 }
 ORIGIN_NAME = {
     Origin.SYNTHESIS: "written from scratch",

@@ -72,13 +72,13 @@ from storage.queries.compare import timed_kernels as timed_kernels
 from storage.queries.evaluations import BaselineRow as BaselineRow
 from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
-from storage.queries.evaluations import StandingCount as StandingCount
+from storage.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.queries.evaluations import TimingSamples as TimingSamples
 from storage.queries.evaluations import baseline as baseline
+from storage.queries.evaluations import check_records as check_records
 from storage.queries.evaluations import correctness_errors as correctness_errors
 from storage.queries.evaluations import evaluation as evaluation
-from storage.queries.evaluations import proofs as proofs
-from storage.queries.evaluations import standing_counts as standing_counts
+from storage.queries.evaluations import outcome_counts as outcome_counts
 from storage.queries.evaluations import timing_samples as timing_samples
 from storage.queries.feed import EventRow as EventRow
 from storage.queries.feed import FeedKind as FeedKind

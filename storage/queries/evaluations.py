@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from storage import relative
+from storage.check_records import CheckOutcome, Group, StagedCheck, worst_of_stages
 from storage.database import Database
-from storage.proof import Group, StagedProof, Standing, standing
 from storage.queries import fetch
 from storage.records import Verdict
 from storage.relative import Relative
@@ -131,7 +131,7 @@ def correctness_errors(db: Database, run_id: str, candidate_id: str | None = Non
 
 
 @dataclass(frozen=True, slots=True)
-class StandingCount:
+class OutcomeCount:
     """How many checks of one candidate a person should look at, and how many led to a refusal."""
 
     candidate_id: str
@@ -145,13 +145,13 @@ class _Row:
     stage: str
     group: Group
     check: str
-    standing: Standing
+    standing: CheckOutcome  # the name of the column
     detail: str
     value: float | None
     limit: float | None
 
-    def proof(self) -> StagedProof:
-        return StagedProof(
+    def check_record(self) -> StagedCheck:
+        return StagedCheck(
             self.group, self.check, self.standing, self.detail, self.value, self.limit, stages=(self.stage,)
         )
 
@@ -162,13 +162,13 @@ FROM standings WHERE run_id = ? AND {which} ORDER BY candidate_id, seq, number, 
 """
 
 
-def proofs(db: Database, run_id: str, candidate_id: str) -> list[StagedProof]:
+def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCheck]:
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
     found = fetch.rows(db, _Row, _ROWS.format(which="candidate_id = ?"), [run_id, candidate_id])
-    return standing(row.proof() for row in found)
+    return worst_of_stages(row.check_record() for row in found)
 
 
-def standing_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, StandingCount]:
+def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:
     """By candidate, of all or of those named; those with nothing to look at are left out."""
     which, parameters = "standing IN ('flagged', 'broken')", [run_id]
     if candidate_ids is not None:
@@ -178,9 +178,9 @@ def standing_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | No
     return {name: _counted(name, rows) for name, rows in groupby(found, key=lambda row: row.candidate_id)}
 
 
-def _counted(candidate_id: str, rows: Iterable[_Row]) -> StandingCount:
-    found = [proof.standing for proof in standing(row.proof() for row in rows)]
-    return StandingCount(candidate_id, found.count(Standing.FLAGGED), found.count(Standing.BROKEN))
+def _counted(candidate_id: str, rows: Iterable[_Row]) -> OutcomeCount:
+    found = [check_record.standing for check_record in worst_of_stages(row.check_record() for row in rows)]
+    return OutcomeCount(candidate_id, found.count(CheckOutcome.FLAGGED), found.count(CheckOutcome.BROKEN))
 
 
 @dataclass(frozen=True, slots=True)

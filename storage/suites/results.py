@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage import relative
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class BestKernel:
     trials: int
     seed: int | None
     flags: tuple[str, ...]
-    other_shapes: Standing | None
-    special_values: Standing | None
+    other_shapes: CheckOutcome | None
+    special_values: CheckOutcome | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from engine.strategies.coder_judge.strategy import CoderJudge
 from engine.toolchains.cpu import CpuToolchain
 from storage import codec
 from storage import events as ev
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.journal import decode
 from storage.policy import PRECISIONS, Policy, SpecialValues
-from storage.proof import Group, Proof, Standing
 from storage.records import (
     CompileResult,
     DeviceFacts,
@@ -301,9 +301,9 @@ def test_headroom_has_the_baselines_the_compilers_figures_and_the_launches(tmp_p
     assert "Launches in one call: 3." in told
     timed = context.candidate(name).timed
     assert timed is not None
-    for standing, is_told in ((Standing.HELD, True), (Standing.ABSENT, False)):
-        proof = Proof(Group.TIMING, DEVICE_TIME, standing, "kernels of a call take 3.9 ms in 2 launches")
-        context.emit(ev.Timed(1, name, replace(timed, proofs=(proof,))))
+    for standing, is_told in ((CheckOutcome.HELD, True), (CheckOutcome.ABSENT, False)):
+        check_record = CheckRecord(Group.TIMING, DEVICE_TIME, standing, "kernels of a call take 3.9 ms in 2 launches")
+        context.emit(ev.Timed(1, name, replace(timed, proofs=(check_record,))))
         told = briefing.headroom(context.record, context.candidate(name))
         assert ("By the driver's records: kernels of a call take 3.9 ms in 2 launches." in told) is is_told
         assert ("Launches in one call: 3." in told) is not is_told

@@ -19,7 +19,7 @@ from engine.tasks import Task
 from engine.toolchains.evaluating import evaluate
 from storage.folder import RunFolder
 from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
-from tests.sample_proofs import LOST_STRUCTURE, SUSPICIOUS
+from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS
 from tests.sample_results import BUILT, RIGHT, TURNED_AWAY, WRONG
 from tests.samples import REFERENCE, write_run
 
@@ -77,7 +77,7 @@ def printed(toolchain: GivenResults, profile: bool = False) -> str:
 
 def test_an_answer_holds_the_checks_of_every_stage() -> None:
     answer = evaluate(GivenResults(), TASK, "source")
-    stages = [proof["stage"] for proof in answer["proofs"]]
+    stages = [check_record["stage"] for check_record in answer["proofs"]]
     assert [stages.count(s) for s in ("compile", "check", "time")] == [
         len(BUILT.proofs), len(RIGHT.proofs), len(SUSPICIOUS)
     ]  # fmt: skip
@@ -88,7 +88,7 @@ def test_an_answer_holds_the_checks_of_every_stage() -> None:
 def test_the_checks_of_a_timing_that_finds_a_wrong_result_are_kept_too() -> None:
     answer = evaluate(GivenResults(timed=WRONG), TASK, "source")
     assert answer["verdict"] == "incorrect"
-    assert [proof["stage"] for proof in answer["proofs"]][-1] == "time"
+    assert [check_record["stage"] for check_record in answer["proofs"]][-1] == "time"
 
 
 def test_a_judgement_is_printed_with_one_row_per_check() -> None:

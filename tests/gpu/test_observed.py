@@ -10,7 +10,7 @@ import pytest
 from engine import tasks
 from engine.evaluation import operators
 from storage import observed
-from storage.proof import Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord
 from storage.records import CheckResult, TimingResult, Verdict
 
 pytestmark = pytest.mark.gpu
@@ -89,7 +89,7 @@ def candidate(name: str, body: str, *forward: str) -> str:
     return _FILE.replace("NAME", name).replace("BODY", body).replace("FORWARD", lines)
 
 
-def check_of(result: CheckResult | TimingResult, name: str) -> Proof:
+def check_of(result: CheckResult | TimingResult, name: str) -> CheckRecord:
     return next(one for one in result.proofs if one.check == name)
 
 
@@ -123,7 +123,7 @@ def test_work_that_hides_from_the_text_is_seen_on_the_device(gpu: Any, name: str
     task, body, forward, told = HIDDEN[name]
     result = gpu.check(task, candidate(name.replace(" ", "_"), body, *forward))
     assert result.verdict is Verdict.REFUSED, result.message
-    assert [one.check for one in result.proofs if one.standing is Standing.BROKEN] == [operators.CHECK]
+    assert [one.check for one in result.proofs if one.standing is CheckOutcome.BROKEN] == [operators.CHECK]
     assert re.search(told, result.message), result.message
 
 
@@ -141,7 +141,7 @@ def test_an_own_kernel_has_all_of_the_devices_time_and_both_clocks_agree(gpu: An
         assert isinstance(one, TimingResult), one.message
         second = check_of(one, "device time")
         print(f"{one.latency_ms:.4f} ms {one.speedup:.3f}x {one.speedup_interval}: {second.standing}: {second.detail}")
-        assert second.standing is Standing.HELD, second.detail
+        assert second.standing is CheckOutcome.HELD, second.detail
         assert "the device's clock decides" in second.detail
     assert max(one.speedup for one in timed) < 1.05 * min(one.speedup for one in timed)
     assert max(one.latency_ms for one in timed) < 1.05 * min(one.latency_ms for one in timed)

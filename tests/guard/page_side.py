@@ -85,7 +85,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "roll_backs": queries.roll_backs,
     "run": queries.run,
     "spending": queries.spending,
-    "standing_counts": queries.standing_counts,
+    "standing_counts": queries.outcome_counts,
     "states": queries.states,
     "steering_marks": queries.steering_marks,
     "steps": queries.steps,
@@ -125,7 +125,7 @@ OF_A_KERNEL: Mapping[str, Callable[[Database, str, str], Any]] = {
     "patches": queries.patches,
     "profile": queries.profile,
     "profiled_ancestor": queries.profiled_ancestor,
-    "proofs": queries.proofs,
+    "proofs": queries.check_records,
     "timing_samples": queries.timing_samples,
 }
 

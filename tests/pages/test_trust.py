@@ -13,26 +13,26 @@ from pages.parts.kernel import kernel_header, trust_tab
 from pages.parts.kernel.trust_tab import Measured
 from pages.parts.widgets import table
 from storage import observed, queries
+from storage.check_records import CheckOutcome, Group, StagedCheck, counted
 from storage.folder import RunFolder
 from storage.observed import ObservedKernel, ObservedOperator
-from storage.proof import Group, StagedProof, Standing, counted
 from storage.records import Verdict
 from tests import samples
 from tests.pages.conftest import Open, words
 from tests.sample_results import RAN
 
 
-def proof(check: str, standing: Standing = Standing.HELD, group: Group = Group.CORRECTNESS) -> StagedProof:
-    return StagedProof(group, check, standing, "", stages=("check",))
+def check(check: str, standing: CheckOutcome = CheckOutcome.HELD, group: Group = Group.CORRECTNESS) -> StagedCheck:
+    return StagedCheck(group, check, standing, "", stages=("check",))
 
 
-HELD, FLAGGED = proof("same again"), proof("clock", Standing.FLAGGED, Group.TIMING)
-ABSENT = proof("network", Standing.ABSENT, Group.ISOLATION)
-BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
+HELD, FLAGGED = check("same again"), check("clock", CheckOutcome.FLAGGED, Group.TIMING)
+ABSENT = check("network", CheckOutcome.ABSENT, Group.ISOLATION)
+BROKEN = check("no library fall-back", CheckOutcome.BROKEN, Group.SCREENING)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "is_timed", "proofs", "tone", "sentence"),
+    ("verdict", "is_timed", "check_records", "tone", "sentence"),
     [
         (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Correct: 2 checks passed, 1 not possible."),
         (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Correct: 1 check passed, 1 flagged. Flagged: “clock”."),
@@ -40,7 +40,7 @@ BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
         (Verdict.PASSED, True, [HELD, BROKEN], "red", "Correct, although “no library fall-back” failed."),
         (Verdict.REFUSED, False, [BROKEN], "red", "Refused by screening: “no library fall-back” failed."),
         (Verdict.REFUSED, False, [HELD], "red", "Refused. 1 check passed."),
-        (Verdict.INCORRECT, False, [HELD, proof("wide", Standing.BROKEN)], "red", "Failed, wrong result: “wide”"),
+        (Verdict.INCORRECT, False, [HELD, check("wide", CheckOutcome.BROKEN)], "red", "Failed, wrong result: “wide”"),
         (Verdict.TIMEOUT, False, [HELD], "red", "Failed, timed out. 1 check passed."),
         (Verdict.COMPILE_ERROR, False, [HELD], "red", "Does not compile: neither checked nor timed."),
         (None, False, [HELD], "blue", "Not judged yet: 1 check passed so far."),
@@ -50,9 +50,9 @@ BROKEN = proof("no library fall-back", Standing.BROKEN, Group.SCREENING)
     ],
 )
 def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
-    verdict: Verdict | None, is_timed: bool, proofs: list[StagedProof], tone: str, sentence: str
+    verdict: Verdict | None, is_timed: bool, check_records: list[StagedCheck], tone: str, sentence: str
 ) -> None:
-    found = trust_tab.overall(verdict, is_timed, proofs)
+    found = trust_tab.overall(verdict, is_timed, check_records)
     assert found.tone == tone
     assert f"{found.sentence} {found.rest}".startswith(sentence)
 
@@ -64,16 +64,20 @@ def test_checks_are_counted_by_how_they_stand() -> None:
 
 
 def test_every_standing_group_and_verdict_has_its_words() -> None:
-    assert set(wording.STANDING_NAME) == set(wording.STANDING_TONE) == set(Standing)
+    assert set(wording.CHECK_OUTCOME_NAME) == set(wording.CHECK_OUTCOME_TONE) == set(CheckOutcome)
     assert set(wording.GROUP_NAME) == set(wording.GROUP_ABOUT) == set(Group)
     assert set(wording.VERDICT_NAME) == set(wording.VERDICT_TONE) == set(Verdict)
-    assert len(set(wording.STANDING_NAME.values())) == len(set(wording.STANDING_TONE.values())) == len(Standing)
+    assert (
+        len(set(wording.CHECK_OUTCOME_NAME.values()))
+        == len(set(wording.CHECK_OUTCOME_TONE.values()))
+        == len(CheckOutcome)
+    )
 
 
 def test_a_check_of_several_stages_says_where_it_did_not_hold() -> None:
-    flagged = StagedProof(Group.ISOLATION, "network", Standing.FLAGGED, "open", stages=("compile", "check"))
+    flagged = StagedCheck(Group.ISOLATION, "network", CheckOutcome.FLAGGED, "open", stages=("compile", "check"))
     assert trust_tab.cells(flagged)["detail"]["note"] == "while building and checking"  # type: ignore[index]
-    held = StagedProof(Group.ISOLATION, "network", Standing.HELD, "closed", stages=("compile", "check"))
+    held = StagedCheck(Group.ISOLATION, "network", CheckOutcome.HELD, "closed", stages=("compile", "check"))
     assert trust_tab.cells(held)["detail"]["note"] == ""  # type: ignore[index]
 
 
@@ -109,7 +113,7 @@ def test_any_error_has_its_place_in_the_picture(error: float) -> None:
 
 
 def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
-    limits = StagedProof(Group.CORRECTNESS, "own 1", Standing.HELD, "", 1e-7, 1e-5)
+    limits = StagedCheck(Group.CORRECTNESS, "own 1", CheckOutcome.HELD, "", 1e-7, 1e-5)
     assert [one.name for one in trust_tab.measured([limits, HELD], None)] == ["own 1"]
     assert trust_tab.measured([HELD], None) == []
 

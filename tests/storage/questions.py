@@ -10,14 +10,14 @@ from storage.database import Database
 OF_A_RUN = (
     "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "steering_state", "pending_hints",
     "steering_marks", "correctness_errors", "model_calls", "lineage", "limit", "states", "problems",
-    "events", "version", "standing_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
+    "events", "version", "outcome_counts", "baseline", "points", "failures", "unapplied", "beam", "rises", "exposures",
     "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
     "open_question", "open_approval", "divergences", "last_prompt",
 )  # fmt: skip
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",
     "diagnoses", "patches", "model_calls", "profiled_ancestor",
-    "proofs", "imported", "neighbours",
+    "check_records", "imported", "neighbours",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from storage.proof import Group, Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord, Group
 
 
 class Rule(StrEnum):
@@ -51,18 +51,18 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(set(findings), key=lambda f: (not f.is_refusal, f.line or 0, f.rule, f.message))
 
 
-def rule_checks(findings: Sequence[Finding], language: str = "") -> tuple[Proof, ...]:
+def rule_checks(findings: Sequence[Finding], language: str = "") -> tuple[CheckRecord, ...]:
     """One check for every rule; that of the language only where one is named."""
     rules = [rule for rule in Rule if language or rule is not Rule.LANGUAGE]
     return tuple(_check(rule, [f for f in findings if f.rule is rule]) for rule in rules)
 
 
-def _check(rule: Rule, found: Sequence[Finding]) -> Proof:
+def _check(rule: Rule, found: Sequence[Finding]) -> CheckRecord:
     if not found:
-        return Proof(Group.SCREENING, rule, Standing.HELD)
-    outcome = Standing.BROKEN if any(f.is_refusal for f in found) else Standing.FLAGGED
+        return CheckRecord(Group.SCREENING, rule, CheckOutcome.HELD)
+    outcome = CheckOutcome.BROKEN if any(f.is_refusal for f in found) else CheckOutcome.FLAGGED
     more = f" (and {len(found) - MAX_TOLD} more)" if len(found) > MAX_TOLD else ""
-    return Proof(Group.SCREENING, rule, outcome, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
+    return CheckRecord(Group.SCREENING, rule, outcome, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
 
 
 def verdict_message(findings: Sequence[Finding]) -> str:

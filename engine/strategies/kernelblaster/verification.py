@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from engine.record import Candidate
-from storage.proof import Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord
 
 # The evaluator's checks whose flag bears a claim out, by name: the evaluator itself needs torch, which no engine loads.
 # A flag says that a person should look; what is certain is refused by its check.
@@ -24,13 +24,13 @@ COUNTS: Mapping[str, Collection[str]] = {
 def objection(candidate: Candidate, claims: Collection[str], evidence: str) -> str:
     """Why a kernel is refused: what is claimed of it, and the finding that bears it out; empty where none does."""
     for claim in claims:
-        for proof in _flagged(candidate):
-            if proof.check in COUNTS.get(claim, ()):
+        for check in _flagged(candidate):
+            if check.check in COUNTS.get(claim, ()):
                 claimed = claim.replace("_", " ")
-                return f"Soft verification: {claimed}: {evidence}\nMeasured beside it, {proof.check}: {proof.detail}"
+                return f"Soft verification: {claimed}: {evidence}\nMeasured beside it, {check.check}: {check.detail}"
     return ""
 
 
-def _flagged(candidate: Candidate) -> Iterator[Proof]:
+def _flagged(candidate: Candidate) -> Iterator[CheckRecord]:
     for result in (candidate.compiled, candidate.checked, candidate.timed):
-        yield from (proof for proof in (result.proofs if result else ()) if proof.standing is Standing.FLAGGED)
+        yield from (check for check in (result.proofs if result else ()) if check.standing is CheckOutcome.FLAGGED)

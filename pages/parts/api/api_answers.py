@@ -146,7 +146,7 @@ def whole_kernel(run_id: str, candidate_id: str) -> dict[str, Any] | None:
         "source_sha256": row.source_blob,
         "evaluation": judged and _plain(judged, leave_out=("candidate_id", "log_blob", "low", "high")),
         "prediction": _prediction(queries.prediction(db, run_id, candidate_id)),
-        "checks": [_plain(one) for one in queries.proofs(db, run_id, candidate_id)],
+        "checks": [_plain(one) for one in queries.check_records(db, run_id, candidate_id)],
     }
 
 

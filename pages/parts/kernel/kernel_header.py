@@ -14,7 +14,7 @@ from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
 from pages.parts.widgets.figures import Figure
 from storage import queries
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
 from storage.records import HardwareLimit, Verdict
 from storage.relative import Relative
@@ -90,8 +90,8 @@ def badges(candidate: CandidateRow) -> None:
 
 def _flags(run: RunRow, candidate: CandidateRow) -> None:
     """What a person should look at, and the way there."""
-    proofs = queries.proofs(index.current(), run.run_id, candidate.candidate_id)
-    count = sum(proof.standing is Standing.FLAGGED for proof in proofs)
+    check_records = queries.check_records(index.current(), run.run_id, candidate.candidate_id)
+    count = sum(check_record.standing is CheckOutcome.FLAGGED for check_record in check_records)
     if count:
         st.button(
             f":orange-badge[:material/flag: {count} flagged]", key="flagged", type="tertiary",

@@ -14,8 +14,8 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.widgets import plot, table
 from storage import kernel_names, observed, queries
+from storage.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
 from storage.observed import ObservedKernel, ObservedOperator
-from storage.proof import Group, Proof, StagedProof, Standing, counted
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, TimingSamples
 from storage.records import Verdict
 
@@ -51,14 +51,14 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     """The sentence, then the groups two by two."""
     db = index.current()
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
-    proofs = queries.proofs(db, run_id, candidate.candidate_id)
-    _overall(overall(candidate.verdict, candidate.speedup is not None, proofs))
-    if evaluation is None and not proofs:
+    check_records = queries.check_records(db, run_id, candidate.candidate_id)
+    _overall(overall(candidate.verdict, candidate.speedup is not None, check_records))
+    if evaluation is None and not check_records:
         return
     for pair in PAIRS:
         for group, column in zip(pair, st.columns(2, gap="medium"), strict=True):
             with column:
-                _group(group, run_id, candidate, evaluation, proofs)
+                _group(group, run_id, candidate, evaluation, check_records)
 
 
 def _overall(found: Trust) -> None:
@@ -73,9 +73,13 @@ def _overall(found: Trust) -> None:
 
 
 def _group(
-    group: Group, run_id: str, candidate: CandidateRow, evaluation: EvaluationRow | None, proofs: Sequence[StagedProof]
+    group: Group,
+    run_id: str,
+    candidate: CandidateRow,
+    evaluation: EvaluationRow | None,
+    check_records: Sequence[StagedCheck],
 ) -> None:
-    checks = [row for row in proofs if row.group is group]
+    checks = [row for row in check_records if row.group is group]
     facts = OF_GROUP[group](evaluation) if evaluation else []
     baseline = queries.baseline(index.current(), run_id) if group is Group.TIMING and facts else None
     facts += second(evaluation, baseline) if evaluation else []
@@ -85,7 +89,7 @@ def _group(
     if checks:
         rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(checks)]
         table.draw(f"Checks: {heading}", COLUMNS, rows, key=f"proofs:{group}:{name}", is_compact=True, is_folding=True)
-    elif not facts or proofs:
+    elif not facts or check_records:
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
         _draw_errors(run_id, candidate, measured(checks, evaluation))
@@ -100,14 +104,14 @@ def _group(
         st.caption(wording.plain(wording.not_measured(baseline.name, baseline.failure)))
 
 
-def cells(row: StagedProof) -> dict[str, table.Cell]:
+def cells(row: StagedCheck) -> dict[str, table.Cell]:
     """One check as cells. Where it was made is told when that matters."""
     made = f"while {' and '.join(STAGE_NAME.get(stage, stage) for stage in row.stages)}"
-    note = made if row.standing is not Standing.HELD and len(row.stages) > 1 else ""
+    note = made if row.standing is not CheckOutcome.HELD and len(row.stages) > 1 else ""
     return {
         "check": table.text(row.check, "strong", title=made),
         "standing": table.pill(
-            wording.STANDING_NAME[row.standing], wording.STANDING_TONE[row.standing], str(row.standing)
+            wording.CHECK_OUTCOME_NAME[row.standing], wording.CHECK_OUTCOME_TONE[row.standing], str(row.standing)
         ),
         "detail": table.text(row.detail[:DETAIL_LENGTH], note=note),
     }
@@ -219,11 +223,11 @@ class Measured:
         return math.inf if math.isnan(self.error) else self.error / self.allowed
 
 
-def measured(proofs: Sequence[Proof], evaluation: EvaluationRow | None) -> list[Measured]:
+def measured(check_records: Sequence[CheckRecord], evaluation: EvaluationRow | None) -> list[Measured]:
     """The errors that a candidate's checks of correctness have in figures; else the largest alone."""
     found = [
-        Measured(row.check, row.value, row.limit, row.standing is Standing.BROKEN)
-        for row in proofs
+        Measured(row.check, row.value, row.limit, row.standing is CheckOutcome.BROKEN)
+        for row in check_records
         if row.group is Group.CORRECTNESS and row.value is not None and row.limit is not None and row.limit > 0
     ]
     if found or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
@@ -330,12 +334,12 @@ class Trust:
     rest: str = ""
 
 
-def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) -> Trust:
+def overall(verdict: Verdict | None, is_timed: bool, check_records: Sequence[CheckRecord]) -> Trust:
     """What stands behind a verdict, all checks together."""
-    if not proofs:
+    if not check_records:
         return _unrecorded(verdict)
-    counts = counted(proofs)
-    broken = _checks(proofs, Standing.BROKEN)
+    counts = counted(check_records)
+    broken = _checks(check_records, CheckOutcome.BROKEN)
     match verdict:
         case None:
             return Trust("blue", f"Not judged yet: {counts} so far.")
@@ -343,7 +347,7 @@ def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) ->
             return Trust("red", f"Correct, although {broken} failed.", f"{counts}.")
         case Verdict.PASSED:
             word = "Correct" if is_timed else "Correct, not timed yet"
-            flagged = _checks(proofs, Standing.FLAGGED)
+            flagged = _checks(check_records, CheckOutcome.FLAGGED)
             return Trust(
                 "orange" if flagged else "green", f"{word}: {counts}.", f"Flagged: {flagged}." if flagged else ""
             )
@@ -351,16 +355,16 @@ def overall(verdict: Verdict | None, is_timed: bool, proofs: Sequence[Proof]) ->
             return Trust("red", "Does not compile: neither checked nor timed.", f"{counts}.")
         case _:
             why = f": {broken} failed" if broken else ""
-            return Trust("red", f"{_rejected(verdict, proofs)}{why}.", f"{counts}.")
+            return Trust("red", f"{_rejected(verdict, check_records)}{why}.", f"{counts}.")
 
 
-def _checks(proofs: Sequence[Proof], standing: Standing) -> str:
-    names = dict.fromkeys(row.check for row in proofs if row.standing is standing)
+def _checks(check_records: Sequence[CheckRecord], standing: CheckOutcome) -> str:
+    names = dict.fromkeys(row.check for row in check_records if row.standing is standing)
     return ", ".join(f"“{name}”" for name in names)
 
 
-def _rejected(verdict: Verdict, proofs: Sequence[Proof]) -> str:
-    groups = dict.fromkeys(str(row.group) for row in proofs if row.standing is Standing.BROKEN)
+def _rejected(verdict: Verdict, check_records: Sequence[CheckRecord]) -> str:
+    groups = dict.fromkeys(str(row.group) for row in check_records if row.standing is CheckOutcome.BROKEN)
     if verdict is Verdict.REFUSED:
         return f"Refused{' by ' if groups else ''}{' and '.join(groups)}"
     return f"Failed, {wording.VERDICT_NAME[verdict]}"

@@ -89,12 +89,15 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
     best = next((a for a in attempts if a.candidate_id == run.best_candidate_id), None)
     if best is None:
         return {"best": None}
-    proofs = queries.proofs(db, run.run_id, best.candidate_id)
+    check_records = queries.check_records(db, run.run_id, best.candidate_id)
     return {
         "best": best,
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
-        "trust": trust_tab.overall(best.verdict, best.speedup is not None, proofs),
-        "checks": [(wording.GROUP_NAME[p.group], p.check, wording.STANDING_NAME[p.standing], p.detail) for p in proofs],
+        "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),
+        "checks": [
+            (wording.GROUP_NAME[p.group], p.check, wording.CHECK_OUTCOME_NAME[p.standing], p.detail)
+            for p in check_records
+        ],
     }
 
 

@@ -62,7 +62,7 @@ def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) 
     if kernel:
         with st.container(horizontal=True, gap="small"):
             kernel_header.badges(kernel)
-            if flagged := queries.standing_counts(index.current(), run.run_id, [kernel.candidate_id]):
+            if flagged := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
                 _flagged(run, kernel, flagged[kernel.candidate_id].flagged)
 
 

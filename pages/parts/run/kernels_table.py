@@ -12,7 +12,7 @@ from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
 from pages.parts.widgets import table
 from storage import queries
-from storage.queries import AttemptRow, ErrorGroupRow, KernelFilter, RunRow, StandingCount
+from storage.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
 from storage.records import Verdict
 
 PAGE_SIZE = 20
@@ -49,7 +49,7 @@ def draw(run: RunRow) -> str | None:
         return None
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
     shown = queries.kernels(db, run.run_id, chosen, PAGE_SIZE, (number - 1) * PAGE_SIZE)
-    flags = queries.standing_counts(db, run.run_id, [k.candidate_id for k in shown])
+    flags = queries.outcome_counts(db, run.run_id, [k.candidate_id for k in shown])
     rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)
     titled = [replace(one, label=method.words(run.run_id).title) if one.key == "depth" else one for one in COLUMNS]
@@ -96,7 +96,7 @@ def address(a: AttemptRow) -> str:
     return f"run?run={a.run_id}&candidate={a.candidate_id}"
 
 
-def _cells(a: AttemptRow, parent: int | None, count: StandingCount | None) -> dict[str, table.Cell]:
+def _cells(a: AttemptRow, parent: int | None, count: OutcomeCount | None) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
     badges += [table.pill("tied with the best", "green")] if a.is_tied else []

@@ -11,7 +11,7 @@ from engine.evaluation import clock as sessions
 from engine.evaluation import timing_checks
 from engine.evaluation.clock import Agreement, Call, Clock, Session
 from engine.evaluation.timing_checks import Recall, Setting
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 
 US, MS = 1_000, 1_000_000
 RECALL = Recall(2.0, 0.98, 0.97, 0.01)
@@ -49,8 +49,10 @@ def session(candidate: list[Call], reference: list[Call]) -> Session:
     return found
 
 
-def standing(found: Session, check: str, setting: Setting = SETTING) -> Standing:
-    return next(proof.standing for proof in timing_checks.of(found, setting) if proof.check == check)
+def standing(found: Session, check: str, setting: Setting = SETTING) -> CheckOutcome:
+    return next(
+        check_record.standing for check_record in timing_checks.of(found, setting) if check_record.check == check
+    )
 
 
 def test_the_question_costs_what_the_reference_did_not_need() -> None:
@@ -96,15 +98,15 @@ def test_the_candidate_cannot_widen_the_bound_by_its_own_noise() -> None:
 def test_calls_shorter_than_the_clock_can_tell_are_flagged_and_show_as_noise() -> None:
     short = [Call(90 * US + n % 7 * 3 * US, 1 * US) for n in range(40)]
     found = session(short, short[::-1])
-    assert standing(found, "clock") is Standing.FLAGGED
-    assert standing(found, "noise") is Standing.FLAGGED
+    assert standing(found, "clock") is CheckOutcome.FLAGGED
+    assert standing(found, "noise") is CheckOutcome.FLAGGED
     assert all(ms > 0 for pair in found.pairs for ms in pair)
     assert Clock.of(short).cost_ns == 89 * US
 
 
 def test_work_that_could_hide_in_the_time_to_stop_is_flagged_when_it_explains_the_whole_speed_up() -> None:
-    assert standing(session(calls(20 * US), calls(100 * US)), "nothing finishes later") is Standing.FLAGGED
-    assert standing(session(calls(2 * MS), calls(4 * MS)), "nothing finishes later") is Standing.HELD
+    assert standing(session(calls(20 * US), calls(100 * US)), "nothing finishes later") is CheckOutcome.FLAGGED
+    assert standing(session(calls(2 * MS), calls(4 * MS)), "nothing finishes later") is CheckOutcome.HELD
 
 
 def test_an_absurd_ratio_of_disturbed_calls_is_no_clean_number() -> None:
@@ -112,8 +114,8 @@ def test_an_absurd_ratio_of_disturbed_calls_is_no_clean_number() -> None:
                  for n, c in enumerate(calls(100 * US))]  # fmt: skip
     found = session(calls(100 * US), disturbed)
     assert sessions.half_width(found.pairs) > 0.3
-    assert standing(found, "noise") is Standing.FLAGGED
-    assert standing(found, "machine") is Standing.FLAGGED
+    assert standing(found, "noise") is CheckOutcome.FLAGGED
+    assert standing(found, "machine") is CheckOutcome.FLAGGED
 
 
 def test_the_reference_against_itself_is_about_one_even_when_the_second_of_two_turns_is_quicker() -> None:
@@ -127,5 +129,5 @@ def test_the_reference_against_itself_is_about_one_even_when_the_second_of_two_t
 def test_a_system_that_reads_no_memory_and_inputs_that_never_vary_are_said() -> None:
     found = session(calls(2 * MS), calls(2 * MS))
     poor = replace(SETTING, compared=43, contents="the same", can_vary=False, is_memory_read=False)
-    assert standing(found, "nothing finishes later", poor) is Standing.ABSENT
-    assert standing(found, "fresh inputs", poor) is Standing.FLAGGED
+    assert standing(found, "nothing finishes later", poor) is CheckOutcome.ABSENT
+    assert standing(found, "fresh inputs", poor) is CheckOutcome.FLAGGED

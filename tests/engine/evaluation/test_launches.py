@@ -15,8 +15,8 @@ from engine.evaluation import timing_checks
 from engine.evaluation.clock import Call, DeviceClock, Session, TracedCall
 from engine.evaluation.launches import Launches, Trace, kernel_names
 from engine.evaluator import observer
+from storage.check_records import CheckOutcome, CheckRecord
 from storage.policy import EVERYTHING, Policy
-from storage.proof import Proof, Standing
 from storage.records import TimingResult, Verdict
 from tests.engine.build.test_device_build import has_nvcc
 from tests.engine.evaluation.test_clock import SETTING, US, calls, session
@@ -182,7 +182,7 @@ def test_on_short_calls_the_devices_clock_decides_where_the_evaluators_leaves_it
     found = short()
     assert timing_checks.by_device(found, replace(SETTING, device=device(50, 104))) == [(0.05, 0.104)] * 3
     agreed = second(device(50, 104))
-    assert agreed.standing is Standing.HELD
+    assert agreed.standing is CheckOutcome.HELD
     assert "the device's clock decides" in agreed.detail
     assert timing_checks.device_interval(found, replace(SETTING, device=device(50, 104))) is None
     proofs = timing_checks.of(found, replace(SETTING, device=device(50, 104)))
@@ -192,7 +192,7 @@ def test_on_short_calls_the_devices_clock_decides_where_the_evaluators_leaves_it
 def test_where_the_two_clocks_disagree_the_interval_covers_both() -> None:
     found, setting = short(), replace(SETTING, device=device(50, 150))
     assert timing_checks.by_device(found, setting) == []
-    assert second(device(50, 150)).standing is Standing.FLAGGED
+    assert second(device(50, 150)).standing is CheckOutcome.FLAGGED
     bounds = timing_checks.device_interval(found, setting)
     assert bounds is not None
     assert bounds == pytest.approx((3.0, 3.0))
@@ -210,7 +210,7 @@ def test_where_the_driver_gives_no_records_the_interval_is_widened_by_the_clocks
     assert bounds is not None
     mine, theirs = found.pairs[0]
     assert bounds[0] < theirs / mine < bounds[1]
-    assert second(DeviceClock([])).standing is Standing.ABSENT
+    assert second(DeviceClock([])).standing is CheckOutcome.ABSENT
     assert "widened" in second(DeviceClock([])).detail
 
 
@@ -222,7 +222,7 @@ def test_long_calls_and_the_cpu_keep_the_interval_of_the_pairs() -> None:
     assert not [one for one in timing_checks.of(short(), SETTING) if one.check == "device time"]
 
 
-def second(clock: DeviceClock, host_ns: float = 0) -> Proof:
+def second(clock: DeviceClock, host_ns: float = 0) -> CheckRecord:
     """The check of the second clock in a short session."""
     proofs = timing_checks.of(short(), replace(SETTING, device=clock, host_ns=host_ns))
     return next(one for one in proofs if one.check == "device time")
@@ -230,10 +230,16 @@ def second(clock: DeviceClock, host_ns: float = 0) -> Proof:
 
 @pytest.mark.parametrize(
     ("clock", "standing"),
-    [(device(50, 104), Standing.HELD), (device(8, 17), Standing.FLAGGED), (device(8, 17, 4), Standing.HELD)],
+    [
+        (device(50, 104), CheckOutcome.HELD),
+        (device(8, 17), CheckOutcome.FLAGGED),
+        (device(8, 17, 4), CheckOutcome.HELD),
+    ],
     ids=["agree", "apart", "launches explain it"],
 )
-def test_a_call_that_is_longer_than_its_kernels_and_launches_is_flagged(clock: DeviceClock, standing: Standing) -> None:
+def test_a_call_that_is_longer_than_its_kernels_and_launches_is_flagged(
+    clock: DeviceClock, standing: CheckOutcome
+) -> None:
     assert second(clock).standing is standing, second(clock).detail
 
 

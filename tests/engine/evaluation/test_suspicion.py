@@ -6,8 +6,8 @@ import pytest
 
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.policy import Policy
-from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
 
 # 1 ms for the bytes, nothing for operations.
@@ -15,19 +15,21 @@ LIMIT = HardwareLimit("some machine", 10.0, 100.0, 10_000_000, 0)
 BOUNDS = Bounds(Policy(), LIMIT)
 
 
-def timed(latency_ms: float, speedup: float, proofs: tuple[Proof, ...] = ()) -> TimingResult:
+def timed(latency_ms: float, speedup: float, proofs: tuple[CheckRecord, ...] = ()) -> TimingResult:
     samples = tuple(latency_ms * (1 + 0.001 * n) for n in range(-10, 11))
     return TimingResult(samples, tuple([latency_ms * speedup] * 21), proofs=proofs)
 
 
-def again(first: TimingResult, second: TimingResult | CheckResult, bounds: Bounds = BOUNDS) -> tuple[Proof, object]:
+def again(
+    first: TimingResult, second: TimingResult | CheckResult, bounds: Bounds = BOUNDS
+) -> tuple[CheckRecord, object]:
     result = timing_checks.settled(first, second, bounds, "it is fast")
     return result.proofs[-1], result
 
 
 def test_a_plain_speed_up_is_not_repeated() -> None:
     assert BOUNDS.reason(timed(2.0, 1.8)) == ""
-    assert timing_checks.unsuspicious(timed(2.0, 1.8), BOUNDS).proofs[-1].standing is Standing.ABSENT
+    assert timing_checks.unsuspicious(timed(2.0, 1.8), BOUNDS).proofs[-1].standing is CheckOutcome.ABSENT
 
 
 @pytest.mark.parametrize(("latency_ms", "speedup"), [(2.0, 10.5), (0.9, 2.0)])
@@ -36,31 +38,31 @@ def test_a_great_speed_up_or_one_beyond_the_hardware_is(latency_ms: float, speed
 
 
 def test_a_confirmed_speed_up_holds_with_both_figures() -> None:
-    proof, result = again(timed(2.0, 12.0), timed(2.0, 11.9999))
-    assert proof.standing is Standing.HELD
-    assert "12x" in proof.detail
+    check_record, result = again(timed(2.0, 12.0), timed(2.0, 11.9999))
+    assert check_record.standing is CheckOutcome.HELD
+    assert "12x" in check_record.detail
     assert isinstance(result, TimingResult)
 
 
 def test_of_two_that_differ_the_lower_is_kept_and_flagged() -> None:
-    proof, result = again(timed(2.0, 106.0), timed(2.0, 1.1))
-    assert proof.standing is Standing.FLAGGED
-    assert "106x" in proof.detail
-    assert "1.1x" in proof.detail
+    check_record, result = again(timed(2.0, 106.0), timed(2.0, 1.1))
+    assert check_record.standing is CheckOutcome.FLAGGED
+    assert "106x" in check_record.detail
+    assert "1.1x" in check_record.detail
     assert isinstance(result, TimingResult)
     assert result.speedup == pytest.approx(1.1)
 
 
 def test_confirmation_on_a_disturbed_machine_is_flagged() -> None:
-    crowded = (Proof(Group.TIMING, "machine", Standing.FLAGGED, "busy"),)
-    proof, _ = again(timed(2.0, 12.0, crowded), timed(2.0, 12.0))
-    assert proof.standing is Standing.FLAGGED
+    crowded = (CheckRecord(Group.TIMING, "machine", CheckOutcome.FLAGGED, "busy"),)
+    check_record, _ = again(timed(2.0, 12.0, crowded), timed(2.0, 12.0))
+    assert check_record.standing is CheckOutcome.FLAGGED
 
 
 def test_a_little_beyond_the_hardware_is_flagged_and_three_times_is_refused() -> None:
-    assert again(timed(0.8, 2.0), timed(0.8, 2.0))[0].standing is Standing.FLAGGED
-    proof, result = again(timed(0.2, 20.0), timed(0.2, 20.0))
-    assert proof.standing is Standing.BROKEN
+    assert again(timed(0.8, 2.0), timed(0.8, 2.0))[0].standing is CheckOutcome.FLAGGED
+    check_record, result = again(timed(0.2, 20.0), timed(0.2, 20.0))
+    assert check_record.standing is CheckOutcome.BROKEN
     assert isinstance(result, CheckResult)
     assert result.verdict is Verdict.REFUSED
     assert "memory can deliver" in result.message
@@ -68,9 +70,9 @@ def test_a_little_beyond_the_hardware_is_flagged_and_three_times_is_refused() ->
 
 def test_fewer_operations_or_inputs_that_need_not_be_read_are_no_reason_to_refuse() -> None:
     counted = Bounds(Policy(), HardwareLimit("some machine", 10.0, 1.0, 1_000_000, 100_000_000))
-    assert again(timed(2.0, 50.0), timed(2.0, 50.0), counted)[0].standing is Standing.FLAGGED
+    assert again(timed(2.0, 50.0), timed(2.0, 50.0), counted)[0].standing is CheckOutcome.FLAGGED
     partly_read = again(timed(0.1, 4.0), timed(0.1, 4.0))
-    assert partly_read[0].standing is Standing.FLAGGED
+    assert partly_read[0].standing is CheckOutcome.FLAGGED
 
 
 def test_a_failure_of_the_second_timing_counts() -> None:

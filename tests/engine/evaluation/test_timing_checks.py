@@ -9,7 +9,7 @@ from engine.evaluation.clock import Call, Clock
 from engine.evaluation.timing_checks import Recall, Twice
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains.kernels import SWISH, forward
 
@@ -99,8 +99,8 @@ def test_a_result_kept_under_any_key_is_refused(cpu: CpuToolchain, lines: tuple[
 def test_an_honest_kernel_is_as_slow_the_second_time(cpu: CpuToolchain, small_swish: Task) -> None:
     timed = cpu.time(small_swish, SWISH)
     assert isinstance(timed, TimingResult), timed
-    standing = {proof.check: proof.standing for proof in timed.proofs}
-    assert standing["nothing remembered"] is not Standing.BROKEN
+    standing = {check_record.check: check_record.standing for check_record in timed.proofs}
+    assert standing["nothing remembered"] is not CheckOutcome.BROKEN
 
 
 REMEMBERED, HONEST, BLURRED = (Recall(10.0, *rest) for rest in ((0.1, 1.0, 0.01), (1.0, 1.0, 0.01), (0.1, 1.0, 9.0)))

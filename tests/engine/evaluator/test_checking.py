@@ -12,8 +12,8 @@ from engine.evaluation import findings
 from engine.evaluation.poison import poison_of
 from engine.evaluation.trials import ESSENTIAL, PLAN, ordered
 from engine.toolchains.cpu import CpuToolchain
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.policy import Policy, SpecialValues
-from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, Verdict
 from tests.engine.evaluator.probes import candidate, task
 
@@ -25,11 +25,11 @@ def multiply(bits: int) -> str:
     return candidate(f"return ext.multiply(a, b, {bits})", arguments="a, b")
 
 
-def proof(result: CheckResult, check: str) -> Proof:
+def check_of(result: CheckResult, check: str) -> CheckRecord:
     return next(one for one in result.proofs if one.check == check)
 
 
-def standings(result: CheckResult) -> dict[str, Standing]:
+def standings(result: CheckResult) -> dict[str, CheckOutcome]:
     return {one.check: one.standing for one in result.proofs if one.group is Group.CORRECTNESS}
 
 
@@ -38,13 +38,13 @@ def test_every_check_made_on_an_honest_kernel_is_a_proof_that_held(cpu: CpuToolc
     assert result.verdict is Verdict.PASSED, result.message
     found = standings(result)
     assert list(found)[: len(PLAN)] == [f"trial {trial.name}" for trial in PLAN]
-    absent = {check for check, standing in found.items() if standing is Standing.ABSENT}
+    absent = {check for check, standing in found.items() if standing is CheckOutcome.ABSENT}
     assert absent == {findings.WEIGHTS, findings.OTHER_SHAPES}
-    assert set(found.values()) == {Standing.ABSENT, Standing.HELD}
+    assert set(found.values()) == {CheckOutcome.ABSENT, CheckOutcome.HELD}
     assert all(one.detail for one in result.proofs)
-    assert "allowed" in proof(result, "trial mixed magnitudes").detail
-    assert "bit-identical" in proof(result, findings.REPEAT_RESULT).detail
-    assert proof(result, findings.OTHER_SHAPES).detail.startswith("one shape tested")
+    assert "allowed" in check_of(result, "trial mixed magnitudes").detail
+    assert "bit-identical" in check_of(result, findings.REPEAT_RESULT).detail
+    assert check_of(result, findings.OTHER_SHAPES).detail.startswith("one shape tested")
 
 
 def test_after_a_failure_the_remaining_checks_are_absent(cpu: CpuToolchain, tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_after_a_failure_the_remaining_checks_are_absent(cpu: CpuToolchain, tmp_
     assert result.verdict is Verdict.INCORRECT
     assert "one factor: 2" in result.message
     found = standings(result)
-    assert found["trial own 1"] is Standing.BROKEN
-    assert {standing for check, standing in found.items() if check != "trial own 1"} == {Standing.ABSENT}
+    assert found["trial own 1"] is CheckOutcome.BROKEN
+    assert {standing for check, standing in found.items() if check != "trial own 1"} == {CheckOutcome.ABSENT}
 
 
 @pytest.mark.parametrize("rows", [64, 300_000])
@@ -64,7 +64,7 @@ def test_an_element_never_written_is_found_though_zero_would_be_right(
     result = cpu.check(task(tmp_path, "torch.relu(x)", n=rows), candidate("return ext.relu(x, False, False)"))
     assert result.verdict is Verdict.INCORRECT, result.message
     if rows > 64:
-        assert proof(result, findings.UNWRITTEN).standing is Standing.BROKEN
+        assert check_of(result, findings.UNWRITTEN).standing is CheckOutcome.BROKEN
 
 
 def test_a_maximum_over_unwritten_memory_is_found_though_it_drops_nan(cpu: CpuToolchain, tmp_path: Path) -> None:
@@ -103,12 +103,12 @@ def test_a_lost_nan_is_reported_or_refused_as_the_policy_says(cpu: CpuToolchain,
     source = candidate("return ext.relu(x, True, False)")
     told = cpu.check(task(tmp_path, "torch.relu(x)"), source)
     assert told.verdict is Verdict.PASSED
-    assert proof(told, findings.SPECIAL_VALUES).standing is Standing.FLAGGED
-    assert "2 of 2 NaN" in proof(told, findings.SPECIAL_VALUES).detail
+    assert check_of(told, findings.SPECIAL_VALUES).standing is CheckOutcome.FLAGGED
+    assert "2 of 2 NaN" in check_of(told, findings.SPECIAL_VALUES).detail
     strict = Policy(special_values=SpecialValues.REQUIRED)
     refused = cpu.check(task(tmp_path, "torch.relu(x)", policy=strict), source)
     assert refused.verdict is Verdict.INCORRECT
-    assert proof(refused, findings.SPECIAL_VALUES).standing is Standing.BROKEN
+    assert check_of(refused, findings.SPECIAL_VALUES).standing is CheckOutcome.BROKEN
     assert cpu.check(task(tmp_path, "torch.relu(x)", policy=strict), RELU).verdict is Verdict.PASSED
 
 
@@ -116,7 +116,7 @@ def test_a_candidate_that_dies_of_nan_passes_with_a_flag_unless_it_must_not(cpu:
     source = candidate("assert bool((x == x).all()), 'no NaN'", "return ext.relu(x, True, True)")
     told = cpu.check(task(tmp_path, "torch.relu(x)"), source)
     assert told.verdict is Verdict.PASSED, told.message
-    assert "forward failed" in proof(told, findings.SPECIAL_VALUES).detail
+    assert "forward failed" in check_of(told, findings.SPECIAL_VALUES).detail
     strict = Policy(special_values=SpecialValues.REQUIRED)
     assert cpu.check(task(tmp_path, "torch.relu(x)", policy=strict), source).verdict is Verdict.RUNTIME_ERROR
 
@@ -125,15 +125,15 @@ def test_a_kernel_made_for_one_size_fails_at_another_that_the_policy_names(cpu: 
     other = Policy(other_sizes=({"N": 50}, {"N": 7}))
     right = cpu.check(task(tmp_path, "torch.relu(x)", policy=other), RELU)
     assert right.verdict is Verdict.PASSED, right.message
-    assert proof(right, findings.OTHER_SHAPES) == Proof(
-        Group.CORRECTNESS, findings.OTHER_SHAPES, Standing.HELD, "N=50; N=7"
+    assert check_of(right, findings.OTHER_SHAPES) == CheckRecord(
+        Group.CORRECTNESS, findings.OTHER_SHAPES, CheckOutcome.HELD, "N=50; N=7"
     )
     tiled = candidate("y = ext.relu(x, True, True)", "y[len(x) // 8 * 8:] = 0", "return y")
     result = cpu.check(task(tmp_path, "torch.relu(x)", policy=other), tiled)
     assert result.verdict is Verdict.INCORRECT
     assert "with N=50" in result.message
     assert "last 2 of 50 rows" in result.message
-    assert proof(result, findings.OTHER_SHAPES).standing is Standing.BROKEN
+    assert check_of(result, findings.OTHER_SHAPES).standing is CheckOutcome.BROKEN
     with pytest.raises(TaskError, match="other_sizes"):
         cpu.check(task(tmp_path, "torch.relu(x)", policy=Policy(other_sizes=({"M": 1},))), RELU)
 
@@ -144,7 +144,7 @@ def test_a_forward_that_spoils_its_weights_is_incorrect(cpu: CpuToolchain, tmp_p
     made = "self.w = torch.nn.Parameter(torch.rand(48, 64))"
     honest = cpu.check(reference, candidate("return ext.multiply(x, self.w, 24)", init=made))
     assert honest.verdict is Verdict.PASSED, honest.message
-    assert proof(honest, findings.WEIGHTS).standing is Standing.HELD
+    assert check_of(honest, findings.WEIGHTS).standing is CheckOutcome.HELD
     spoiling = candidate(
         "w = self.w.detach().clone() if not hasattr(self, 'old') else self.old",
         "self.old = w",
@@ -167,7 +167,7 @@ def test_a_result_that_a_later_call_overwrites_is_found_by_its_values(cpu: CpuTo
     )
     result = cpu.check(task(tmp_path, "torch.relu(x)"), source)
     assert result.verdict is Verdict.INCORRECT, result.message
-    assert proof(result, findings.HELD_RESULT).standing is Standing.BROKEN
+    assert check_of(result, findings.HELD_RESULT).standing is CheckOutcome.BROKEN
     assert "earlier call" in result.message
 
 
@@ -176,8 +176,8 @@ def test_a_strided_result_is_accepted_and_flagged(cpu: CpuToolchain, tmp_path: P
         task(tmp_path, "torch.relu(x)"), candidate("return ext.relu(x.t().contiguous(), True, True).t()")
     )
     assert result.verdict is Verdict.PASSED, result.message
-    assert proof(result, findings.LAYOUT).standing is Standing.FLAGGED
-    assert "(1, 64)" in proof(result, findings.LAYOUT).detail
+    assert check_of(result, findings.LAYOUT).standing is CheckOutcome.FLAGGED
+    assert "(1, 64)" in check_of(result, findings.LAYOUT).detail
 
 
 @pytest.mark.parametrize("answer", ["torch.relu(x) * 0", "torch.relu(x) * 0 + x.new_tensor(3.0)"])
@@ -186,8 +186,8 @@ def test_a_task_whose_answer_is_constant_is_flagged(cpu: CpuToolchain, tmp_path:
     source = candidate(f"return ext.relu(x, True, True).fill_({constant})")
     result = cpu.check(task(tmp_path, answer), source)
     assert result.verdict is Verdict.PASSED, result.message
-    flagged = proof(result, findings.VARIES)
-    assert flagged.standing is Standing.FLAGGED
+    flagged = check_of(result, findings.VARIES)
+    assert flagged.standing is CheckOutcome.FLAGGED
     assert "hardly varies" in flagged.detail
     assert "other inputs" in flagged.detail
 
@@ -229,7 +229,7 @@ def test_inputs_outside_the_references_domain_are_left_out_not_held_against_the_
     )
     result = cpu.check(task(tmp_path, answer, "torch.rand(N, 48)"), source)
     assert result.verdict is Verdict.PASSED, result.message
-    assert "does not take such inputs" in proof(result, "trial wide").detail
+    assert "does not take such inputs" in check_of(result, "trial wide").detail
 
 
 def test_the_order_of_further_trials_is_secret_and_the_repeat_meets_other_memory() -> None:

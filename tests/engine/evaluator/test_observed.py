@@ -15,8 +15,8 @@ from engine.evaluation.screening import screen
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage import observed
+from storage.check_records import CheckOutcome
 from storage.policy import Policy
-from storage.proof import Standing
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.toolchains.kernels import forward
 
@@ -105,10 +105,10 @@ def test_what_is_written_and_not_taken_is_no_cheat(
 ) -> None:
     result = cpu.check(small_swish, forward(*lines))
     assert result.verdict is Verdict.PASSED, result.message
-    proof = next(one for one in result.proofs if one.check == operators.CHECK)
-    assert proof.standing is Standing.HELD
-    assert " calls PyTorch " in proof.detail
-    assert "only allocated, viewed or copied" in proof.detail
+    check_record = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert check_record.standing is CheckOutcome.HELD
+    assert " calls PyTorch " in check_record.detail
+    assert "only allocated, viewed or copied" in check_record.detail
 
 
 def test_forty_careful_kernels_are_not_refused_by_their_text() -> None:
@@ -120,9 +120,9 @@ def test_all_their_guards_and_small_steps_in_one_kernel_pass(cpu: CpuToolchain, 
     lines = [line for careful in CAREFUL for line in careful[:-1]]
     result = cpu.check(small_swish, forward(*lines, CALL))
     assert result.verdict is Verdict.PASSED, result.message
-    proof = next(one for one in result.proofs if one.check == operators.CHECK)
-    assert re.search(r"computed on few elements \([^)]*aten::sum", proof.detail)
-    assert "written, and not run at these sizes: torch.sigmoid in line" in proof.detail
+    check_record = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert re.search(r"computed on few elements \([^)]*aten::sum", check_record.detail)
+    assert "written, and not run at these sizes: torch.sigmoid in line" in check_record.detail
 
 
 @pytest.mark.parametrize("lines", TAKEN.values(), ids=TAKEN)
@@ -132,7 +132,7 @@ def test_a_fall_back_that_runs_is_refused_with_its_sizes(
     result = cpu.check(small_swish, forward(*lines))
     assert result.verdict is Verdict.REFUSED, result.message
     assert "library fall-back" in result.message
-    broken = [one.check for one in result.proofs if one.standing is Standing.BROKEN]
+    broken = [one.check for one in result.proofs if one.standing is CheckOutcome.BROKEN]
     assert broken == [operators.CHECK]
 
 
@@ -157,7 +157,7 @@ def test_a_fall_back_that_waits_for_the_timing_is_refused_there(cpu: CpuToolchai
     assert isinstance(result, CheckResult)
     assert result.verdict is Verdict.REFUSED
     assert "aten::silu" in result.message
-    assert [one.check for one in result.proofs if one.standing is Standing.BROKEN] == [operators.CHECK]
+    assert [one.check for one in result.proofs if one.standing is CheckOutcome.BROKEN] == [operators.CHECK]
 
 
 def test_an_operator_is_counted_once_however_deep_it_goes(cpu: CpuToolchain, small_swish: Task) -> None:
@@ -181,8 +181,8 @@ def test_moving_data_is_the_work_of_a_task_that_moves_data(cpu: CpuToolchain, tm
 def test_timed_calls_are_observed_to_the_last(cpu: CpuToolchain, small_swish: Task) -> None:
     result = cpu.time(small_swish, forward(CALL))
     assert isinstance(result, TimingResult)
-    proof = next(one for one in result.proofs if one.check == operators.CHECK)
-    assert int(proof.detail.split()[1]) > 2 * 30
+    check_record = next(one for one in result.proofs if one.check == operators.CHECK)
+    assert int(check_record.detail.split()[1]) > 2 * 30
 
 
 def seen(*rows: tuple[str, int, int], marks: tuple[int, ...] = (5, 6)) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Where no process may read another's memory, the worker stores its outputs, and the proof says so."""
+"""Where no process may read another's memory, the worker stores its outputs, and the check says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, cache_folder
 from storage import codec
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 from storage.records import TimingResult
 from tests.engine.toolchains.fixtures import free
 
@@ -61,6 +61,6 @@ def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
         check=True,
     )
     result: TimingResult = codec.from_plain(TimingResult, json.loads(done.stdout)["result"])
-    later = next(proof for proof in result.proofs if proof.check == "nothing finishes later")
-    assert later.standing is Standing.ABSENT
+    later = next(check_record for check_record in result.proofs if check_record.check == "nothing finishes later")
+    assert later.standing is CheckOutcome.ABSENT
     assert int(result.evidence["timed outputs checked"]) >= len(result.candidate_ms)

@@ -9,7 +9,7 @@ import pytest
 from engine import tasks
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
-from storage.proof import Group, Proof, Standing
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.records import CheckResult, TimingResult, Verdict
 from tests.engine.evaluator.threaded import forward
 from tests.engine.toolchains import kernels
@@ -86,23 +86,23 @@ def task() -> Task:
     return tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 8192})
 
 
-def refused(result: TimingResult | CheckResult, verdict: Verdict, said: str) -> Proof:
+def refused(result: TimingResult | CheckResult, verdict: Verdict, said: str) -> CheckRecord:
     assert isinstance(result, CheckResult), result
     assert result.verdict is verdict, result.message
     assert said in result.message
-    (broken,) = [proof for proof in result.proofs if proof.group is Group.TIMING]
-    assert (broken.group, broken.standing) == (Group.TIMING, Standing.BROKEN)
+    (broken,) = [check_record for check_record in result.proofs if check_record.group is Group.TIMING]
+    assert (broken.group, broken.standing) == (Group.TIMING, CheckOutcome.BROKEN)
     return broken
 
 
 def test_every_check_of_an_honest_timing_is_reported_with_figures(cpu: CpuToolchain, task: Task) -> None:
     result = cpu.time(task, HONEST)
     assert isinstance(result, TimingResult), result.message
-    found = {proof.check: proof for proof in result.proofs}
+    found = {check_record.check: check_record for check_record in result.proofs}
     assert found.keys() == TIMING_CHECKS
-    assert all(proof.group is Group.TIMING and proof.detail for proof in result.proofs)
-    assert all(proof.standing is not Standing.BROKEN for proof in result.proofs)
-    assert found["re-measured"].standing is Standing.ABSENT
+    assert all(check_record.group is Group.TIMING and check_record.detail for check_record in result.proofs)
+    assert all(check_record.standing is not CheckOutcome.BROKEN for check_record in result.proofs)
+    assert found["re-measured"].standing is CheckOutcome.ABSENT
     assert "read from the stopped process" in found["nothing finishes later"].detail
     assert "secret mix" in found["fresh inputs"].detail
 
@@ -209,6 +209,6 @@ def test_a_speed_up_beyond_the_policy_is_measured_again_in_a_fresh_process(cpu: 
     assert isinstance(result, TimingResult), result.message
     again = result.proofs[-1]
     assert again.check == "re-measured"
-    assert again.standing in (Standing.HELD, Standing.FLAGGED)
+    assert again.standing in (CheckOutcome.HELD, CheckOutcome.FLAGGED)
     assert "first" in again.detail
     assert "then" in again.detail

@@ -28,7 +28,7 @@ from engine.sandbox import (
     start,
 )
 from engine.sandbox.probe import probe
-from storage.proof import Standing
+from storage.check_records import CheckOutcome
 
 IS_ROOT = os.getuid() == 0
 VERSION = filters.landlock_version()
@@ -236,7 +236,7 @@ def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demande
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = probe()
-    assert {proof.standing for proof in found.checks()} <= {Standing.HELD, Standing.ABSENT}
+    assert {check_record.standing for check_record in found.checks()} <= {CheckOutcome.HELD, CheckOutcome.ABSENT}
     monkeypatch.setenv("TILEWRIGHT_ISOLATION", "full")
     if found.is_full:
         assert probe() == found
@@ -246,10 +246,13 @@ def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demande
 
 
 def test_a_missing_wall_is_absent_with_its_reason() -> None:
-    proofs = {proof.check: proof for proof in Isolation(missing={"own file system": "unshare: not permitted"}).checks()}
-    assert proofs["own file system"].standing is Standing.ABSENT
+    proofs = {
+        check_record.check: check_record
+        for check_record in Isolation(missing={"own file system": "unshare: not permitted"}).checks()
+    }
+    assert proofs["own file system"].standing is CheckOutcome.ABSENT
     assert "not permitted" in proofs["own file system"].detail
-    assert proofs["limits on time, memory, processes, files and output"].standing is Standing.HELD
+    assert proofs["limits on time, memory, processes, files and output"].standing is CheckOutcome.HELD
 
 
 def test_no_descriptor_and_no_capability_of_the_parent_is_left(isolation: Isolation, folder: Path) -> None:

@@ -40,9 +40,9 @@ from engine.toolchains import Toolchain
 from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.command_arguments import TUNE, Submission
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
-from storage.proof import Group, Proof, Standing
 from storage.records import (
     Budget,
     CheckResult,
@@ -101,7 +101,7 @@ OPTIONS: Mapping[str, Callable[[random.Random], dict[str, Value]]] = {
         "max_repairs": chance.randint(0, 2),
     },
 }
-FLAG = Proof(Group.CORRECTNESS, findings.VARIES, Standing.FLAGGED, "the task's answer hardly varies")
+FLAG = CheckRecord(Group.CORRECTNESS, findings.VARIES, CheckOutcome.FLAGGED, "the task's answer hardly varies")
 KNOWN = ("memory_bandwidth_saturated", "memory_latency_bound")
 SEEDS = range(8)
 MOST_ACTIONS = 600

@@ -27,8 +27,8 @@ from engine.strategies.kernelblaster.strategy import KernelBlaster
 from engine.strategies.kernelblaster.verification import COUNTS, objection
 from engine.strategies.options import Value
 from storage import events as ev
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.knowledge.records import Advised, Bottleneck, Category, State
-from storage.proof import Group, Proof, Standing
 from storage.records import (
     Budget,
     CheckResult,
@@ -262,8 +262,8 @@ def test_edits_become_one_revision_that_leaves_what_they_do_not_name() -> None:
 # --- soft verification
 
 
-def flagged(check: str) -> Proof:
-    return Proof(Group.CORRECTNESS, check, Standing.FLAGGED, "a person should look")
+def flagged(check: str) -> CheckRecord:
+    return CheckRecord(Group.CORRECTNESS, check, CheckOutcome.FLAGGED, "a person should look")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_claim_refuses_only_with_a_finding_that_bears_it_out(claim: str, check
     assert bool(told) is is_refused
     assert not is_refused or ("line 4" in told and check in told)
     held = replace(
-        kernel, checked=CheckResult(Verdict.PASSED, 1.0, proofs=(Proof(Group.TIMING, check, Standing.HELD),))
+        kernel, checked=CheckResult(Verdict.PASSED, 1.0, proofs=(CheckRecord(Group.TIMING, check, CheckOutcome.HELD),))
     )
     assert objection(held, [claim], "line 4") == ""
     assert objection(kernel, [], "line 4") == ""
@@ -321,7 +321,7 @@ class Course(Play):
         self.others: tuple[str, ...] = given.pop("others", ())  # type: ignore[assignment]
         self.sure: float = given.pop("sure", 0.9)  # type: ignore[assignment]
         self.replies: Mapping[str, object] = given.pop("replies", {})  # type: ignore[assignment]
-        self.proofs: tuple[Proof, ...] = given.pop("proofs", ())  # type: ignore[assignment]
+        self.proofs: tuple[CheckRecord, ...] = given.pop("proofs", ())  # type: ignore[assignment]
         budget: Budget = given.pop("budget", Budget(depths=50))  # type: ignore[assignment]
         options = {"verifies": False} | cast("dict[str, Value]", given)
         self.settings = replace(self.settings, budget=budget, strategy_options=options)

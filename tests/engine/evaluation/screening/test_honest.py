@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from engine import languages
 from engine.evaluation.screening import Rule, rule_checks, screen, screen_cpp, verdict_message
 from engine.prompting import PROMPTS
+from storage.check_records import CheckOutcome, Group
 from storage.policy import Policy
-from storage.proof import Group, Standing
 from tests.engine.evaluation.screening import recorded
 from tests.engine.evaluation.screening.candidates import forward, found, with_cpp
 from tests.engine.swish_story import BROKEN, FIRST, SECOND, THIRD, WRONG
@@ -210,13 +210,15 @@ BREACH = forward("y = ext.swish(x).half()", "return torch.jit.script(torch.relu)
 
 def test_every_rule_has_a_proof() -> None:
     made = rule_checks(found(BREACH), "cute")
-    assert [proof.check for proof in made] == [str(rule) for rule in Rule]
-    assert [proof.check for proof in rule_checks([])] == [str(rule) for rule in Rule if rule is not Rule.LANGUAGE]
-    assert {proof.group for proof in made} == {Group.SCREENING}
-    standing = {proof.check: proof.standing for proof in made}
-    assert standing.pop(Rule.LIBRARY) is Standing.BROKEN
-    assert standing.pop(Rule.PRECISION) is Standing.FLAGGED
-    assert set(standing.values()) == {Standing.HELD}
+    assert [check_record.check for check_record in made] == [str(rule) for rule in Rule]
+    assert [check_record.check for check_record in rule_checks([])] == [
+        str(rule) for rule in Rule if rule is not Rule.LANGUAGE
+    ]
+    assert {check_record.group for check_record in made} == {Group.SCREENING}
+    standing = {check_record.check: check_record.standing for check_record in made}
+    assert standing.pop(Rule.LIBRARY) is CheckOutcome.BROKEN
+    assert standing.pop(Rule.PRECISION) is CheckOutcome.FLAGGED
+    assert set(standing.values()) == {CheckOutcome.HELD}
     assert "line 27" in made[0].detail
 
 

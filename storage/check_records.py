@@ -16,7 +16,7 @@ class Group(StrEnum):
     TIMING = "timing"
 
 
-class Standing(StrEnum):
+class CheckOutcome(StrEnum):
     """How a check ended.
 
     HELD: as it should be. FLAGGED: accepted, but a person should look. BROKEN: the reason of a refusal. ABSENT: could
@@ -31,61 +31,62 @@ class Standing(StrEnum):
     @property
     def severity(self) -> int:
         """Larger is worse. A wall that stood in one stage and could not be made in another did not stand throughout."""
-        return (Standing.HELD, Standing.ABSENT, Standing.FLAGGED, Standing.BROKEN).index(self)
+        return (CheckOutcome.HELD, CheckOutcome.ABSENT, CheckOutcome.FLAGGED, CheckOutcome.BROKEN).index(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class CheckRecord:
     """One check. `check` is its short name, the same in every result; `detail` holds the figures and units.
 
+    Journals and tables call the outcome `standing` and a result's checks `proofs`, so the fields do too.
     Where a check compares two numbers, `value` is what was measured and `limit` what it must not exceed, in one unit.
     """
 
     group: Group
     check: str
-    standing: Standing
+    standing: CheckOutcome
     detail: str = ""
     value: float | None = None
     limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class StagedProof(Proof):
+class StagedCheck(CheckRecord):
     """One check of one candidate and the stages it was made in: write, compile, check, time."""
 
     stages: tuple[str, ...] = ()
 
 
-def standing(found: Iterable[StagedProof]) -> list[StagedProof]:
-    """One proof per check, by group, the worst first. A check made in several stages shows where it stood worst.
+def worst_of_stages(found: Iterable[StagedCheck]) -> list[StagedCheck]:
+    """One record per check, by group, the worst first. A check made in several stages shows where it stood worst.
 
     Several of one check in one stage are several findings and all stay.
     """
-    by_check: dict[tuple[Group, str], list[StagedProof]] = {}
-    for proof in found:
-        by_check.setdefault((proof.group, proof.check), []).append(proof)
+    by_check: dict[tuple[Group, str], list[StagedCheck]] = {}
+    for check_record in found:
+        by_check.setdefault((check_record.group, check_record.check), []).append(check_record)
     groups = list(Group)
-    kept = (proof for same in by_check.values() for proof in _worst_stage(same))
-    return sorted(kept, key=lambda proof: (groups.index(proof.group), -proof.standing.severity))
+    kept = (check_record for same in by_check.values() for check_record in _worst_stage(same))
+    return sorted(kept, key=lambda check_record: (groups.index(check_record.group), -check_record.standing.severity))
 
 
-def _worst_stage(same: Sequence[StagedProof]) -> list[StagedProof]:
-    stages = tuple(dict.fromkeys(stage for proof in same for stage in proof.stages))
-    worst = max(reversed(same), key=lambda proof: proof.standing.severity)
-    return [replace(proof, stages=stages) for proof in same if proof.stages == worst.stages]
+def _worst_stage(same: Sequence[StagedCheck]) -> list[StagedCheck]:
+    stages = tuple(dict.fromkeys(stage for check_record in same for stage in check_record.stages))
+    worst = max(reversed(same), key=lambda check_record: check_record.standing.severity)
+    return [replace(check_record, stages=stages) for check_record in same if check_record.stages == worst.stages]
 
 
 WORDS = {
-    Standing.HELD: "passed",
-    Standing.FLAGGED: "flagged",
-    Standing.BROKEN: "failed",
-    Standing.ABSENT: "not possible",
+    CheckOutcome.HELD: "passed",
+    CheckOutcome.FLAGGED: "flagged",
+    CheckOutcome.BROKEN: "failed",
+    CheckOutcome.ABSENT: "not possible",
 }
 
 
-def counted(proofs: Sequence[Proof]) -> str:
+def counted(check_records: Sequence[CheckRecord]) -> str:
     """ "34 checks passed, 1 flagged, 2 not possible"; kinds that there are none of are left out."""
-    number = {kind: sum(proof.standing is kind for proof in proofs) for kind in WORDS}
+    number = {kind: sum(check_record.standing is kind for check_record in check_records) for kind in WORDS}
     told = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
     if not told:
         return "no checks"

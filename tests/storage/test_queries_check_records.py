@@ -7,34 +7,34 @@ from pathlib import Path
 
 from storage import events as ev
 from storage import queries
+from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.database import Database, index_file, open_database
 from storage.ingest import Ingest
-from storage.proof import Group, Proof, Standing
 from storage.records import CheckResult, CompileResult, TimingResult, Verdict
-from tests.sample_proofs import LOST_STRUCTURE, REFUSED
+from tests.sample_checks import LOST_STRUCTURE, REFUSED
 from tests.samples import forget_proofs, sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 from tests.storage.index_dump import dump, rebuilt
 
-HELD = Proof(Group.ISOLATION, "network", Standing.HELD, "closed")
-ABSENT = Proof(Group.ISOLATION, "network", Standing.ABSENT, "no namespaces here")
-FLAGGED = Proof(Group.TIMING, "two clocks", Standing.FLAGGED, "90 µs apart", 90.0, 40.0)
+HELD = CheckRecord(Group.ISOLATION, "network", CheckOutcome.HELD, "closed")
+ABSENT = CheckRecord(Group.ISOLATION, "network", CheckOutcome.ABSENT, "no namespaces here")
+FLAGGED = CheckRecord(Group.TIMING, "two clocks", CheckOutcome.FLAGGED, "90 µs apart", 90.0, 40.0)
 
 
-def compiled(*proofs: Proof) -> ev.Compiled:
+def compiled(*proofs: CheckRecord) -> ev.Compiled:
     return ev.Compiled(2, "c001", CompileResult(True, 1.0, proofs=proofs), None)
 
 
-def checked(*proofs: Proof, verdict: Verdict = Verdict.PASSED) -> ev.Checked:
+def checked(*proofs: CheckRecord, verdict: Verdict = Verdict.PASSED) -> ev.Checked:
     return ev.Checked(3, "c001", CheckResult(verdict, 1.0, proofs=proofs))
 
 
-def timed(*proofs: Proof) -> ev.Timed:
+def timed(*proofs: CheckRecord) -> ev.Timed:
     return ev.Timed(4, "c001", TimingResult((1.0,), (2.0,), proofs=proofs))
 
 
-def seen(db: Database) -> list[tuple[str, Standing, list[str]]]:
-    return [(row.check, row.standing, list(row.stages)) for row in queries.proofs(db, "sample", "c001")]
+def seen(db: Database) -> list[tuple[str, CheckOutcome, list[str]]]:
+    return [(row.check, row.standing, list(row.stages)) for row in queries.check_records(db, "sample", "c001")]
 
 
 def test_every_check_of_every_result_is_a_row(sample: Database) -> None:
@@ -48,45 +48,45 @@ def test_every_check_of_every_result_is_a_row(sample: Database) -> None:
 def test_a_check_made_in_several_stages_is_one_row_that_names_them(db: Database, root: Path) -> None:
     grow(db, root, created(1, "c001"), compiled(HELD), checked(HELD), timed(HELD, FLAGGED))
     assert seen(db) == [
-        ("network", Standing.HELD, ["compile", "check", "time"]),
-        ("two clocks", Standing.FLAGGED, ["time"]),
+        ("network", CheckOutcome.HELD, ["compile", "check", "time"]),
+        ("two clocks", CheckOutcome.FLAGGED, ["time"]),
     ]
-    row = queries.proofs(db, "sample", "c001")[1]
+    row = queries.check_records(db, "sample", "c001")[1]
     assert (row.group, row.detail, row.value, row.limit) == (Group.TIMING, "90 µs apart", 90.0, 40.0)
 
 
 def test_a_check_stands_where_it_stood_worst(db: Database, root: Path) -> None:
     grow(db, root, created(1, "c001"), compiled(ABSENT), checked(HELD))
-    assert seen(db) == [("network", Standing.ABSENT, ["compile", "check"])]
-    grow(db, root, timed(Proof(Group.ISOLATION, "network", Standing.BROKEN, "it spoke")))
-    assert seen(db) == [("network", Standing.BROKEN, ["compile", "check", "time"])]
-    assert queries.proofs(db, "sample", "c001")[0].detail == "it spoke"
+    assert seen(db) == [("network", CheckOutcome.ABSENT, ["compile", "check"])]
+    grow(db, root, timed(CheckRecord(Group.ISOLATION, "network", CheckOutcome.BROKEN, "it spoke")))
+    assert seen(db) == [("network", CheckOutcome.BROKEN, ["compile", "check", "time"])]
+    assert queries.check_records(db, "sample", "c001")[0].detail == "it spoke"
 
 
 def test_the_last_word_of_a_stage_counts(db: Database, root: Path) -> None:
     grow(db, root, created(1, "c001"), compiled(ABSENT), compiled(HELD))
-    assert seen(db) == [("network", Standing.HELD, ["compile"])]
+    assert seen(db) == [("network", CheckOutcome.HELD, ["compile"])]
 
 
 def test_a_failed_timing_does_not_hide_what_the_check_had_shown(db: Database, root: Path) -> None:
-    trial = Proof(Group.CORRECTNESS, "trial: wide", Standing.HELD, "", 1e-7, 1e-5)
-    broken = Proof(Group.TIMING, "timed outputs", Standing.BROKEN, "call 17 is wrong")
+    trial = CheckRecord(Group.CORRECTNESS, "trial: wide", CheckOutcome.HELD, "", 1e-7, 1e-5)
+    broken = CheckRecord(Group.TIMING, "timed outputs", CheckOutcome.BROKEN, "call 17 is wrong")
     grow(db, root, created(1, "c001"), checked(HELD, trial), checked(HELD, broken, verdict=Verdict.INCORRECT))
     assert [check for check, _, _ in seen(db)] == ["network", "trial: wide", "timed outputs"]
 
 
 def test_the_worst_of_a_group_comes_first(db: Database, root: Path) -> None:
-    held = Proof(Group.TIMING, "fresh contents", Standing.HELD)
-    broken = Proof(Group.TIMING, "timed outputs", Standing.BROKEN)
+    held = CheckRecord(Group.TIMING, "fresh contents", CheckOutcome.HELD)
+    broken = CheckRecord(Group.TIMING, "timed outputs", CheckOutcome.BROKEN)
     grow(db, root, created(1, "c001"), timed(held, FLAGGED, broken, HELD))
     assert [check for check, _, _ in seen(db)] == ["network", "timed outputs", "two clocks", "fresh contents"]
 
 
 def test_two_findings_of_one_check_are_both_shown(db: Database, root: Path) -> None:
-    both = [Proof(Group.SCREENING, "imports", Standing.FLAGGED, name) for name in ("ctypes", "socket")]
+    both = [CheckRecord(Group.SCREENING, "imports", CheckOutcome.FLAGGED, name) for name in ("ctypes", "socket")]
     grow(db, root, created(1, "c001"), compiled(*both))
-    assert [row.detail for row in queries.proofs(db, "sample", "c001")] == ["ctypes", "socket"]
-    assert queries.standing_counts(db, "sample")["c001"].flagged == 2
+    assert [row.detail for row in queries.check_records(db, "sample", "c001")] == ["ctypes", "socket"]
+    assert queries.outcome_counts(db, "sample")["c001"].flagged == 2
 
 
 def test_a_flag_on_the_edit_itself_is_a_flagged_check(sample: Database) -> None:
@@ -94,11 +94,13 @@ def test_a_flag_on_the_edit_itself_is_a_flagged_check(sample: Database) -> None:
     assert flagged
     for event in flagged:
         assert isinstance(event, ev.CandidateCreated)
-        found = [row for row in queries.proofs(sample, "sample", event.candidate_id) if row.check == "intent kept"]
-        assert [(row.group, row.standing, row.detail, row.stages) for row in found] == [
-            (Group.SCREENING, Standing.FLAGGED, LOST_STRUCTURE, ("write",))
+        found = [
+            row for row in queries.check_records(sample, "sample", event.candidate_id) if row.check == "intent kept"
         ]
-        assert queries.standing_counts(sample, "sample")[event.candidate_id].flagged == 1
+        assert [(row.group, row.standing, row.detail, row.stages) for row in found] == [
+            (Group.SCREENING, CheckOutcome.FLAGGED, LOST_STRUCTURE, ("write",))
+        ]
+        assert queries.outcome_counts(sample, "sample")[event.candidate_id].flagged == 1
 
 
 def test_what_a_judge_says_of_a_kernel_is_a_flagged_check_and_its_last_word_counts(db: Database, root: Path) -> None:
@@ -106,25 +108,25 @@ def test_what_a_judge_says_of_a_kernel_is_a_flagged_check_and_its_last_word_coun
         return ev.ReviewWritten(step, 0, "judge", 0, "c001", "b", "a verdict", flags=flags)
 
     grow(db, root, created(1, "c001"), said(2, "it drops a row", "it calls a library"))
-    found = [(row.check, row.standing, row.detail) for row in queries.proofs(db, "sample", "c001")]
+    found = [(row.check, row.standing, row.detail) for row in queries.check_records(db, "sample", "c001")]
     assert found == [
-        ("soft verification", Standing.FLAGGED, "it calls a library"),
-        ("soft verification", Standing.FLAGGED, "it drops a row"),
+        ("soft verification", CheckOutcome.FLAGGED, "it calls a library"),
+        ("soft verification", CheckOutcome.FLAGGED, "it drops a row"),
     ]
-    assert queries.standing_counts(db, "sample")["c001"].flagged == 2
+    assert queries.outcome_counts(db, "sample")["c001"].flagged == 2
     grow(db, root, said(3))
-    assert queries.proofs(db, "sample", "c001") == []
+    assert queries.check_records(db, "sample", "c001") == []
 
 
 def test_the_counts_are_those_of_the_panel(sample: Database) -> None:
-    counts = queries.standing_counts(sample, "sample")
+    counts = queries.outcome_counts(sample, "sample")
     assert {count.broken > 0 for count in counts.values()} == {True, False}
     for attempt in queries.attempts(sample, "sample"):
-        standings = [row.standing for row in queries.proofs(sample, "sample", attempt.candidate_id)]
-        count = counts.get(attempt.candidate_id, queries.StandingCount(attempt.candidate_id, 0, 0))
+        standings = [row.standing for row in queries.check_records(sample, "sample", attempt.candidate_id)]
+        count = counts.get(attempt.candidate_id, queries.OutcomeCount(attempt.candidate_id, 0, 0))
         assert (count.flagged, count.broken) == (
-            standings.count(Standing.FLAGGED),
-            standings.count(Standing.BROKEN),
+            standings.count(CheckOutcome.FLAGGED),
+            standings.count(CheckOutcome.BROKEN),
         )
 
 
@@ -132,8 +134,8 @@ def test_a_refusal_has_its_reason(sample: Database) -> None:
     refused = [a for a in queries.attempts(sample, "sample") if a.verdict is Verdict.REFUSED]
     assert refused
     assert refused[0].message.startswith("no library fall-back: line 31: forward calls torch.nn.functional.scaled_dot")
-    first = queries.proofs(sample, "sample", refused[0].candidate_id)[0]
-    assert (first.standing, first.detail) == (Standing.BROKEN, REFUSED[0].detail)
+    first = queries.check_records(sample, "sample", refused[0].candidate_id)[0]
+    assert (first.standing, first.detail) == (CheckOutcome.BROKEN, REFUSED[0].detail)
 
 
 def test_a_result_of_an_older_engine_has_no_checks(db: Database, root: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_result_of_an_older_engine_has_no_checks(db: Database, root: Path) -> 
     Ingest(db, root).catch_up()
     passed = [a.candidate_id for a in queries.attempts(db, "sample") if a.verdict is Verdict.PASSED]
     assert queries.problems(db) == []
-    assert queries.proofs(db, "sample", passed[0]) == []
+    assert queries.check_records(db, "sample", passed[0]) == []
 
 
 def test_an_index_made_from_nothing_has_the_same_checks(home: Path, root: Path) -> None:
@@ -150,10 +152,10 @@ def test_an_index_made_from_nothing_has_the_same_checks(home: Path, root: Path) 
     with open_database(index_file(home)) as db:
         Ingest(db, root).catch_up()
         grown = dump(db)
-        shown = queries.standing_counts(db, "sample")
+        shown = queries.outcome_counts(db, "sample")
     index_file(home).unlink()
     assert rebuilt(home, root) == grown
     shutil.copytree(root, home / "copy" / "runs")
     assert rebuilt(home / "copy", home / "copy" / "runs")["proofs"] == grown["proofs"] != []
     with open_database(index_file(home)) as db:
-        assert queries.standing_counts(db, "sample") == shown
+        assert queries.outcome_counts(db, "sample") == shown
