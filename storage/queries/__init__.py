@@ -111,13 +111,13 @@ from storage.queries.model_figures import model_figures as model_figures
 from storage.queries.news import NewsRow as NewsRow
 from storage.queries.news import news as news
 from storage.queries.points import FEW_POINTS as FEW_POINTS
-from storage.queries.points import BeamRow as BeamRow
+from storage.queries.points import DepthSpreadRow as DepthSpreadRow
 from storage.queries.points import ExposureRow as ExposureRow
 from storage.queries.points import FailureRow as FailureRow
 from storage.queries.points import PointRow as PointRow
 from storage.queries.points import RiseRow as RiseRow
 from storage.queries.points import UnappliedRow as UnappliedRow
-from storage.queries.points import beam as beam
+from storage.queries.points import depth_spread as depth_spread
 from storage.queries.points import exposures as exposures
 from storage.queries.points import failures as failures
 from storage.queries.points import points as points

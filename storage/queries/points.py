@@ -106,7 +106,7 @@ def _width(db: Database, run_id: str, few: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class BeamRow:
+class DepthSpreadRow:
     """The slowest and the fastest correct kernel of a depth (of neighbouring depths in a very long run)."""
 
     depth: float
@@ -132,7 +132,7 @@ class ExposureRow:
     is_exposed: bool
 
 
-def beam(db: Database, run_id: str) -> list[BeamRow]:
+def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
     """The spread of what was tried, by depth."""
     sql = """
     WITH tried AS (SELECT c.depth, t.speedup FROM candidates c JOIN timings t
@@ -140,7 +140,7 @@ def beam(db: Database, run_id: str) -> list[BeamRow]:
         every AS (SELECT greatest(1, ceil((max(depth) + 1) / $columns)) AS depths FROM tried)
     SELECT max(depth) AS depth, min(speedup) AS low, max(speedup) AS high, count(*) AS count
     FROM tried, every GROUP BY floor(depth / depths) ORDER BY depth"""
-    return fetch.rows(db, BeamRow, sql, {"run": run_id, "columns": COLUMNS})
+    return fetch.rows(db, DepthSpreadRow, sql, {"run": run_id, "columns": COLUMNS})
 
 
 def rises(db: Database, run_id: str) -> list[RiseRow]:

@@ -56,7 +56,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "asked_exposure": lambda db, run: _started_with(db, run, "expose_from_depth"),
     "attempts": queries.attempts,
     "baseline": queries.baseline,
-    "beam": queries.beam,
+    "beam": queries.depth_spread,
     "commands": queries.commands,
     "count_error_groups": queries.count_error_groups,
     "count_kernels": lambda db, run: queries.count_kernels(db, run, KernelFilter()),

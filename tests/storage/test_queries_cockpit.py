@@ -92,7 +92,7 @@ def test_a_thinned_curve_keeps_best_newest_selected_and_the_counts_of_failures(
 
 
 def test_the_beam_spans_what_each_depth_tried(long: Database) -> None:
-    for row in queries.beam(long, "sample"):
+    for row in queries.depth_spread(long, "sample"):
         tried = [a.speedup for a in queries.attempts(long, "sample") if a.depth == row.depth and a.speedup]
         assert (row.low, row.high, row.count) == (min(tried), max(tried), len(tried))
 

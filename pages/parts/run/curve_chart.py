@@ -17,7 +17,16 @@ from pages.parts.widgets import plot
 from storage import exposure, folder, queries, relative
 from storage.codec import DecodeError
 from storage.method_words import PLAIN, MethodWords
-from storage.queries import BaselineRow, BeamRow, FailureRow, PointRow, RiseRow, RunRow, SteeringMark, UnappliedRow
+from storage.queries import (
+    BaselineRow,
+    DepthSpreadRow,
+    FailureRow,
+    PointRow,
+    RiseRow,
+    RunRow,
+    SteeringMark,
+    UnappliedRow,
+)
 from storage.records import Origin, RunSettings, Verdict
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
@@ -51,7 +60,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         points=queries.points(db, run.run_id, selected_id),
         failures=queries.failures(db, run.run_id, selected_id),
         unapplied=queries.unapplied(db, run.run_id),
-        beam=queries.beam(db, run.run_id),
+        spread=queries.depth_spread(db, run.run_id),
         rises=queries.rises(db, run.run_id),
         phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last, words),
         steering=queries.steering_marks(db, run.run_id),
@@ -120,7 +129,7 @@ class CurveRows:
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
     unapplied: Sequence[UnappliedRow]
-    beam: Sequence[BeamRow]
+    spread: Sequence[DepthSpreadRow]
     rises: Sequence[RiseRow]
     phases: Sequence[Phase]
     steering: Sequence[SteeringMark]
@@ -140,7 +149,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
     spots = {p.candidate_id: p for p in rows.points}
     size = 10 if len(rows.points) <= MANY else 6
     drawn = [
-        _band(rows.beam, rows.words.step),
+        _depth_spread(rows.spread, rows.words.step),
         *_branches(rows.points),
         _best_so_far(rows.rises),
         *(_kernels(name, found, symbol, colour, spots, size)
@@ -263,7 +272,7 @@ def _short(text: str, length: int) -> str:
     return html.escape(wording.cut(text, length), quote=False)
 
 
-def _band(found: Sequence[BeamRow], step: str) -> Trace:
+def _depth_spread(found: Sequence[DepthSpreadRow], step: str) -> Trace:
     """Between the slowest and the fastest correct kernel of each step index; nothing where none has two."""
     rows = found if any(row.count > 1 for row in found) else []
     return UNHOVERED | {
