@@ -39,7 +39,7 @@ class Finding:
 
 
 def examine(limit_s: float = 240.0) -> list[Finding]:
-    """What this machine has and lacks, found out by a child: it raises walls and tries the profiler.
+    """What this machine has and lacks, found out by a child: it raises the sandbox and tries the profiler.
 
     Raises:
         EngineError: the doctor itself did not come to an end.

@@ -30,13 +30,13 @@ from storage import codec
 from storage.folder import home
 
 ALLOW_NAMESPACES = (
-    "a kernel 5.13 or later (6.12 for every wall) with user namespaces allowed: on Ubuntu `sysctl "
+    "a kernel 5.13 or later (6.12 for every part of the sandbox) with user namespaces allowed: on Ubuntu `sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
     "seccomp=unconfined; with TILEWRIGHT_ISOLATION=full nothing is judged without them"
 )
 LEAST_FREE_GB = 5.0
 DASHBOARD = ("streamlit", "duckdb", "plotly", "watchdog", "openai")
-BUILDING, DEVICE, WALLS, RUNS = "CPU toolchain", "GPU", "Sandbox", "Runs and models"
+BUILDING, DEVICE, SANDBOX, RUNS = "CPU toolchain", "GPU", "Sandbox", "Runs and models"
 
 
 def findings() -> dict[str, list[Checked]]:
@@ -45,12 +45,12 @@ def findings() -> dict[str, list[Checked]]:
     return {
         BUILDING: checks(has_gpu=is_device_ready(device)),
         DEVICE: device,
-        WALLS: walls(),
+        SANDBOX: sandbox_checks(),
         RUNS: [_home(), _space(), _endpoint(), _dashboard(), _versions()],
     }
 
 
-def walls() -> list[Checked]:
+def sandbox_checks() -> list[Checked]:
     """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
     tried = subprocess.run([sys.executable, "-m", "engine.sandbox.probe"], capture_output=True, text=True)
     if tried.returncode != 0:

@@ -212,8 +212,9 @@ class CandidateCreated:
 
 @dataclass(frozen=True, slots=True)
 class PatchTried:
-    """One rung of the patch ladder: edits, reask, search_replace or rewrite. Kept whether it applied or not.
+    """One patch format tried. Kept whether it applied or not.
 
+    `rung` is its name: edits, reask, search_replace or rewrite.
     `form` says what the reply offered and where in it that was found; empty when it offered nothing.
     """
 

@@ -23,7 +23,7 @@ FALL_BACK = (
     "computation into your own kernel"
 )
 REFUSED = (replace(SCREENED[0], standing=CheckOutcome.BROKEN, detail=FALL_BACK), *SCREENED[1:10])
-WALLS = (
+ISOLATED = (
     CheckRecord(
         Group.ISOLATION, "network", CheckOutcome.HELD, "a namespace of its own without any interface but a closed lo"
     ),

@@ -6,7 +6,7 @@ from storage import observed
 from storage.events import BaselineMeasured
 from storage.observed import ObservedOperator
 from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
-from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, REFUSED, SCREENED, WALLS
+from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, ISOLATED, REFUSED, SCREENED
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
          "double-buffer the pipeline", "larger thread tile", "fuse the epilogue", "reorder the loop nest")  # fmt: skip
@@ -40,9 +40,9 @@ COMPILED = BaselineMeasured(
 NOT_COMPILED = BaselineMeasured("torch.compile", None, "its answers differ: 3 of 1024 values are wrong")
 
 BUILT = CompileResult(
-    True, 11.5, remarks=("96 registers", "34816 bytes of shared memory", "no spills"), proofs=(*SCREENED, *WALLS)
+    True, 11.5, remarks=("96 registers", "34816 bytes of shared memory", "no spills"), proofs=(*SCREENED, *ISOLATED)
 )
-BROKEN = CompileResult(False, 11.5, DIAGNOSTICS, verdict=Verdict.COMPILE_ERROR, proofs=(*SCREENED[:4], *WALLS))
+BROKEN = CompileResult(False, 11.5, DIAGNOSTICS, verdict=Verdict.COMPILE_ERROR, proofs=(*SCREENED[:4], *ISOLATED))
 TURNED_AWAY = CompileResult(
     False,
     0.1,
@@ -65,7 +65,7 @@ RIGHT = CheckResult(
     precision="fp32-exact",
     seed=7,
     evidence={"isolated": "yes", observed.KEY: observed.to_text(RAN)},
-    proofs=(*WALLS, *AGREED),
+    proofs=(*ISOLATED, *AGREED),
 )
 WRONG = CheckResult(
     Verdict.INCORRECT,
@@ -94,5 +94,5 @@ WRONG = CheckResult(
     precision="fp32-exact",
     seed=7,
     evidence={"isolated": "yes"},
-    proofs=(*WALLS, *DISAGREED),
+    proofs=(*ISOLATED, *DISAGREED),
 )

@@ -138,7 +138,7 @@ def _usage(pid: int) -> dict[str, float]:
 
 
 WARM_UP_CALLS = 3
-WALLS = "walls"
+ISOLATION = "isolation"
 PARAMETERS = Path("/proc/driver/nvidia/params")
 SANITIZER_S = 60.0
 MOST_ERRORS = 3
@@ -186,10 +186,10 @@ def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:
     )
     result: ProfileResult | None = None
     why = ""
-    rungs = ladder(
-        request.isolation, may_step_down=_may_step_down(request), is_for_administrators=_is_for_administrators()
+    isolations = isolations_to_try(
+        request.isolation, may_weaken=_may_weaken(request), is_for_administrators=_is_for_administrators()
     )
-    for isolation in rungs:
+    for isolation in isolations:
 
         def run(command: list[str], limit_s: float, isolation: Isolation = isolation) -> Done:
             return staged.run(command, limit_s, isolation)
@@ -200,29 +200,29 @@ def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:
             why = why or str(error)
             continue
         stood = ", ".join(name for name, stands, _ in isolation.described() if stands)
-        found = dataclasses.replace(found, evidence={**found.evidence, WALLS: stood})
+        found = dataclasses.replace(found, evidence={**found.evidence, ISOLATION: stood})
         if found.evidence.get("way") != WITHOUT_COUNTERS:
             return dict(codec.to_plain(found))
         result = result or found
     return dict(codec.to_plain(result)) if result else {"failure": why}
 
 
-def ladder(isolation: Isolation, *, may_step_down: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
+def isolations_to_try(isolation: Isolation, *, may_weaken: bool, is_for_administrators: bool) -> tuple[Isolation, ...]:
     """The isolation to try, strongest first, down to limits alone: hardware counters may ask for privileges.
 
-    Without leave to step down there is one rung. A user number of its own gets no counter that the driver keeps for
-    administrators, so that rung is left out then.
+    Where no weaker one is allowed there is one. A user number of its own gets no counter that the driver keeps for
+    administrators, so that one is left out then.
     """
-    if not may_step_down or not (isolation.has_namespaces or isolation.has_own_user):
+    if not may_weaken or not (isolation.has_namespaces or isolation.has_own_user):
         return (isolation,)
-    open_room = dataclasses.replace(
+    opened = dataclasses.replace(
         isolation, has_own_user=False, needs_user_namespace=False, has_seccomp=False, landlock=0
     )
-    weaker = (open_room, Isolation(devices=isolation.devices))
+    weaker = (opened, Isolation(devices=isolation.devices))
     return weaker if is_for_administrators else (isolation, *weaker)
 
 
-def _may_step_down(request: EvaluationRequest) -> bool:
+def _may_weaken(request: EvaluationRequest) -> bool:
     """Less isolation helps a profiler, where there is one, and only where nobody asks for all of it."""
     return bool(request.details["ncu"]) and os.environ.get(DEMANDED) != "full"
 

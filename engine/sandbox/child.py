@@ -120,7 +120,7 @@ def start(spec: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
     told = _line(reports, READY_S)
     if "ready" not in told:
         started.kill()
-        raise OwnFailure(f"the walls around a child could not be raised: {told.get('error', 'it ended')}")
+        raise OwnFailure(f"the sandbox around a child process could not be set up: {told.get('error', 'it ended')}")
     return started
 
 

@@ -98,7 +98,7 @@ def _escapes(isolation: Isolation) -> Mapping[str, str]:
     with suppress(ValueError):
         found: dict[str, str] = json.loads(text)
         return found
-    raise OwnFailure(f"a child behind the walls died: {child.status} {text[-300:].decode(errors='replace')}")
+    raise OwnFailure(f"a child process in the sandbox died: {child.status} {text[-300:].decode(errors='replace')}")
 
 
 def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:

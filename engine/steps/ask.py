@@ -41,25 +41,25 @@ class Patched:
 
 
 def apply_with_fallbacks(context: RunContext, ask: Ask) -> Patched | None:
-    """Ask until a patch applies; None when every rung failed. Each try is journaled, and each reply is kept."""
+    """Ask until a patch applies; None when every format failed. Each try is journaled, and each reply is kept."""
     candidate, talk = context.candidate(ask.about), ask.prompt(context, ask)
     source = context.source(candidate)
-    for call, rung in enumerate(FORMATS):
-        completion = reply_to(context, ask, call, talk, wants_edits=rung in ("edits", "reask"))
+    for call, patch_format in enumerate(FORMATS):
+        completion = reply_to(context, ask, call, talk, wants_edits=patch_format in ("edits", "reask"))
         proposed = None
         try:
             proposed = read_reply(completion)
             before = [message.text for message in talk if message.role == "assistant"]
             patched = Patched(proposed.apply(source), proposed, (*before, completion.text))
         except EditError as error:
-            _record(context, call, candidate, rung, proposed, str(error), is_applied=False)
+            _record(context, call, candidate, patch_format, proposed, str(error), is_applied=False)
             if call + 1 < len(FORMATS):
                 talk += [
                     Message("assistant", completion.text),
                     _reask(FORMATS[call + 1], str(error), source),
                 ]
             continue
-        _record(context, call, candidate, rung, proposed, f"applied as {proposed.form}", is_applied=True)
+        _record(context, call, candidate, patch_format, proposed, f"applied as {proposed.form}", is_applied=True)
         return patched
     return None
 
@@ -77,15 +77,15 @@ def read_reply(completion: Completion) -> ProposedPatch:
     return read_patch(completion.text)
 
 
-def _reask(rung: str, report: str, source: str) -> Message:
-    return prompting.message("user", f"reask_{rung}.md", report=report, listing=numbered(source))
+def _reask(patch_format: str, report: str, source: str) -> Message:
+    return prompting.message("user", f"reask_{patch_format}.md", report=report, listing=numbered(source))
 
 
 def _record(
     context: RunContext,
     call: int,
     candidate: Candidate,
-    rung: str,
+    patch_format: str,
     proposed: ProposedPatch | None,
     reason: str,
     *,
@@ -99,7 +99,7 @@ def _record(
             step=context.step,
             call=call,
             candidate_id=candidate.candidate_id,
-            rung=rung,
+            rung=patch_format,
             is_applied=is_applied,
             edit_count=proposed.count if proposed else 0,
             reason=reason,

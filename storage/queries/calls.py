@@ -70,8 +70,8 @@ class ReviewRow:
 class PatchRow:
     """One try to turn a reply into a new source: of `candidate_id` into `made_id` (None: nothing came of the step).
 
-    `rung` is edits, reask, search_replace or rewrite; `reason` says why it did not apply; `form` what the reply offered
-    and where in it that was found.
+    `rung` is the patch format: edits, reask, search_replace or rewrite; `reason` says why it did
+    not apply; `form` what the reply offered and where in it that was found.
     """
 
     seq: int
@@ -213,8 +213,8 @@ def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTry
 class PatchRateRow:
     """One model over all runs. `calls` are all its replies; the rest is about those that were to hold a patch.
 
-    `replies` were to hold one, `parsed` of them did. A step that wants a patch counts once: under the rung of the
-    ladder whose reply applied (edits at once, after a report, as SEARCH/REPLACE, as a whole file), or as `failed`.
+    `replies` were to hold one, `parsed` of them did. A step that wants a patch counts once: under the format
+    whose reply applied (edits at once, after a report, as SEARCH/REPLACE, as a whole file), or as `failed`.
     """
 
     model: str
@@ -233,14 +233,14 @@ _RATES = """
 WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL) GROUP BY run_id, step, call),
     tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
-    climbed AS (SELECT run_id, step, arg_min(model, call) AS model,
+    last_tried AS (SELECT run_id, step, arg_min(model, call) AS model,
         arg_max(rung, call) FILTER (WHERE is_applied) AS rung
         FROM tried GROUP BY run_id, step),
     ended AS (SELECT model, count(*) AS steps, count(*) FILTER (WHERE rung = 'edits') AS first,
         count(*) FILTER (WHERE rung = 'reask') AS after_report,
         count(*) FILTER (WHERE rung = 'search_replace') AS search_replace,
         count(*) FILTER (WHERE rung = 'rewrite') AS rewrite, count(*) FILTER (WHERE rung IS NULL) AS failed
-        FROM climbed x WHERE rung IS NOT NULL OR EXISTS (SELECT 1 FROM steps s WHERE s.run_id = x.run_id
+        FROM last_tried x WHERE rung IS NOT NULL OR EXISTS (SELECT 1 FROM steps s WHERE s.run_id = x.run_id
             AND s.step = x.step AND s.phase = 'finished') GROUP BY model),
     read AS (SELECT model, count(*) AS replies, count(*) FILTER (WHERE form <> '' OR is_applied) AS parsed
         FROM tried GROUP BY model)

@@ -163,4 +163,4 @@ def test_doctor_names_each_wall_and_what_to_do_where_one_is_missing() -> None:
     out = io.StringIO()
     doctor.print_findings(Console(file=out, width=400))
     assert all(name in out.getvalue() for name in isolation.NAMES)
-    assert all(("namespaces" in one.remedy) is not one.is_ok for one in doctor.walls())
+    assert all(("namespaces" in one.remedy) is not one.is_ok for one in doctor.sandbox_checks())

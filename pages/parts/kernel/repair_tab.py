@@ -13,7 +13,7 @@ from storage.database import Database
 from storage.queries import CandidateRow, DiagnosisRow, PatchRow, ReviewRow
 from storage.records import Verdict
 
-RUNG_NAME = {
+PATCH_FORMAT_NAME = {
     "edits": "line edits",
     "reask": "line edits (second try)",
     "search_replace": "search and replace",
@@ -90,7 +90,7 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
     with st.container(border=True):
         edits = f"{found.edit_count} edits" if found.edit_count != 1 else "1 edit"
         st.markdown(
-            f"**Patch: {RUNG_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
+            f"**Patch: {PATCH_FORMAT_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
             f":gray[{wording.moment(found.at)}]"
         )
         if note := " · ".join(part for part in (found.form, found.reason) if part):
