@@ -34,7 +34,7 @@ IS_ROOT = os.getuid() == 0
 VERSION = filters.landlock_version()
 SETS = {
     "room, own user": Isolation(True, False, True, VERSION, True),
-    "room, user namespace": Isolation(True, True, False, VERSION, True),
+    "file system, user namespace": Isolation(True, True, False, VERSION, True),
     "room without Landlock": Isolation(True, True, False, 0, True),
     "Landlock and filter": Isolation(False, False, False, VERSION, True),
 }
@@ -221,15 +221,15 @@ def test_a_child_leaves_nothing_running_behind(folder: Path) -> None:
     assert behind(isolation, folder, body) == 1
 
 
-def test_how_a_child_died_is_known_through_the_room(isolation: Isolation, folder: Path) -> None:
+def test_how_a_child_died_is_known_through_the_sandbox(isolation: Isolation, folder: Path) -> None:
     assert behind(isolation, folder, lambda: os._exit(7))["status"] == 7
     assert behind(isolation, folder, lambda: os.abort())["status"] == -6
     assert behind(isolation, folder, lambda: ctypes.string_at(0))["status"] == -11
 
 
-def test_walls_that_cannot_be_raised_are_our_failure_and_not_a_verdict(folder: Path) -> None:
-    with pytest.raises(OwnFailure, match="could not be raised"):
-        behind(SETS["room, user namespace"], folder, lambda: 1, Limits(scratch=-1))
+def test_a_sandbox_that_cannot_be_set_up_is_our_failure_and_not_a_verdict(folder: Path) -> None:
+    with pytest.raises(OwnFailure, match="could not be set up"):
+        behind(SETS["file system, user namespace"], folder, lambda: 1, Limits(scratch=-1))
 
 
 def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demanded(
