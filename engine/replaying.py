@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from engine.errors import EngineError
 from storage import commands, journal
 from storage import events as ev
-from storage.folder import RunFolder, runs_folder
+from storage.folder import ORIGINAL, RunFolder, runs_folder
 from storage.journal import Entry, Journal
 from storage.records import Command, CommandKind, RunSettings, RunState
 from storage.verbs import VERBS
@@ -95,7 +95,7 @@ def prepare(settings: RunSettings, original: RunFolder) -> RunFolder:
     for blob in original.blobs.iterdir() if original.blobs.is_dir() else ():
         if not blob.name.startswith("."):
             _share(blob, folder)
-    shutil.copyfile(original.journal_file, folder.path / "original.jsonl")
+    shutil.copyfile(original.journal_file, folder.path / ORIGINAL)
     folder.write_settings(settings)
     return folder
 
@@ -120,7 +120,7 @@ class Replay:
     ) -> None:
         self._folder, self._book, self._listen, self._sleep = folder, book, listen, sleep
         self._settings = folder.read_settings()
-        self._original = list(journal.read(folder.path / "original.jsonl"))
+        self._original = list(journal.read(folder.path / ORIGINAL))
         self._offset = 0
         self._is_paused = self._is_stopped = False
 

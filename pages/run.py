@@ -14,6 +14,7 @@ from pages.parts.run import (
     lineage_strip,
     result_banner,
     run_header,
+    seek_bar,
     selection,
     spending,
 )
@@ -61,11 +62,13 @@ def pinned_run() -> RunRow | None:
 
 def draw_standing(run: RunRow, token: str) -> None:
     """Everything above the curve."""
-    state = run_state.of(run)
+    state = pinned_snapshot.state_of(run)
     pinned = pinned_snapshot.of(run_id)
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
+    with st.container():
+        seek_bar.draw(run)
     with st.container():  # always there, as below
         welcome.draw(run, state)
     with st.container():
@@ -88,7 +91,7 @@ def draw_course(run: RunRow) -> None:
     lineage_strip.draw(run)
     kernels_table.draw(run)
     kernels_table.draw_errors(run)
-    activity.draw_prompt(run, run_state.of(run))
+    activity.draw_prompt(run, pinned_snapshot.state_of(run))
 
 
 def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:

@@ -2,6 +2,7 @@
 
 records.py, events.py, check_records.py, models.py, policy.py   the vocabulary; what happens in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
+past.py                     a run as it stood at an earlier point of its journal
 damage.py                   what of those files is damaged or gone
 verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
 exposure.py, forks.py       when profiles are shown; what a run was forked from

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from storage import codec, labels, projection
 from storage.folder import RunFolder
-from storage.journal import Fault, FaultKind, Reader
+from storage.journal import Entry, Fault, FaultKind, Reader, encode
 from storage.labels import Labels
 from storage.projection import Rows
 from storage.records import Command
@@ -82,6 +82,16 @@ class Chunk:
         """The rows and the new position as one more row."""
         end = {"inode": self.end.inode, "position": self.end.offset, "lines": self.end.lines, "seq": self.end.seq}
         return [*self.rows, ("offsets", {"run_id": self.run_id, "file": self.file, **end})]
+
+
+def rows_until(run: RunFolder, entries: Iterable[Entry]) -> Iterator[tuple[str, dict[str, object]]]:
+    """A run's settings, its labels and these of its events as rows: how the run stood when no more had happened."""
+    if settings := end_of(run.path / SETTINGS):
+        yield from read_settings(run, settings).rows
+    if named := end_of(run.path / LABELS):
+        yield from (row for chunk in read_labels(run, Position(named.inode)) for row in chunk.rows)
+    for entry in entries:
+        yield from projection.rows_of_entry(run.run_id, entry, encode(entry))
 
 
 def read_settings(run: RunFolder, now: Position) -> Chunk:

@@ -197,6 +197,12 @@ def open_database(path: Path) -> Database:
         raise DatabaseError(f"cannot write the index {path}: {error}") from error
 
 
+def in_memory() -> Database:
+    """An empty index that no file keeps."""
+    path = Path(":memory:")
+    return Database(path, None, _connect(path))
+
+
 def _open_or_rebuild(path: Path) -> Database:
     """Trap: a log left over without its file would be replayed into the new one, so it is moved away first."""
     moved = None if path.exists() else _set_aside(path)

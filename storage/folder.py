@@ -15,6 +15,7 @@ from storage.records import RunSettings
 
 # Settings of every run before strategies had options of their own; the index keeps a column for each.
 FORMER_OPTIONS = ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth")
+ORIGINAL = "original.jsonl"  # in a replay's folder: the journal of the run that it tells
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 

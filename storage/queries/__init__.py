@@ -183,6 +183,7 @@ from storage.queries.steps import StageTime as StageTime
 from storage.queries.steps import StepRow as StepRow
 from storage.queries.steps import count_events as count_events
 from storage.queries.steps import current_step as current_step
+from storage.queries.steps import finished_steps as finished_steps
 from storage.queries.steps import last_seq as last_seq
 from storage.queries.steps import steps as steps
 from storage.queries.steps import time_by_stage as time_by_stage

@@ -246,6 +246,11 @@ def current_step(db: Database, run_id: str) -> StepRow | None:
     return next((row for row in steps(db, run_id) if row.is_in_flight), None)
 
 
+def finished_steps(db: Database, run_id: str) -> int:
+    """How many steps have ended, one that was done again counted again."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM worked WHERE run_id = ?", [run_id])[0][0])
+
+
 def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
     """How long a finished step of this kind has taken in this run: the median; None before the first one ended."""
     sql = "SELECT median(seconds) FROM steps WHERE run_id = ? AND phase = 'finished' AND kind = ?"

@@ -33,6 +33,17 @@ def test_a_replay_is_watched_stopped_and_deleted_and_steers_nothing(server: Serv
     kernels = page.get_by_role("table", name="Kernels of this run, newest first").locator("tbody tr")
     expect(kernels.nth(1)).to_be_visible(timeout=SLOW_MS)  # the second kernel came while the page was open
 
+    bar = page.get_by_role("slider", name="Point of the replay")
+    bar.press("End")  # ahead of the playback
+    expect(page.locator(".now").get_by_text(re.compile(r"as it stood after step \d\d"))).to_be_visible()
+    expect(kernels.nth(9)).to_be_visible()
+    bar.press("Home")
+    expect(page.locator(".now").get_by_text("as it stood after step 0")).to_be_visible()
+    expect(kernels).to_have_count(0)
+    assert rules.broken(page) == []
+    page.get_by_role("button", name="Back to playback").click()
+    expect(kernels.nth(1)).to_be_visible()
+
     expect(page.get_by_text("A replay can only be paused and stopped")).to_be_visible()
     expect(page.get_by_label("Hint for the next prompt")).to_have_count(0)
     expect(page.get_by_role("button", name="Go back or fork")).to_have_count(0)

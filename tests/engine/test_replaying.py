@@ -11,7 +11,7 @@ from engine import replaying, supervisor
 from engine.__main__ import main
 from engine.errors import EngineError
 from engine.replaying import Replay
-from storage import commands, journal, queries
+from storage import commands, journal, past, queries
 from storage import events as ev
 from storage.database import index_file, open_database
 from storage.folder import RunFolder
@@ -186,3 +186,19 @@ def test_replays_count_neither_as_calls_of_a_model_nor_as_spent_today(home: Path
     assert shown.replay_of == "told"
     assert supervisor.spent_today() == []
     assert not (home / "spent").exists()
+
+
+def test_a_replay_can_be_shown_as_the_run_stood_after_any_step_though_nothing_is_told_yet(home: Path) -> None:
+    _, folder = prepared(home)
+    course = past.course_of(folder)
+    shown = []
+    for step in (0, len(course.ends) // 2, len(course.ends), 1):
+        with past.index_until(folder, course.until(step)) as index:
+            run = queries.run(index, folder.run_id)
+            assert run is not None
+            assert run.replay_of == "told"
+            assert queries.finished_steps(index, folder.run_id) == step
+            shown.append(len(queries.attempts(index, folder.run_id)))
+    assert 0 == shown[0] < shown[1] < shown[2]
+    assert shown[3] <= 1, "and back again"
+    assert list(journal.read(folder.journal_file)) == []

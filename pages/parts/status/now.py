@@ -71,9 +71,15 @@ def draw(
     texts |= {
         "held_seq": pinned.last_seq if pinned else None,
         "held_at": pinned.at if pinned else None,
-        "frozen": f"frozen at {wording.clock(pinned.at)}" if pinned else "",
+        "frozen": _held(pinned) if pinned else "",
+        "is_sought": pinned is not None and pinned.step is not None,
     }
     _mount([run.run_id], False, token, texts, go_live)
+
+
+def _held(pinned: PinnedSnapshot) -> str:
+    """What a page shows that is not drawn again."""
+    return f"frozen at {wording.clock(pinned.at)}" if pinned.step is None else f"as it stood after step {pinned.step}"
 
 
 def _mount(
@@ -85,7 +91,7 @@ def _mount(
 ) -> None:
     shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
     shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False, "is_ending": False}
-    shown |= {"is_list": False}
+    shown |= {"is_list": False, "is_sought": False}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": token, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",

@@ -1,4 +1,5 @@
-"""A run's page pinned to a snapshot: it is drawn from the index as it stood, until the person goes live again."""
+"""A run's page pinned to a moment: drawn from the index as it stood, or a replay as it stands at an earlier or a later
+step, until the person goes live again."""
 
 from __future__ import annotations
 
@@ -8,18 +9,27 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index
-from storage import queries
-from storage.database import Snapshot
+from pages.parts import index, run_state
+from storage import past, queries
+from storage.database import Database, Snapshot
+from storage.folder import RunFolder, runs_folder
+from storage.queries import RunRow
+from storage.records import RunState
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedSnapshot:
-    """What a pinned page is drawn from, the last event in it, and when it was taken (seconds since the epoch)."""
+    """What a pinned page is drawn from, the last event in it, and its moment (seconds since the epoch).
 
-    snapshot: Snapshot
+    `state` is the run's then. `step` is the last finished step of a replay that a person went to; None on a page that
+    was frozen.
+    """
+
+    snapshot: Database
     last_seq: int
     at: float
+    state: RunState
+    step: int | None = None
 
 
 def of(run_id: str) -> PinnedSnapshot | None:
@@ -34,14 +44,36 @@ def view(run_id: str) -> AbstractContextManager[None]:
     return index.looking_at(found.snapshot if found else None)
 
 
+def state_of(run: RunRow) -> RunState:
+    """The run's state at the moment that its page shows."""
+    found = of(run.run_id)
+    return found.state if found else run_state.of(run)
+
+
 def switch(run_id: str) -> None:
     """Pin a live page, or make a pinned one live."""
-    found = st.session_state.pop(_key(run_id), None)
-    if isinstance(found, PinnedSnapshot):
-        found.snapshot.close()
+    if _let_go(run_id):
         return
-    snapshot = Snapshot(index.current())
-    st.session_state[_key(run_id)] = PinnedSnapshot(snapshot, queries.last_seq(snapshot, run_id), time.time())
+    db = index.current()
+    run = queries.run(db, run_id)
+    if run is None:
+        return
+    snapshot = Snapshot(db)
+    pinned = PinnedSnapshot(snapshot, queries.last_seq(snapshot, run_id), time.time(), run_state.of(run))
+    st.session_state[_key(run_id)] = pinned
+
+
+def seek(run_id: str, step: int) -> None:
+    """Pin the page of a replay to the end of a step, told already or not; 0 is before the first one."""
+    folder = RunFolder(runs_folder() / run_id)
+    entries = past.course_of(folder).until(step)
+    if not entries:
+        return
+    found = past.index_until(folder, entries)
+    run = queries.run(found, run_id)
+    state = run.state if run is not None and run.state.is_over else RunState.RUNNING
+    _let_go(run_id)
+    st.session_state[_key(run_id)] = PinnedSnapshot(found, entries[-1].seq, entries[-1].time, state, step)
 
 
 def button(run_id: str) -> None:
@@ -53,6 +85,15 @@ def button(run_id: str) -> None:
         type="primary" if is_pinned else "secondary",
         help="stop updating this page; the run continues" if not is_pinned else "show the run as it is now",
     )  # fmt: skip
+
+
+def _let_go(run_id: str) -> bool:
+    """Make a pinned page live; False where it is live."""
+    found = st.session_state.pop(_key(run_id), None)
+    if not isinstance(found, PinnedSnapshot):
+        return False
+    found.snapshot.close()
+    return True
 
 
 def _key(run_id: str) -> str:

@@ -89,8 +89,8 @@ const isTyping = event => /^(INPUT|TEXTAREA|SELECT)$/.test(event.composedPath()[
 function showFresh(box, count) {
   const button = box.querySelector(".fresh")
   button.hidden = box.shown.held_seq === null
-  button.textContent = `${count.toLocaleString("en")} new`
-  button.title = "new events since the page was frozen; click to go live"
+  button.textContent = box.shown.is_sought ? "Back to playback" : `${count.toLocaleString("en")} new`
+  button.title = box.shown.is_sought ? "" : "new events since the page was frozen; click to go live"
 }
 
 async function look(box) {
