@@ -25,13 +25,13 @@ RESCUED, LOST = "used here, lost in the recording", "not used"
 def judge(row: dict[str, str]) -> tuple[str, str]:
     """(outcome, why) of one reply."""
     try:
-        offer = read_patch(row["answer"])
-        made = offer.apply(row["source"])
+        proposed = read_patch(row["answer"])
+        made = proposed.apply(row["source"])
     except EditError as report:
         is_bare = "{" not in row["answer"] and "```" not in row["answer"]
         why = f"it is only {row['answer'][:60]!r}" if is_bare else str(report).splitlines()[0]
         return LOST, why
-    told = f"{offer.form} ({offer.way}), {offer.count} edits"
+    told = f"{proposed.form} ({proposed.way}), {proposed.count} edits"
     if row["source_after"] == row["source"]:
         return RESCUED, told
     if made == row["source_after"]:

@@ -12,7 +12,7 @@ import streamlit as st
 from engine import languages, supervisor, tasks
 from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
-from engine.strategies.catalogue import Offer
+from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
 from pages.parts import access, wording
 from pages.parts.new_run import command_line, forecast, module_field, presets
@@ -111,7 +111,7 @@ class Setup:
     device: str
     language: str
     model: str
-    strategy: Offer
+    strategy: StrategyDescription
 
 
 def _setup() -> Setup:
@@ -306,17 +306,17 @@ def _budget(setup: Setup, recorded_task: str) -> Budget:
     )
 
 
-def _strategy() -> Offer:
+def _strategy() -> StrategyDescription:
     """The search method; those that cannot be used are named with the reason."""
-    offers = catalogue.offers()
-    usable = {one.name: one for one in offers if one.is_usable}
+    descriptions = catalogue.descriptions()
+    usable = {one.name: one for one in descriptions if one.is_usable}
     name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
-    for one in offers:
+    for one in descriptions:
         if one.failure:
             reason = one.failure.removeprefix(f"strategy {one.name!r} ")
             st.caption(f":material/block: Strategy {wording.plain(one.name)} not available: {wording.plain(reason)}")
     if catalogue.is_reading():
-        for one in (one for one in offers if not one.is_known):
+        for one in (one for one in descriptions if not one.is_known):
             st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
         _draw_again_when_read()
     return usable[name]
@@ -328,7 +328,7 @@ def _draw_again_when_read() -> None:
         st.rerun()
 
 
-def _options(strategy: Offer, depths: int, model: str) -> dict[str, Any]:
+def _options(strategy: StrategyDescription, depths: int, model: str) -> dict[str, Any]:
     """The method with its options, folded away: their defaults are those of its authors."""
     with st.expander("Options of the strategy", icon=":material/tune:"):
         if not strategy.options:
@@ -338,7 +338,7 @@ def _options(strategy: Offer, depths: int, model: str) -> dict[str, Any]:
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
 
 
-def _knowledge(strategy: Offer) -> str:
+def _knowledge(strategy: StrategyDescription) -> str:
     """The knowledge base that the run asks."""
     left, right = st.columns(2)
     known = [*choice.CHOICES, OTHER_BASE]

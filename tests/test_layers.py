@@ -193,7 +193,7 @@ def test_only_the_command_line_chooses_concrete_classes() -> None:
 def test_neither_dashboard_nor_engine_imports_torch_in_its_own_process() -> None:
     code = (
         "import sys, engine.supervisor, engine.tasks, engine.__main__, storage.queries, storage.ingest;"
-        "from engine.strategies import catalogue; assert all(one.is_usable for one in catalogue.offers());"
+        "from engine.strategies import catalogue; assert all(one.is_usable for one in catalogue.descriptions());"
         "assert not {'torch', 'streamlit'} & set(sys.modules), sorted(set(sys.modules) & {'torch', 'streamlit'})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -192,7 +192,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
     record, row = load(folder), summary(folder)
     console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
     if record.settings.strategy in catalogue.names():
-        catalogue.offer(record.settings.strategy)  # waits until one of somebody's own is described
+        catalogue.description(record.settings.strategy)  # waits until one of somebody's own is described
     words = "; ".join(
         f"{label[:1].lower()}{label[1:]}: {value}" for label, value in catalogue.in_words(record.settings)
     )

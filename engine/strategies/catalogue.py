@@ -35,7 +35,7 @@ TRY_AGAIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class StrategyDescription:
     """A strategy with what it is, its options, its words, and the verbs that it refuses, each with the reason.
 
     `knowledge` is the base that its runs ask unless somebody says otherwise.
@@ -63,14 +63,14 @@ class Offer:
 class _Read:
     """What a child has said, when, and the times of the files that it was said of."""
 
-    offer: Offer
+    description: StrategyDescription
     at: float
     changed: tuple[float, ...]
 
     def is_fresh(self) -> bool:
         """Whether a child would say the same."""
-        is_old = bool(self.offer.failure) and time.monotonic() - self.at > TRY_AGAIN_S
-        return not is_old and self.changed == _changed(self.offer.files)
+        is_old = bool(self.description.failure) and time.monotonic() - self.at > TRY_AGAIN_S
+        return not is_old and self.changed == _changed(self.description.files)
 
 
 _read: dict[str, _Read] = {}
@@ -84,7 +84,7 @@ def names() -> list[str]:
     return list(dict.fromkeys([*TABLE, *filter(None, own)]))
 
 
-def offers() -> list[Offer]:
+def descriptions() -> list[StrategyDescription]:
     """What `names` are, as far as that is known: never waits, and begins to read what is new or has changed."""
     return [_known(name) for name in names()]
 
@@ -94,7 +94,7 @@ def is_reading() -> bool:
     return bool(_reading)
 
 
-def offer(name: str) -> Offer:
+def description(name: str) -> StrategyDescription:
     """What one strategy is; waits where that is not known or has changed."""
     found = _known(name)
     while (thread := _reading.get(name)) is not None or not found.is_known:
@@ -118,7 +118,7 @@ def words(name: str) -> MethodWords:
     """What a strategy calls its step index; the plain word as long as nothing has described it."""
     if name in TABLE:
         return words_of(find_strategy(name))
-    return _known(name).words if name in names() else _read[name].offer.words if name in _read else PLAIN
+    return _known(name).words if name in names() else _read[name].description.words if name in _read else PLAIN
 
 
 def has_schedule(name: str) -> bool:
@@ -145,32 +145,32 @@ def _options(name: str) -> tuple[Option, ...]:
     """As far as they are known here: imports none, and asks no child."""
     if name in TABLE:
         return options_of(name)
-    return _read[name].offer.options if name in _read else ()
+    return _read[name].description.options if name in _read else ()
 
 
-def describe(name: str) -> Offer:
+def describe(name: str) -> StrategyDescription:
     """What one strategy is, found out by importing it here."""
     try:
         found = find_strategy(name)
         about = (found.__doc__ or "").strip().partition("\n")[0]
         files, words, asks = () if name in TABLE else _files(name), words_of(found), usual_knowledge(found)
         options = options_of(name)
-        return Offer(name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks)
+        return StrategyDescription(name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks)
     except EngineError as error:
-        return Offer(name, failure=str(error), files=_files(name))
+        return StrategyDescription(name, failure=str(error), files=_files(name))
 
 
-def _known(name: str) -> Offer:
+def _known(name: str) -> StrategyDescription:
     if name in TABLE:
         return describe(name)
     with _lock:
         known = _read.get(name)
         if known is not None and known.is_fresh():
-            return known.offer
+            return known.description
         if name not in _reading:
             _reading[name] = threading.Thread(target=_ask_child, args=(name,), daemon=True)
             _reading[name].start()
-    return known.offer if known is not None else Offer(name, is_known=False)
+    return known.description if known is not None else StrategyDescription(name, is_known=False)
 
 
 def _ask_child(name: str) -> None:
@@ -180,7 +180,7 @@ def _ask_child(name: str) -> None:
         del _reading[name]
 
 
-def _child_says(name: str) -> Offer:
+def _child_says(name: str) -> StrategyDescription:
     """From where an engine would start, so that what is found here is found there."""
     command = [sys.executable, "-m", "engine", "strategies", "--json", name]
     try:
@@ -188,13 +188,13 @@ def _child_says(name: str) -> Offer:
             command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return Offer(name, failure=f"strategy {name!r} was not imported within {LIMIT_S:.0f} s")
+        return StrategyDescription(name, failure=f"strategy {name!r} was not imported within {LIMIT_S:.0f} s")
     try:
         (plain,) = json.loads(done.stdout.strip().rpartition("\n")[2])
-        found: Offer = codec.from_plain(Offer, plain)
+        found: StrategyDescription = codec.from_plain(StrategyDescription, plain)
     except (ValueError, TypeError):
         said = done.stderr.strip().rpartition("\n")[2] or f"the process ended with {done.returncode}"
-        return Offer(name, failure=f"strategy {name!r} cannot be imported: {said}")
+        return StrategyDescription(name, failure=f"strategy {name!r} cannot be imported: {said}")
     return replace(found, name=name)
 
 

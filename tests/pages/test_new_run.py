@@ -50,7 +50,7 @@ def cutegen() -> None:
     from pages.parts.steering import options_form
 
     start = st.session_state.setdefault("start", {})
-    st.session_state["values"] = options_form.draw(catalogue.offer("cutegen").options, "test", start, 5, "depth")
+    st.session_state["values"] = options_form.draw(catalogue.description("cutegen").options, "test", start, 5, "depth")
 
 
 def values(app: AppTest) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def test_strategies_of_ones_own_are_offered_and_the_page_imports_none(
     monkeypatch.setenv(catalogue.VARIABLE, f"{name},nowhere_at_all:Beam")
     app = open_page("new_run")
     assert not app.exception
-    catalogue.offer(name)
-    catalogue.offer("nowhere_at_all:Beam")
+    catalogue.description(name)
+    catalogue.description("nowhere_at_all:Beam")
     app.run()
     assert list(app.selectbox(key="strategy").options) == [*TABLE, name]
     assert "not available: cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")

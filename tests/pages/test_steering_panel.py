@@ -174,7 +174,7 @@ def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     method = "tests.engine.strategies.random_restarts:RandomRestarts"
     monkeypatch.setenv(catalogue.VARIABLE, method)
-    assert catalogue.offer(method).is_usable
+    assert catalogue.description(method).is_usable
     settings = replace(folder.read_settings(), strategy=method, strategy_options={})
     folder.settings_file.unlink()
     folder.write_settings(settings)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.strategies.catalogue import Offer
+from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import TaskFile
 from storage.command_arguments import Ask
 from storage.models import NAMES, ModelRole
@@ -20,7 +20,12 @@ BUDGET_FLAGS = {
 
 
 def of_form(
-    task: TaskFile, toolchain: str, model: str, sizes: Mapping[str, float], strategy: Offer, fields: Mapping[str, Any]
+    task: TaskFile,
+    toolchain: str,
+    model: str,
+    sizes: Mapping[str, float],
+    strategy: StrategyDescription,
+    fields: Mapping[str, Any],
 ) -> str:
     """The command, on several lines; `fields` are those that the form hands to the run's settings."""
     found = [["python", "-m", "engine", "run", task.name if task.is_shipped else str(task.path)]]
@@ -61,7 +66,7 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--backward" if fields["backward"] else "--no-backward"]
 
 
-def _options(strategy: Offer, model: str, chosen: Mapping[str, Any]) -> Iterator[list[str]]:
+def _options(strategy: StrategyDescription, model: str, chosen: Mapping[str, Any]) -> Iterator[list[str]]:
     for option in strategy.options:
         value = chosen.get(option.name, option.default_for(model))
         if value != option.default_for(model):

@@ -25,7 +25,7 @@ def of(run_id: str) -> list[tuple[str, str]] | str:
 def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     """(label, value) in reading order."""
     budget = settings.budget
-    catalogue.offers()  # so that the labels of a strategy of somebody's own are known the next time
+    catalogue.descriptions()  # so that the labels of a strategy of somebody's own are known the next time
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
     yield "PyTorch may compute", settings.policy.library_in_words

@@ -10,7 +10,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
-from engine.strategies.catalogue import Offer
+from engine.strategies.catalogue import StrategyDescription
 from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
@@ -85,9 +85,9 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     _fork(run, chosen, hint.strip(), fields)
 
 
-def _strategy(run: RunRow) -> Offer:
+def _strategy(run: RunRow) -> StrategyDescription:
     with st.spinner("Reading the strategy"):
-        return catalogue.offer(folder.find_run(run.run_id).read_settings().strategy)
+        return catalogue.description(folder.find_run(run.run_id).read_settings().strategy)
 
 
 def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
@@ -146,7 +146,7 @@ def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> 
     steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)
 
 
-def _settings(run: RunRow, strategy: Offer, shown: Switch | None) -> dict[str, Any]:
+def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None) -> dict[str, Any]:
     """The fields of the new run's settings that differ."""
     settings = folder.find_run(run.run_id).read_settings()
     left, right = st.columns(2)
@@ -176,7 +176,9 @@ def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str
     }
 
 
-def _own_settings(settings: RunSettings, strategy: Offer, shown: Switch | None, depths: int) -> dict[str, Any]:
+def _own_settings(
+    settings: RunSettings, strategy: StrategyDescription, shown: Switch | None, depths: int
+) -> dict[str, Any]:
     """The options of its strategy. When a profile is shown for the first time is said by the switch above, not here."""
     options = strategy.options
     in_form = [one for one in options if one.name != exposure.OPTION]

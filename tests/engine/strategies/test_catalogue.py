@@ -43,9 +43,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def offered(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[catalogue.Offer]:
+def offered(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[catalogue.StrategyDescription]:
     monkeypatch.setenv(catalogue.VARIABLE, ", ".join(names))
-    return [one for one in catalogue.offers() if one.name in names]
+    return [one for one in catalogue.descriptions() if one.name in names]
 
 
 def test_ones_own_is_described_by_a_process_of_its_own_and_again_when_its_file_changes(
@@ -54,7 +54,7 @@ def test_ones_own_is_described_by_a_process_of_its_own_and_again_when_its_file_c
     file, marker, name = folder / "mine_for_the_catalogue.py", folder / "marker", "mine_for_the_catalogue:Beam"
     file.write_text(MINE.format(marker=str(marker), width=4))
     assert [one.is_known for one in offered(monkeypatch, name)] == [False], "it does not wait"
-    found = catalogue.offer(name)
+    found = catalogue.description(name)
     assert (found.about, found.failure) == ("Keeps several kernels.", "")
     assert [(one.name, one.default, one.least) for one in found.options] == [("width", 4, 1)]
     assert catalogue.words(name) == found.words == MethodWords("walk", "walks", collected="never")
@@ -78,8 +78,8 @@ def test_one_that_cannot_be_had_is_said_to_be_so_with_the_reason(folder: Path, m
     (folder / "exits_for_the_catalogue.py").write_text("raise SystemExit('not on a Monday')")
     names = ["raises_for_the_catalogue:X", "exits_for_the_catalogue:X", "talks_for_the_catalogue:X"]
     monkeypatch.setenv(catalogue.VARIABLE, ",".join(names))
-    catalogue.offers()
-    raises, exits, talks = (catalogue.offer(name) for name in names)
+    catalogue.descriptions()
+    raises, exits, talks = (catalogue.description(name) for name in names)
     assert not raises.is_usable
     assert "cannot be imported: RuntimeError: no licence" in raises.failure
     assert "cannot be imported: not on a Monday" in exits.failure
@@ -90,13 +90,13 @@ def test_one_that_cannot_be_had_is_said_to_be_so_with_the_reason(folder: Path, m
 def test_one_that_does_not_come_to_an_end_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "hangs_for_the_catalogue.py").write_text("import time\ntime.sleep(600)")
     monkeypatch.setattr(catalogue, "LIMIT_S", 0.2)
-    assert "was not imported within" in catalogue.offer("hangs_for_the_catalogue:X").failure
+    assert "was not imported within" in catalogue.description("hangs_for_the_catalogue:X").failure
 
 
 def test_without_the_variable_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(catalogue.VARIABLE, raising=False)
-    assert all(one.is_usable for one in catalogue.offers())
-    assert [one.name for one in catalogue.offers()] == catalogue.names()
+    assert all(one.is_usable for one in catalogue.descriptions())
+    assert [one.name for one in catalogue.descriptions()] == catalogue.names()
     assert not catalogue.is_reading()
 
 
