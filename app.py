@@ -54,9 +54,13 @@ def address() -> str:
 
 
 def start_demo() -> None:
-    """On the very first start show a run at work instead of an empty page."""
+    """On the very first start show a run at work, and a finished one from a GPU, instead of an empty page."""
     if os.environ.get("TILEWRIGHT_NO_DEMO") or read_only.is_on() or any(folder.all_runs()):
         return
+    try:
+        supervisor.open_first_example()
+    except (EngineError, OSError) as error:
+        print(f"tilewright: no example: {error}", file=sys.stderr)
     try:
         supervisor.start(supervisor.demo_settings())
     except EngineError as error:

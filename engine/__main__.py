@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine import exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import examples, exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
 from engine.cli import (
     advance,
@@ -76,6 +76,7 @@ def main(argv: list[str] | None = None) -> int:
         "label": labelling.label_runs,
         "delete": labelling.delete_runs,
         "undelete": labelling.undelete_runs,
+        "examples": labelling.run_examples,
         "command": subcommands.send_command,
         "answer": person.answer_call,
         "submit": person.submit_kernel,
@@ -157,6 +158,7 @@ def resume_run(options: Namespace) -> int:
     folder = find_run(options.run_id)
     if options.budget:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
+    examples.refuse(folder)
     supervisor.refuse_damaged(folder)
     if reason := subcommands.over(folder):  # before a model is looked for, which is not needed
         print(f"{RunState.FINISHED}: {reason}")

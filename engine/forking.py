@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine import languages, tasks
 from engine.errors import EngineError
 from engine.knowledge import consulting
 from engine.prompt_pack import with_pack
@@ -27,12 +28,14 @@ def fork_settings(
 ) -> RunSettings:
     """Settings of a run that begins with a kernel of the run in `folder`; what is not changed stays as it is there.
 
-    `options` describes those of its strategy, which is imported where they are not given.
+    `options` describes those of its strategy, which is imported where they are not given. With another toolchain a
+    shipped task has its sizes for that one.
 
     Raises:
         EngineError: there is no such kernel.
     """
     settings, created = folder.read_settings(), time.time()
+    changes = on_toolchain(settings, changes.get("toolchain", settings.toolchain)) | changes
     record = Record.of(settings, list(journal.read(folder.journal_file)))
     candidate = record.candidates.get(candidate_id)
     if candidate is None:
@@ -49,6 +52,7 @@ def fork_settings(
         "run_id": f"{settings.task_name[:60]}-{stamp}-{secrets.token_hex(2)}",
         "created_at": created,
         "is_demo": False,
+        "is_example": False,
         "replay_of": None,
         "forked_from": _fork(folder.run_id, candidate, number),
     }
@@ -57,6 +61,23 @@ def fork_settings(
     fields["strategy_options"] = take_options(options, fields, settings.strategy_options)
     fields["knowledge"] = consulting.check(fields.get("knowledge", settings.knowledge))
     return replace(settings, **fields)
+
+
+def on_toolchain(settings: RunSettings, toolchain: str) -> dict[str, Any]:
+    """Fields of a run that goes on with another toolchain: a language that it runs, and a shipped task's sizes for it.
+
+    Raises:
+        EngineError: there is no such toolchain.
+    """
+    if toolchain == settings.toolchain:
+        return {}
+    known = languages.of_toolchain(toolchain)
+    language = settings.language if settings.language in known else known[0]
+    fields: dict[str, Any] = {"toolchain": toolchain, "language": language, "device": ""}
+    if settings.task_name.split("-")[0] in tasks.shipped_names():
+        task = tasks.find(settings.task_name).task(toolchain)
+        fields |= {"task_source": task.source, "sizes": task.sizes}
+    return fields
 
 
 def lay_out(settings: RunSettings, source: RunFolder) -> RunFolder:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import exporting, fitting, forking, recording_runs, remeasuring, replaying
+from engine import examples, exporting, fitting, forking, recording_runs, remeasuring, replaying
 from engine.capabilities import FREE_MODELS as FREE_MODELS
 from engine.capabilities import Finding as Finding
 from engine.capabilities import available_models as available_models
@@ -35,6 +35,10 @@ from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
 from engine.capabilities import try_model as try_model
 from engine.errors import EngineError, TaskError
+from engine.examples import open_examples as open_examples
+from engine.examples import open_first_example as open_first_example
+from engine.examples import remove_examples as remove_examples
+from engine.examples import shipped_examples as shipped_examples
 from engine.fitting import estimated as estimated
 from engine.fitting import free_bytes as free_bytes
 from engine.fitting import refusal as refusal
@@ -144,6 +148,7 @@ def resume(folder: RunFolder) -> None:
     read_only.guard(EngineError, "resume runs")
     if liveness.is_held(folder):
         raise EngineError(f"run {folder.run_id} is already running: stop it first, or steer it while it runs")
+    examples.refuse(folder)
     refuse_damaged(folder)
     _launch(folder, "resume", folder.run_id)
 

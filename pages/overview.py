@@ -9,7 +9,7 @@ import streamlit as st
 from engine import supervisor
 from pages.parts import change_token, index, run_state
 from pages.parts.compare import compared_runs
-from pages.parts.overview import getting_started, label_dialogs, run_totals, runs_filter, runs_table
+from pages.parts.overview import example_runs, getting_started, label_dialogs, run_totals, runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now, welcome
 from pages.parts.steering import open_dialog, steer
 from storage import queries
@@ -35,6 +35,7 @@ def live() -> None:
         now.watch([], is_overview=True, token=token)
         if not are_some_unreadable:
             getting_started.draw()
+        example_runs.draw()
         label_dialogs.draw_undo()
         label_dialogs.draw_trash()
         return
@@ -42,7 +43,8 @@ def live() -> None:
     counts = queries.state_counts(db, lost)
     waiting = len([name for name in queries.waiting_runs(db) if name not in lost])
     with title:
-        run_totals.headline(everything, counts, waiting)
+        examples = queries.count_examples(db)
+        run_totals.headline(everything - examples, counts, waiting, examples)
     run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
     chosen, sort, by = runs_filter.draw(queries.choices(db))
     with st.container():
@@ -59,6 +61,7 @@ def live() -> None:
     used_today()
     if not queries.count_own_runs(db) and not are_some_unreadable:
         getting_started.draw()
+    example_runs.draw()
     label_dialogs.draw_trash()
     steer.give_word_back()
 

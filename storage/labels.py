@@ -43,7 +43,7 @@ Change = Callable[[Labels], Labels]
 def read(run: RunFolder) -> Labels:
     """The labels of a run."""
     try:
-        return _last((run.path / FILE).read_bytes())
+        return last((run.path / FILE).read_bytes())
     except FileNotFoundError:
         return Labels()
 
@@ -61,7 +61,7 @@ def change(run: RunFolder, how: Change, changed_by: str = "") -> Labels:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         text = os.pread(file, os.fstat(file).st_size, 0)
-        before = _last(text)
+        before = last(text)
         after = checked(how(before))
         if replace(after, time=before.time, changed_by=before.changed_by) == before:
             return before
@@ -105,7 +105,8 @@ def archived(is_archived: bool = True) -> Change:
     return lambda labels: replace(labels, is_archived=is_archived)
 
 
-def _last(text: bytes) -> Labels:
+def last(text: bytes) -> Labels:
+    """The labels that the file of this text stands for; a line that cannot be read is left out."""
     for line in reversed(text.split(b"\n")):
         try:
             labels: Labels = codec.read_line(Labels, line)

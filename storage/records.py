@@ -195,6 +195,7 @@ class RunSettings:
     whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
     of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
+    `is_example`: a finished run that came with Tilewright; it was made elsewhere and counts in no total.
     With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel.
     """
 
@@ -223,6 +224,7 @@ class RunSettings:
     compiler_hint: bool = False
     created_at: float = 0.0
     is_demo: bool = False
+    is_example: bool = False
     forked_from: Fork | None = None
     replay_of: str | None = None
     replay_speed: float = 1.0

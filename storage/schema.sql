@@ -12,7 +12,7 @@ CREATE TABLE runs (
     toolchain VARCHAR, language VARCHAR, model VARCHAR, strategy VARCHAR, base_policy VARCHAR, max_repairs BIGINT,
     max_regenerations BIGINT, expose_from_depth BIGINT, profile_schedule VARCHAR, version BIGINT, collect VARCHAR, precision VARCHAR, recording VARCHAR,
     depths BIGINT, max_model_calls BIGINT, max_tokens BIGINT, max_cost_usd DOUBLE, max_wall_s DOUBLE,
-    target_speedup DOUBLE, stagnation_depths BIGINT, created_at DOUBLE, is_demo BOOLEAN,
+    target_speedup DOUBLE, stagnation_depths BIGINT, created_at DOUBLE, is_demo BOOLEAN, is_example BOOLEAN,
     forked_run VARCHAR, forked_candidate VARCHAR, forked_number BIGINT, replay_of VARCHAR
 );
 

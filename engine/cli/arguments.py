@@ -36,6 +36,7 @@ examples:
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine tune swish my_kernel.py            try other tile sizes, threads, … that the file declares
   python -m engine screen swish my_kernel.py          what its text breaks, at once; builds and runs nothing
+  python -m engine examples open                      finished runs from a GPU, to read, compare, replay and fork
   python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation
   python -m engine compile my_kernel.py --arch sm_90a      registers, spills and shared memory; needs no GPU
@@ -131,6 +132,7 @@ def _whole() -> _Parser:
     _fork(verbs)
     _person(verbs)
     _export(verbs)
+    _examples(verbs)
     _replay(verbs)
     _remeasure(verbs)
     _evaluate(verbs)
@@ -383,6 +385,10 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
     fork.add_argument("candidate", metavar="KERNEL", help="number of the kernel to start from")
     fork.add_argument("--model", help="another model (default: that of RUN)")
     fork.add_argument(
+        "--toolchain", choices=list(TOOLCHAINS),
+        help="another toolchain, such as cpu where there is no GPU; a shipped task then has its sizes for it",
+    )  # fmt: skip
+    fork.add_argument(
         "--option",
         dest="model_options",
         action="append",
@@ -468,6 +474,19 @@ def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
     experience = verbs.add_parser("experience", help=told)
     experience.add_argument("run_id", metavar="RUN")
     experience.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+
+
+def _examples(verbs: argparse._SubParsersAction[_Parser]) -> None:
+    shown = verbs.add_parser("examples", help="finished runs that come with Tilewright: list, open, remove, pack")
+    what = shown.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    listing = what.add_parser("list", help="list them")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    opening = what.add_parser("open", help="put examples beside the runs that are here, as runs of their own")
+    opening.add_argument("run_ids", nargs="*", metavar="RUN", help="(default: all)")
+    what.add_parser("remove", help="move the open examples to the trash")
+    packing = what.add_parser("pack", help="write finished runs as archives, without paths of this machine")
+    packing.add_argument("run_ids", nargs="+", metavar="RUN")
+    packing.add_argument("--output", metavar="FOLDER", help="(default: tasks/examples)")
 
 
 def _replay(verbs: argparse._SubParsersAction[_Parser]) -> None:

@@ -1,11 +1,14 @@
-"""The verbs by which people keep order among runs: label, delete, undelete. Knows run folders, not what is in a run."""
+"""The verbs by which people keep order among runs: label, delete, undelete, examples. Knows no run from within."""
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 
+from engine import examples
 from engine.cli.subcommands import OK
 from engine.errors import EngineError
 from storage import labels, trash
@@ -63,4 +66,47 @@ def undelete_runs(options: Namespace) -> int:
         raise EngineError(str(error)) from error
     for one in () if options.run_ids else trash.deleted_runs():
         print(f"{one.run_id}  deleted {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.deleted_at))}")
+    return OK
+
+
+def run_examples(options: Namespace) -> int:
+    """Run one of the verbs of `examples`."""
+    verbs = {"list": list_examples, "open": open_examples, "remove": remove_examples, "pack": pack_example}
+    return verbs[options.what](options)
+
+
+def list_examples(options: Namespace) -> int:
+    """The finished runs that come with Tilewright."""
+    found = examples.shipped_examples()
+    if options.json:
+        print(json.dumps([examples.plain(one) for one in found]))
+        return OK
+    for one in found:
+        state = "open" if one.is_open else "-"
+        print(f"{one.run_id}  {state:4} {one.labels.name or one.settings.task_name.replace('_', ' ')}")
+        if one.labels.note:
+            print(f"    {' '.join(one.labels.note.split())}")
+    if not found:
+        print("No examples come with this copy.")
+    return OK
+
+
+def open_examples(options: Namespace) -> int:
+    """Put examples beside the runs that are here."""
+    for run in examples.open_examples(options.run_ids):
+        print(f"{run.run_id}: open. `python -m engine show {run.run_id}`")
+    return OK
+
+
+def remove_examples(options: Namespace) -> int:
+    """Move the open examples to the trash."""
+    print(f"Removed {len(examples.remove_examples())} examples. `examples open` brings them back.")
+    return OK
+
+
+def pack_example(options: Namespace) -> int:
+    """Write finished runs as archives for others to open."""
+    for run_id in options.run_ids:
+        path = examples.pack(find_run(run_id), Path(options.output) if options.output else None)
+        print(f"{path}: {path.stat().st_size:,} bytes")
     return OK

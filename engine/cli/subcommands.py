@@ -136,6 +136,8 @@ def fork_run(options: Namespace) -> int:
     fields: dict[str, Any] = {}
     if options.model is not None:
         fields["model"] = options.model
+    if options.toolchain is not None:
+        fields["toolchain"] = options.toolchain
     if options.kernel_class:
         fields |= {"kernel_class": KernelClass(options.kernel_class), "class_is_proposed": False}
     if options.model_options:

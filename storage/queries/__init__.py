@@ -149,9 +149,11 @@ from storage.queries.runs import RunSpeedup as RunSpeedup
 from storage.queries.runs import StateCount as StateCount
 from storage.queries.runs import Totals as Totals
 from storage.queries.runs import best_speedups as best_speedups
+from storage.queries.runs import count_examples as count_examples
 from storage.queries.runs import count_own_runs as count_own_runs
 from storage.queries.runs import count_runs as count_runs
 from storage.queries.runs import demo_run as demo_run
+from storage.queries.runs import first_example as first_example
 from storage.queries.runs import limit as limit
 from storage.queries.runs import limit_speedup as limit_speedup
 from storage.queries.runs import of_ids as of_ids

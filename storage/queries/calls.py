@@ -231,7 +231,8 @@ class PatchRateRow:
 
 _RATES = """
 WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
-        WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL) GROUP BY run_id, step, call),
+        WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)
+        GROUP BY run_id, step, call),
     tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
     last_tried AS (SELECT run_id, step, arg_min(model, call) AS model,
         arg_max(rung, call) FILTER (WHERE is_applied) AS rung

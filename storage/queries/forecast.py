@@ -35,10 +35,10 @@ def pace(
 ) -> PaceRow | None:
     """How fast runs on a toolchain went, of those that finished a step index; None where none has.
 
-    An empty text leaves in every run; `without` names models whose runs are left out. So are replays: what they tell
-    took its time elsewhere.
+    An empty text leaves in every run; `without` names models whose runs are left out. So are replays and examples: what
+    they tell took its time elsewhere.
     """
-    sql = """WITH own AS (SELECT run_id FROM runs WHERE replay_of IS NULL AND toolchain = $toolchain
+    sql = """WITH own AS (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example AND toolchain = $toolchain
         AND ($task = '' OR task_name = $task) AND ($strategy = '' OR strategy = $strategy)
         AND ($model = '' OR model = $model) AND NOT list_contains($without::VARCHAR[], model)),
      done AS (SELECT run_id, count(DISTINCT depth) AS depths FROM depths SEMI JOIN own USING (run_id) GROUP BY run_id),
@@ -57,6 +57,6 @@ def tokens_per_call(db: Database, model: str = "", without: Sequence[str] = ()) 
     sql = """SELECT count(*) AS calls, avg(input_tokens) AS "input", avg(output_tokens) AS "output",
         avg(seconds) AS seconds FROM model_calls WHERE input_tokens > 0 AND output_tokens > 0
         AND ($model = '' OR model = $model) AND run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL
-            OR list_contains($without::VARCHAR[], model))
+            OR is_example OR list_contains($without::VARCHAR[], model))
         HAVING count(*) > 0"""
     return fetch.one(db, TokensRow, sql, {"model": model, "without": list(without)})

@@ -61,7 +61,8 @@ class GroupBy(StrEnum):
 class RunFilter:
     """What to leave in; an empty field leaves in everything.
 
-    `text` is looked for in name, id, task, model, tags, note and device.
+    `text` is looked for in name, id, task, model, tags, note and device. `is_example` leaves in only runs that came
+    with Tilewright.
     """
 
     state: str = ""
@@ -71,11 +72,13 @@ class RunFilter:
     strategy: str = ""
     tag: str = ""
     archive: Archive = Archive.ALL
+    is_example: bool = False
 
     @property
     def is_empty(self) -> bool:
         """True when nothing is left out but what is archived."""
-        return not (self.state or self.task or self.model or self.text or self.strategy or self.tag)
+        asked = self.state or self.task or self.model or self.text or self.strategy or self.tag or self.is_example
+        return not asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class GroupRow:
 @dataclass(frozen=True, slots=True)
 class RunTotals:
     """Over the runs that are not archived: kernels accepted, tokens and money of the calls since a moment, and the best
-    gain. Replays count for nothing: what they tell was done elsewhere. `cost_usd` adds the known costs."""
+    gain. Replays and examples count for nothing: what they tell was done elsewhere. `cost_usd` adds the known costs."""
 
     accepted: int
     accepted_since: int
@@ -165,13 +168,14 @@ _ORDERS = {
 }
 
 _FITTING = """latest AS {standing},
- known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, l.name,
+ known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example, l.name,
     coalesce(l.tags, []) AS tags, coalesce(l.note, '') AS note, coalesce(l.is_archived, FALSE) AS is_archived,
     CASE WHEN list_contains($lost::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(s.state, 'starting') END AS state
     FROM runs r LEFT JOIN latest s USING (run_id) LEFT JOIN labelled l USING (run_id)),
  fitting AS (SELECT * FROM known k WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
     AND ($model = '' OR model = $model) AND ($strategy = '' OR strategy = $strategy)
-    AND ($tag = '' OR list_contains(tags, $tag)) AND ($archive = 'all' OR is_archived = ($archive = 'archived'))
+    AND ($tag = '' OR list_contains(tags, $tag)) AND (is_example OR NOT $is_example)
+    AND ($archive = 'all' OR is_archived = ($archive = 'archived'))
     AND ($text = '' OR contains(lower(concat_ws(' ', run_id, name, task_name, replace(task_name, '_', ' '), model,
         array_to_string(tags, ' '), note, {device})), lower($text))))"""
 _LISTED = """
@@ -205,7 +209,7 @@ def _fitting(chosen: RunFilter) -> str:
 
 
 def _asked(chosen: RunFilter, lost: Sequence[str]) -> dict[str, object]:
-    asked = {name: getattr(chosen, name) for name in ("state", "task", "model", "strategy", "tag")}
+    asked = {name: getattr(chosen, name) for name in ("state", "task", "model", "strategy", "tag", "is_example")}
     return asked | {"archive": str(chosen.archive), "text": chosen.text.strip(), "lost": list(lost)}
 
 
@@ -217,7 +221,7 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
     chosen = chosen or RunFilter()
     member = "unnest(CASE WHEN len(tags) = 0 THEN [''] ELSE tags END)" if by is GroupBy.TAG else _GROUPS[by]
     sql = f"""WITH {_fitting(chosen)},
-     grouped AS (SELECT run_id, replay_of, state, created_at, {member} AS name FROM fitting),
+     grouped AS (SELECT run_id, replay_of, is_example, state, created_at, {member} AS name FROM fitting),
      best AS (SELECT run_id, speedup FROM ranked WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
      paid AS (SELECT run_id, count(*) AS calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
@@ -230,15 +234,15 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
         coalesce(sum(p.cost), 0.0) AS cost_usd, coalesce(sum(p.unpriced), 0)::BIGINT AS unpriced_calls,
         max(g.created_at) AS last_created_at
     FROM grouped g LEFT JOIN best b USING (run_id) LEFT JOIN kept k USING (run_id)
-        LEFT JOIN paid p ON p.run_id = g.run_id AND g.replay_of IS NULL
+        LEFT JOIN paid p ON p.run_id = g.run_id AND g.replay_of IS NULL AND NOT g.is_example
     GROUP BY g.name ORDER BY runs DESC, g.name"""
     return fetch.rows(db, GroupRow, sql, _asked(chosen, lost))
 
 
 def run_totals(db: Database, since: float) -> RunTotals:
     """Kernels, calls and the best gain over all runs that are not archived; `since` in seconds since the epoch."""
-    sql = """WITH own AS (SELECT run_id, task_name FROM runs r WHERE replay_of IS NULL AND run_id NOT IN
-        (SELECT run_id FROM labelled WHERE is_archived)),
+    sql = """WITH own AS (SELECT run_id, task_name FROM runs r WHERE replay_of IS NULL AND NOT is_example
+        AND run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived)),
      kept AS (SELECT count(*) AS kernels, count(*) FILTER (WHERE time >= $since) AS lately FROM depths
         SEMI JOIN own USING (run_id) WHERE outcome = 'accepted'),
      paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,

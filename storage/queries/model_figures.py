@@ -36,7 +36,8 @@ class ModelRow:
 
 
 _FIGURES = """
-WITH told AS (SELECT * FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL)),
+WITH told AS (SELECT * FROM model_calls
+        WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)),
  paid AS (SELECT model, count(DISTINCT run_id) AS runs, count(*) AS calls,
     sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))::BIGINT AS tokens,
     coalesce(sum(cost_usd), 0.0) AS cost_usd, count(*) - count(cost_usd) AS unpriced, median(seconds) AS call_s,

@@ -77,7 +77,7 @@ WITH called AS ({_CALLED})
 SELECT c.model, p.predicted, p.speedup / p.base_speedup AS measured
 FROM prediction_results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
 WHERE p.predicted > 0 AND isfinite(p.predicted)
-    AND p.run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL)
+    AND p.run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)
 """
 
 
@@ -92,7 +92,7 @@ def calibration(db: Database) -> list[CalibrationRow]:
 
 def measured_predictions(db: Database, newest: int = NEWEST) -> list[PredictionRow]:
     """Predicted gains whose kernel was measured, of all runs but replays, the newest first."""
-    sql = f"""{_ROWS} JOIN runs r ON r.run_id = p.run_id AND r.replay_of IS NULL
+    sql = f"""{_ROWS} JOIN runs r ON r.run_id = p.run_id AND r.replay_of IS NULL AND NOT r.is_example
         WHERE p.predicted > 0 AND isfinite(p.predicted) AND p.speedup > 0 AND p.base_speedup > 0
         ORDER BY r.created_at DESC, p.seq DESC LIMIT ?"""
     return fetch.rows(db, PredictionRow, sql, [newest])

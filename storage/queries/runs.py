@@ -62,6 +62,7 @@ class RunRow:
     last_error: str
     waiting_reason: str
     is_demo: bool
+    is_example: bool
     replay_of: str | None
     has_recorded_replies: bool
     is_imported: bool
@@ -120,7 +121,7 @@ SELECT r.run_id, r.task_name, coalesce(nullif(noted.name, ''), replace(r.task_na
     coalesce(judged.last_error, '') AS last_error,
     CASE WHEN latest.state = 'waiting' THEN latest.reason WHEN latest.state = 'stopped'
         AND starts_with(latest.reason, '{left}') THEN substr(latest.reason, length('{left}') + 1) ELSE '' END
-        AS waiting_reason, r.is_demo, r.replay_of,
+        AS waiting_reason, r.is_demo, r.is_example, r.replay_of,
     r.recording IS NOT NULL AS has_recorded_replies,
     brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number,
     coalesce(r.strategy, '') AS strategy, coalesce(noted.name, '') AS label, coalesce(noted.tags, []) AS tags,
@@ -154,10 +155,21 @@ def count_runs(db: Database) -> int:
 
 
 def count_own_runs(db: Database) -> int:
-    """How many runs people have started: without demos, and without replays of demos."""
-    sql = """SELECT count(*) FROM runs WHERE NOT is_demo
+    """How many runs people have started: without demos and examples, and without replays of them."""
+    sql = """SELECT count(*) FROM runs WHERE NOT is_demo AND NOT is_example
         AND coalesce(replay_of, '') NOT IN (SELECT run_id FROM runs WHERE is_demo)"""
     return int(fetch.tuples(db, sql)[0][0])
+
+
+def count_examples(db: Database) -> int:
+    """How many runs came with Tilewright and were opened here, and how many replays of them there are."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE is_example")[0][0])
+
+
+def first_example(db: Database) -> str | None:
+    """The example that was made first; None where none is open."""
+    found = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")
+    return found[0][0] if found else None
 
 
 def demo_run(db: Database) -> str | None:
@@ -264,15 +276,16 @@ def totals(db: Database) -> Totals:
         coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens, coalesce(sum(cost_usd), 0.0) AS cost_usd,
         count(*) AS model_calls, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_calls,
         (SELECT count(*) FROM problems) AS problems
-        FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL)"""
+        FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)"""
     return fetch.rows(db, Totals, sql)[0]
 
 
 def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
-    """Runs by state, without those archived. `lost` are not over and have no engine: the index cannot know."""
+    """Runs by state, without those archived and examples. `lost` are not over and have no engine: not in the index."""
     sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
         AS state, count(*) AS runs FROM runs r LEFT JOIN {STANDING} l USING (run_id)
-        WHERE r.run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived) GROUP BY 1 ORDER BY 1"""
+        WHERE NOT r.is_example AND r.run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived)
+        GROUP BY 1 ORDER BY 1"""
     return fetch.rows(db, StateCount, sql, [list(lost)])
 
 

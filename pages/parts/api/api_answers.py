@@ -70,7 +70,8 @@ def run(row: RunRow) -> dict[str, Any]:
         "last_event_at": moment(row.last_event_at), "engine_s": row.engine_s,
         "model_calls": row.model_calls, "tokens": row.tokens,
         "cost_usd": row.cost_usd, "kernels": row.attempts, "passed": row.passed, "failed": row.failed,
-        "last_error": row.last_error or None, "is_demo": row.is_demo, "replay_of": row.replay_of,
+        "last_error": row.last_error or None, "is_demo": row.is_demo,
+        "is_example": row.is_example, "replay_of": row.replay_of,
         "has_recorded_replies": row.has_recorded_replies,
         "is_imported": row.is_imported, "href": f"/api/runs/{row.run_id}",
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,7 +37,7 @@ def get_runs(request: Request) -> Response:
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
     fields = {name: query.get(name, "") for name in ("task", "model", "text", "strategy", "tag")}
-    chosen = RunFilter(state, **fields, archive=Archive(archive))
+    chosen = replace(RunFilter(state, archive=Archive(archive)), **fields)
     runs, total = api_answers.listed(chosen, RunSort(sort), limit, offset)
     has_more = bool(runs) and offset + len(runs) < total
     following = str(request.url.include_query_params(offset=offset + limit)) if has_more else None

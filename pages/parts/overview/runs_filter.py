@@ -27,7 +27,7 @@ SORT_NAME = {
     RunSort.MODEL: "by model",
     RunSort.DEPTH: "most steps first",
 }
-ARCHIVED = "archived"  # stands among the states
+ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
 GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in GroupBy}
 # Names of their own: other pages have fields called task and model, and an address holds only this page's.
 FIND, STATE, TASK, MODEL, STRATEGY, TAG = "find", "state", "task_name", "model_name", "strategy_name", "tag"
@@ -43,7 +43,7 @@ def draw(choices: Choices) -> tuple[RunFilter, RunSort, GroupBy | None]:
             "Find", key=FIND, type="search", placeholder="name, task, tag, note or ID", width=180,
             bind="query-params", on_change=first_page,
         )  # fmt: skip
-        state = _choice("State", STATE, [*map(str, RunState), ARCHIVED], 105)
+        state = _choice("State", STATE, [*map(str, RunState), ARCHIVED, EXAMPLES], 105)
         task = _choice("Task", TASK, choices.tasks, 125)
         model = _choice("Model", MODEL, choices.models, 125)
         strategy = _choice("Strategy", STRATEGY, choices.strategies, 112)
@@ -57,7 +57,8 @@ def draw(choices: Choices) -> tuple[RunFilter, RunSort, GroupBy | None]:
             on_change=first_page,
         )  # fmt: skip
     archive = Archive.ARCHIVED if state == ARCHIVED else Archive.ACTIVE
-    chosen = RunFilter("" if state == ARCHIVED else state, task, model, text or "", strategy, tag, archive)
+    standing = "" if state in (ARCHIVED, EXAMPLES) else state
+    chosen = RunFilter(standing, task, model, text or "", strategy, tag, archive, state == EXAMPLES)
     return chosen, RunSort(sort or RunSort.NEWEST), GroupBy(by) if by else None
 
 

@@ -58,6 +58,9 @@ def draw(run: RunRow, state: RunState) -> None:
             st.error(wording.plain(problem), icon=":material/error:")
 
 
+EXAMPLE = "made on another machine and shipped with Tilewright; it counts in no total. Fork a kernel of it to go on"
+
+
 def _name(run: RunRow) -> None:
     """What the run is, and what it works on with what."""
     st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
@@ -65,6 +68,8 @@ def _name(run: RunRow) -> None:
     provenance.replay_badge(run)
     if run.is_demo:
         st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
+    if run.is_example:
+        st.badge("example", icon=":material/school:", color="gray", help=EXAMPLE)
     provenance.draw_fork(run)
     _divergence(run)
     strategy = queries.strategy(index.current(), run.run_id)

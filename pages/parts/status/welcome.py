@@ -54,6 +54,11 @@ def draw(run: RunRow, state: RunState) -> None:
         return
     told = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE}
     _welcome(data=told, key="welcome", on_dismissed_change=_dismiss)
+    if example := queries.first_example(index.current()):
+        st.page_link(
+            "run.py", label="See a finished run from a GPU", icon=":material/school:", query_params={"run": example},
+            width="content",
+        )  # fmt: skip
 
 
 def is_dismissed() -> bool:

@@ -155,9 +155,30 @@ def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None) 
     with st.expander("Kernel class, limits, options of the strategy", icon=":material/tune:"):
         fields = _other_settings(run, settings, depths) | _own_settings(settings, strategy, shown, depths)
     fields["model"] = model
+    fields["toolchain"] = _toolchain(settings.toolchain)
     if model != settings.model:
         fields["model_options"] = tuple(replace(one, model=None) for one in settings.model_options)
     return fields
+
+
+ELSEWHERE = (
+    "Another toolchain: a shipped task has its sizes for it, and the kernel is built for it first. A kernel that is "
+    "written for another device then fails its build, is diagnosed and is written anew."
+)
+
+
+def _toolchain(before: str) -> str:
+    """Where the new run's kernels are built and timed: on another device where that of the run is not here."""
+    usable = [name for name, lacks in dialogs.hold("toolchains", supervisor.available_toolchains).items() if not lacks]
+    if usable in ([], [before]):
+        return before
+    start = before if before in usable else usable[0]
+    chosen = str(
+        st.segmented_control("Toolchain", usable, default=start, required=True, key="fork_toolchain", help=ELSEWHERE)
+    )
+    if chosen != before:
+        st.caption(f"The run used the toolchain {before}. {ELSEWHERE}")
+    return chosen
 
 
 def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:

@@ -1,0 +1,299 @@
+"""Finished runs that come with Tilewright: `tasks/examples/`, one archive a run. Packs, lists, opens and removes them.
+
+An archive is a run folder as it is on disk, without what only its machine can use: locks, logs, the profiler's own
+report files. Paths of that machine are cut to their last part, and the texts renamed by their new hashes. Knows folders
+and archives, not what is in a run beyond its settings and its last event.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import io
+import json
+import re
+import secrets
+import shutil
+import socket
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+from engine.tasks import SHIPPED as TASKS
+from storage import codec, damage, journal, labels, liveness, read_only, trash
+from storage import events as ev
+from storage.folder import RUN_ID, RunFolder, all_runs, runs_folder
+from storage.labels import Labels
+from storage.records import LEFT, RunSettings, RunState
+from storage.trash import TrashError
+
+SHIPPED = TASKS / "examples"
+ENDING = ".tar.xz"
+LARGEST_BYTES = 1_000_000
+SETTINGS, JOURNAL, COMMANDS = "run.json", "journal.jsonl", "commands.jsonl"
+_MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[0-9a-f]{{64}})".replace(".", r"\."))
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_REPORT = re.compile(rb'"report_blob":"[0-9a-f]{64}"')
+_ASKED_BY = re.compile(rb'"(asked_by|changed_by)":"(?:[^"\\]|\\.)*"')
+# Absolute paths below folders that differ from machine to machine; system folders such as /usr tell nothing.
+_OWN = rb"root|home|work|workspace|tmp|opt|mnt|media|srv|var|data|scratch|Users|private"
+_PATH = re.compile(rb"(?:(?<=-[IL])|(?<=\\[nrt])|(?<![\w.\-/)\]]))/(?:" + _OWN + rb")(?:/[\w.+@\-]+)+/?")
+_SECRETS = {
+    "a key": re.compile(rb"\b(?:(?:sk|pk|rk)-[\w\-]{16,}|(?:ghp_|gho_|hf_|xoxb-|xoxp-)[\w\-]{16,}|AKIA[0-9A-Z]{16})"),
+    "a path of its machine": re.compile(rb"/(?:" + _OWN + rb")/[\w.]"),
+    "a mail address": re.compile(rb"\b[\w.+\-]+@[\w\-]+\.(?:com|org|net|edu|io|de)\b"),
+}  # fmt: skip
+# Names that many machines share tell nothing, and would be found in any text.
+_COMMON_NAMES = {"root", "user", "localhost", "ubuntu", "runner", "admin", "someone"}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One archive: its run, what a person called it and noted about it, its bytes, and whether it is open here."""
+
+    path: Path
+    settings: RunSettings
+    labels: Labels
+    size: int
+    is_open: bool
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.settings.run_id
+
+
+def shipped_examples(folder: Path | None = None) -> list[Example]:
+    """Every archive, in the order of their names.
+
+    Raises:
+        EngineError: one of them is damaged.
+    """
+    return [_example(path) for path in sorted((folder or SHIPPED).glob(f"*{ENDING}"))]
+
+
+def _example(path: Path) -> Example:
+    found = members(path, (SETTINGS, labels.FILE))
+    try:
+        settings = _settings_of(found[SETTINGS])
+    except (KeyError, ValueError) as error:
+        raise EngineError(f"the example {path.name} is damaged: {error}") from error
+    known = labels.last(found.get(labels.FILE, b""))
+    return Example(
+        path, settings, known, path.stat().st_size, RunFolder(runs_folder() / settings.run_id).settings_file.exists()
+    )
+
+
+def _settings_of(text: bytes) -> RunSettings:
+    settings: RunSettings = codec.from_plain(RunSettings, json.loads(text))
+    if not RUN_ID.fullmatch(settings.run_id):
+        raise codec.DecodeError(f"{settings.run_id!r} is no id of a run")
+    return settings
+
+
+def members(path: Path, wanted: Sequence[str] = ()) -> dict[str, bytes]:
+    """The files of an archive; those that are wanted stand first in it, so no more is read than they take.
+
+    Raises:
+        EngineError: it is damaged, or holds something that no run folder has.
+    """
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(path, "r:xz") as archive:
+            for member in archive:
+                if wanted and (member.name not in wanted or len(found) == len(wanted)):
+                    break
+                file = archive.extractfile(member) if member.isreg() and _MEMBER.fullmatch(member.name) else None
+                if file is None:
+                    raise EngineError(f"the example {path.name} is refused: it holds {member.name!r}")
+                found[member.name] = file.read()
+    except (OSError, EOFError, tarfile.TarError, ValueError) as error:
+        raise EngineError(f"the example {path.name} cannot be read: {error}") from error
+    return found
+
+
+def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:
+    """Put examples beside the runs that are here, all of them where none is named; those that are there stay as they
+    are, and one that was deleted comes back from the trash.
+
+    Raises:
+        EngineError: there is no such example, one is damaged, or this server only shows runs.
+        OSError: the disk is full or may not be written.
+    """
+    read_only.guard(EngineError, "open examples")
+    known = {one.run_id: one for one in shipped_examples(folder)}
+    if unknown := [name for name in run_ids if name not in known]:
+        raise EngineError(f"no example {', '.join(unknown)}: `python -m engine examples list` shows all")
+    return [_open(known[name]) for name in run_ids or known]
+
+
+FIRST = "first"
+
+
+def open_first_example() -> None:
+    """Open the example that a first visitor is to see: one with the tag `first`, else the first of all, if any.
+
+    Raises:
+        EngineError: it is damaged.
+        OSError: the disk is full or may not be written.
+    """
+    found = sorted(shipped_examples(), key=lambda one: FIRST not in one.labels.tags)
+    for one in found[:1]:
+        _open(one)
+
+
+def _open(example: Example) -> RunFolder:
+    run = RunFolder(runs_folder() / example.run_id)
+    if run.path.exists():
+        return run
+    if (trash.trash_folder() / example.run_id).is_dir():
+        try:
+            return trash.restore(example.run_id)
+        except TrashError as error:
+            raise EngineError(str(error)) from error
+    found = members(example.path)
+    for name, text in found.items():
+        if name.startswith("blobs/") and hashlib.sha256(text).hexdigest() != name.removeprefix("blobs/"):
+            raise EngineError(f"the example {example.path.name} is damaged: {name} is not what its name says")
+    # Whole or not at all: whoever follows the runs must not find half of one.
+    beside = runs_folder() / f".opening-{secrets.token_hex(4)}"
+    try:
+        (beside / "blobs").mkdir(parents=True)
+        for name, text in found.items():
+            (beside / name).write_bytes(text)
+        beside.rename(run.path)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return run
+
+
+def remove_examples() -> list[str]:
+    """Move every example that is open here to the trash, and delete replays of them; returns the ids.
+
+    Raises:
+        EngineError: this server only shows runs, or one cannot be moved.
+    """
+    read_only.guard(EngineError, "remove examples")
+    gone = []
+    for run in list(all_runs()):
+        try:
+            if run.read_settings().is_example:
+                gone.append(trash.delete(run.run_id).run_id)
+        except (codec.DecodeError, UnicodeDecodeError):
+            continue
+        except (TrashError, OSError, liveness.AlreadyRunningError) as error:
+            raise EngineError(str(error)) from error
+    return gone
+
+
+def refuse(run: RunFolder) -> None:
+    """Keep an engine from an example: it was made elsewhere, and stays as it was.
+
+    Raises:
+        EngineError: it is one.
+    """
+    settings = run.read_settings()
+    if settings.is_example and settings.replay_of is None:
+        raise EngineError(f"run {run.run_id} is an example, made on another machine: fork one of its kernels instead")
+
+
+def pack(run: RunFolder, folder: Path | None = None) -> Path:
+    """Write a finished run as an archive and return its path; name, tags and note of the run go with it.
+
+    Raises:
+        EngineError: the run is not over, is damaged or no run of its own, the archive would be too large, or it would
+            hold something that tells of a machine or a person.
+    """
+    settings = _packable(run)
+    texts = {path.name: path.read_bytes() for path in run.blobs.iterdir() if not path.name.startswith(".")}
+    events = _REPORT.sub(b'"report_blob":null', run.journal_file.read_bytes())
+    commands = run.commands_file.read_bytes() if run.commands_file.exists() else b""
+    known = set(_HASH.findall(events + commands + json.dumps(codec.to_plain(settings)).encode()))
+    renamed, kept = {}, {}
+    for name, text in texts.items():
+        if name.encode() in known:
+            short = _without_paths(text)
+            renamed[name.encode()] = new = hashlib.sha256(short).hexdigest().encode()
+            kept[f"blobs/{new.decode()}"] = short
+    plain = codec.to_plain(settings) | {"is_example": True, "is_demo": False}
+    files = {
+        SETTINGS: json.dumps(plain, indent=1, ensure_ascii=False).encode(),
+        labels.FILE: codec.dumps(labels.read(run)).encode() + b"\n",
+        JOURNAL: events,
+        COMMANDS: commands,
+    }
+    told = {name: _HASH.sub(lambda hit: renamed.get(hit[0], hit[0]), _anonymous(text)) for name, text in files.items()}
+    found = {name: text for name, text in {**told, **kept}.items() if text.strip()}
+    see_that_nothing_is_told(found)
+    archive = _archive(found, settings.created_at)
+    if len(archive) > LARGEST_BYTES:
+        raise EngineError(
+            f"{run.run_id} makes an archive of {len(archive):,} bytes: at most {LARGEST_BYTES:,} are kept"
+        )
+    target = (folder or SHIPPED) / f"{run.run_id}{ENDING}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(archive)
+    return target
+
+
+def _packable(run: RunFolder) -> RunSettings:
+    settings, last = run.read_settings(), None
+    if liveness.is_held(run):
+        raise EngineError(f"run {run.run_id} is still running: pack it when it has ended")
+    if settings.replay_of is not None:
+        raise EngineError(f"{run.run_id} is a replay: pack {settings.replay_of} instead")
+    if (found := damage.examine(run, None)).is_damaged:
+        raise EngineError(f"run {run.run_id} is not whole: {damage.title(found)}")
+    for entry in journal.read(run.journal_file):
+        last = entry.event
+    if not isinstance(last, ev.RunEnded) or (last.state is not RunState.FINISHED and last.reason.startswith(LEFT)):
+        raise EngineError(f"run {run.run_id} is not over: finish or stop it first")
+    return settings
+
+
+def _without_paths(text: bytes) -> bytes:
+    return _PATH.sub(lambda hit: b".../" + hit[0].rstrip(b"/").rsplit(b"/", 1)[1], text)
+
+
+def _anonymous(text: bytes) -> bytes:
+    return _ASKED_BY.sub(rb'"\1":""', _without_paths(text))
+
+
+def see_that_nothing_is_told(files: Mapping[str, bytes]) -> None:
+    """See that no file of an archive holds a key, a path, a host's or a user's name.
+
+    Raises:
+        EngineError: one does; the message says which and what.
+    """
+    names = {getpass.getuser(), socket.gethostname()} - _COMMON_NAMES
+    own = {
+        f"the name {name}": re.compile(rb"\b" + re.escape(name.encode()) + rb"\b") for name in names if len(name) > 3
+    }
+    for file, text in files.items():
+        for what, pattern in {**_SECRETS, **own}.items():
+            if hit := pattern.search(text):
+                around = text[max(0, hit.start() - 30) : hit.end() + 30].decode(errors="replace")
+                raise EngineError(f"{file} holds {what}: {around!r}. It cannot be packed")
+
+
+def _archive(files: Mapping[str, bytes], at: float) -> bytes:
+    """The same bytes for the same files, wherever it is made."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(text), int(at), 0o644
+            archive.addfile(member, io.BytesIO(text))
+    return out.getvalue()
+
+
+def plain(example: Example) -> dict[str, Any]:
+    """For JSON: what the list says of an example."""
+    return {
+        "run": example.run_id, "task": example.settings.task_name, "name": example.labels.name,
+        "note": example.labels.note, "strategy": example.settings.strategy, "language": example.settings.language,
+        "bytes": example.size, "is_open": example.is_open,
+    }  # fmt: skip

@@ -1,0 +1,77 @@
+"""The finished runs that come with Tilewright: one click puts them beside a person's own, another takes them away."""
+
+from __future__ import annotations
+
+import functools
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import access, index, wording
+from pages.parts.overview import runs_filter
+from pages.parts.steering import steer
+from storage import queries
+
+ABOUT = (
+    "finished runs with every prompt, kernel, profile and check. Read, compare, replay and fork them; none needs a "
+    "GPU, and none counts in the totals."
+)
+
+
+@functools.cache
+def shipped() -> tuple[frozenset[str], str]:
+    """The ids of the shipped examples, and why they cannot be read; both empty where none is shipped."""
+    try:
+        return frozenset(one.run_id for one in supervisor.shipped_examples()), ""
+    except EngineError as error:
+        return frozenset(), str(error)
+
+
+def draw() -> None:
+    """One line: to open them, to see them alone, to remove them. Nothing where none is shipped."""
+    known, failure = shipped()
+    opened = queries.count_examples(index.current())
+    if failure:
+        st.warning(wording.plain(failure), icon=":material/error:")
+    if not known and not opened:
+        return
+    missing = known - {run.run_id for run in queries.of_ids(index.current(), sorted(known))}
+    with st.container(border=True, key="example_runs"):
+        st.markdown(f":material/school: **Examples from an H200**: {ABOUT}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if missing and access.may_steer():
+                label = f"Open examples from an H200 ({len(missing)})"
+                st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open)
+            if opened:
+                st.button("Show only examples", icon=":material/filter_alt:", key="only_examples", on_click=_show)
+            if opened and access.may_steer():
+                st.button(
+                    "Remove examples", icon=":material/delete:", key="remove_examples", on_click=_remove,
+                    help="They can be opened again at any time.",
+                )  # fmt: skip
+
+
+def _open() -> None:
+    try:
+        made = supervisor.open_examples()
+    except (EngineError, OSError) as error:
+        steer.say(str(error), is_error=True)
+        return
+    index.ingest().look_at(run.run_id for run in made)
+    steer.say(f"Opened {wording.counted(len(made), 'example')}; they stand in the list, marked as examples.")
+
+
+def _show() -> None:
+    runs_filter.clear()
+    st.session_state[runs_filter.STATE] = runs_filter.EXAMPLES
+
+
+def _remove() -> None:
+    try:
+        gone = supervisor.remove_examples()
+    except EngineError as error:
+        steer.say(str(error), is_error=True)
+        return
+    index.ingest().look_at(gone)
+    steer.say(f"Removed {wording.counted(len(gone), 'example')}.")

@@ -1,0 +1,57 @@
+"""The finished runs from a GPU, opened in a home that has nothing: read, compared, forked, removed, without a GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine import supervisor
+from engine.cli import report
+from storage.folder import RunFolder
+from tests import samples
+from tests.browser.conftest import Server, drawn
+
+pytestmark = pytest.mark.browser
+
+
+def test_examples_are_opened_read_compared_forked_and_removed(own_server: Callable[..., Server], page: Page) -> None:
+    server = own_server()
+    name = supervisor.shipped_examples()[0].run_id
+    page.goto(server.url)
+    page.get_by_role("button", name="Open examples from an H200").click()
+    row = page.locator(f'tr[data-id="{name}"]')
+    expect(row).to_contain_text("example")
+    expect(page.get_by_text("0 runs")).to_be_visible()  # of one's own: examples stand beside them
+    row.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="Finished: kernel")).to_be_visible()
+    run = server.runs / name
+    best = report.load(RunFolder(run)).best_id
+    page.goto(f"{server.url}/candidate?run={name}&candidate={best}&tab=Profile")
+    expect(page.get_by_role("figure", name=re.compile("Roofline: kernel"))).to_be_visible()
+    samples.write_run(server.runs, "own", depths=2)
+    page.goto(f"{server.url}/compare?runs={name},own")
+    expect(page.get_by_role("heading", name="Compare two kernels")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Against")).to_be_visible()
+    page.goto(f"{server.url}/candidate?run={name}&candidate={best}")
+    page.get_by_role("button", name="Go back or fork from here").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name="manual", exact=True).click()
+    expect(dialog.get_by_text("The run used the toolchain cuda.")).to_be_visible()
+    dialog.get_by_role("button", name=re.compile("Start a new run from kernel")).click()
+    page.wait_for_url(lambda address: name not in parse_qs(urlsplit(address).query).get("run", [name]))
+    made = RunFolder(server.runs / parse_qs(urlsplit(page.url).query)["run"][0])
+    expect(page.get_by_text("Waiting for you.")).to_be_visible()
+    settings = made.read_settings()
+    assert (settings.toolchain, settings.model, settings.is_example) == ("cpu", "manual", False)
+    supervisor.stop(made)
+    page.goto(f"{server.url}/?state=examples")
+    expect(row).to_be_visible()
+    expect(page.locator('tr[data-id="own"]')).to_have_count(0)
+    drawn(page).get_by_role("button", name="Remove examples").click()
+    expect(page.get_by_role("heading", name="No matching runs")).to_be_visible()
+    assert not run.exists()
