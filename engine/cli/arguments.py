@@ -618,6 +618,11 @@ def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
         "--baseline", metavar="ARM", help="the arm that others are compared with (default: the suite's)"
     )
     export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
+    adopt = what.add_parser("adopt", help="make cells of a suite from runs that were made one by one")
+    adopt.add_argument("suite", metavar="NAME", help="name of the suite here; a new one is made")
+    adopt.add_argument("run_ids", nargs="+", metavar="RUN", help="a run that has ended")
+    adopt.add_argument("--like", metavar="SUITE", help="take over tasks, classes and paper figures of this suite file")
+    adopt.add_argument("--arm", default="", metavar="NAME", help="arm of all of them (default: each run's strategy)")
     manifest = what.add_parser(
         "manifest", help="write its best kernels with all it takes to judge them again elsewhere"
     )

@@ -24,11 +24,11 @@ from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.errors import EngineError, ToolchainError
 from engine.machine import devices
-from engine.suites import definition, exporting, manifest, measured
+from engine.suites import adopting, definition, exporting, manifest, measured
 from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
 from storage.command_arguments import MANUAL
-from storage.folder import RunFolder, runs_folder
+from storage.folder import RunFolder, find_run, runs_folder
 from storage.records import CommandKind, RunSettings
 from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
@@ -42,6 +42,7 @@ def run_verb(options: Namespace) -> int:
         "run": run_suite, "resume": resume_suite, "stop": stop_suite, "show": show_suite, "list": list_suites,
         "export": export_suite,
         "manifest": write_manifest,
+        "adopt": adopt_runs,
     }  # fmt: skip
     return verbs[options.what](options)
 
@@ -222,6 +223,22 @@ def export_suite(options: Namespace) -> int:
     suite = replace(suite, defined=replace(suite.defined, baseline_arm=baseline))
     results = summary.gather(suite, measured.of_suite(suite), is_partial=options.unfinished)
     report.write(exporting.exported(results, options.format), options.output)
+    return OK
+
+
+def adopt_runs(options: Namespace) -> int:
+    """Make cells of a suite from runs that were made one by one."""
+    read_only.guard(EngineError, "run suites")
+    folder = files.folder_of(options.suite)
+    like = definition.read(definition.find(options.like)) if options.like else None
+    runs = [find_run(run_id) for run_id in options.run_ids]
+    lock = _held(folder)  # no runner may take up a cell meanwhile
+    try:
+        found = adopting.adopt(folder.name, runs, fold(files.read(folder)), like, options.arm)
+        files.append(folder, *found)
+    finally:
+        os.close(lock)
+    _print_suite(folder, _known(folder))
     return OK
 
 

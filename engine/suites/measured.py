@@ -12,7 +12,7 @@ from storage import events as ev
 from storage.check_records import CheckOutcome, CheckRecord
 from storage.folder import RunFolder, runs_folder
 from storage.journal import Entry
-from storage.records import REACHED, Origin, RunSettings, Verdict
+from storage.records import REACHED, HardwareLimit, Origin, RunSettings, Verdict
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
 
@@ -46,7 +46,14 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         record.limit.limit_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None, best,
         tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,
+        _limited_by(record.limit), record.best.profiled.bound if record.best and record.best.profiled else "",
     )  # fmt: skip
+
+
+def _limited_by(limit: HardwareLimit | None) -> str:
+    if limit is None:
+        return ""
+    return "memory" if limit.memory_ms >= limit.compute_ms else "compute"
 
 
 @dataclass(slots=True)

@@ -161,7 +161,7 @@ class Runner:
         if code == ALREADY_RUNNING or (ended is None and liveness.is_held(work.run)):
             at_work[slot] = replace(work, engine=None)
         elif ended is not None:
-            self._leave(work.cell, work.run, work.meter, _state(ended.state, ended.reason), _reason(work.meter))
+            self._leave(work.cell, work.run, work.meter, state_of(ended.state, ended.reason), _reason(work.meter))
         elif code in REFUSED or work.deaths + 1 >= DEATHS:
             said = (
                 supervisor.said_last(work.run) if code in REFUSED else f"its engine ended {DEATHS} times unexpectedly"
@@ -192,7 +192,8 @@ def hold(folder: SuiteFolder) -> int:
         ) from error
 
 
-def _state(state: RunState, reason: str) -> CellState:
+def state_of(state: RunState, reason: str) -> CellState:
+    """What a run that ended so makes of its cell."""
     if state is RunState.FINISHED:
         return CellState.FINISHED
     if state is RunState.FAILED:

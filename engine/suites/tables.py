@@ -229,24 +229,34 @@ def _mean_of(rows: Sequence[object], arm: str | None) -> str:
 
 
 def cells_table(results: Results) -> TextTable:
-    """Every cell with its best kernel."""
+    """Every cell that has a run, with its best kernel."""
     columns = (
         Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Arm", is_number=False),
         Heading("Repeat"), Heading("State", is_number=False), Heading("Speed-up"), Heading("95 % interval"),
         Heading("Latency"), Heading("Over torch.compile"),
+        Heading("Of the limit", "the hardware limit of the task over the kernel's latency"),
+        Heading("Bound by", "what sets that limit; then what the kernel's profile says", False),
         Heading("To look at", "checks that a person should see", False),
         Heading("Run", is_number=False),
     )  # fmt: skip
     rows = []
-    for one in results.cells:
+    for one in (cell for cell in results.cells if cell.standing.run_id):
         best, second = best_of(one), one.result.second_speedup if one.result else None
         rows.append((
             name(one.cell.task), name(one.kernel_class), one.cell.arm, str(one.cell.repeat), str(one.standing.state),
             times(one.speedup), interval(Estimate(best.speedup, best.low, best.high)) if best else "",
             f"{best.latency_ms:.4g} ms" if best else NONE, times(best.speedup / second if best and second else None),
-            ", ".join(best.flags) if best else "", one.standing.run_id or NONE,
+            percent(one.result.limit_ms / best.latency_ms if best and one.result and one.result.limit_ms else None),
+            _bound(one), ", ".join(best.flags) if best else "", one.standing.run_id or NONE,
         ))  # fmt: skip
     return TextTable("Every run", columns, tuple(rows))
+
+
+def _bound(one: CellResult) -> str:
+    found = one.result
+    if found is None or not found.limited_by:
+        return NONE
+    return f"{found.limited_by}; profile: {found.bound}" if found.bound else found.limited_by
 
 
 def best_of(one: CellResult) -> BestKernel | None:

@@ -20,6 +20,7 @@ class _HeadRow:
     model: str
     strategy: str
     limit_ms: float | None
+    limited_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class _TryRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BestRow(BestKernel):
     run_id: str
+    bound: str
 
 
 def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
@@ -56,7 +58,8 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
                 head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy,
                 one.precision, one.device.removesuffix(REACHED), head.limit_ms, one.second_name, one.second_speedup,
                 _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())), tuple(tries.get(head.run_id, ())),
-                counted.get(head.run_id, 0), one.engine_s, one.tokens, one.cost_usd,
+                counted.get(head.run_id, 0), one.engine_s, one.tokens, one.cost_usd, head.limited_by,
+                bests[head.run_id].bound if head.run_id in bests else "",
             )  # fmt: skip
     return found
 
@@ -74,9 +77,11 @@ WITH named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
     SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
     WHERE run_id IN {_CHOSEN} GROUP BY run_id),
  bound AS (SELECT run_id, arg_max(greatest(min_bytes / (bandwidth_gb_s * 1e6), min_flop / (peak_gflop_s * 1e6)), seq)
-    AS limit_ms FROM limits WHERE run_id IN {_CHOSEN} GROUP BY run_id)
+    AS limit_ms, arg_max(CASE WHEN min_bytes / (bandwidth_gb_s * 1e6) >= min_flop / (peak_gflop_s * 1e6)
+    THEN 'memory' ELSE 'compute' END, seq) AS limited_by FROM limits WHERE run_id IN {_CHOSEN} GROUP BY run_id)
 SELECT r.run_id, coalesce(n.kernel_class, r.kernel_class) AS kernel_class, r.model,
-    coalesce(r.strategy, '') AS strategy, b.limit_ms
+    coalesce(r.strategy, '') AS strategy, b.limit_ms,
+    coalesce(b.limited_by, '') AS limited_by
 FROM runs r LEFT JOIN named n USING (run_id) LEFT JOIN bound b USING (run_id) WHERE r.run_id IN {_CHOSEN}
 """
 _CALLS = f"SELECT run_id, count(*) FROM model_calls WHERE run_id IN {_CHOSEN} GROUP BY run_id"
@@ -112,6 +117,8 @@ WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, 
         AS max_abs_error, arg_max(len(e.trials), e.seq) AS trials, arg_max([e.seed], e.seq)[1] AS seed
     FROM evaluations e JOIN best b ON b.run_id = e.run_id AND b.candidate_id = e.candidate_id AND e.stage = 'check'
     GROUP BY e.run_id),
+ shown AS (SELECT p.run_id, arg_max(p.bound, p.seq) AS bound FROM profiles p
+    JOIN best b ON b.run_id = p.run_id AND b.candidate_id = p.candidate_id WHERE p.failure IS NULL GROUP BY p.run_id),
  stood AS (SELECT s.run_id, list(DISTINCT s.check_name ORDER BY s.check_name)
         FILTER (WHERE s.standing IN ('flagged', 'broken')) AS flags,
     max(s.standing) FILTER (WHERE s.check_name = 'other shapes') AS other_shapes,
@@ -120,8 +127,9 @@ WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, 
 SELECT b.run_id, b.candidate_id, c.source_blob, b.speedup, b.speedup_low AS low, b.speedup_high AS high, b.noise,
     b.latency_ms, b.baseline_latency_ms AS eager_ms, p.ratio_of_means, p.pairs, coalesce(k.precision, '') AS precision,
     k.max_error, k.max_abs_error, coalesce(k.trials, 0) AS trials, k.seed, coalesce(s.flags, []) AS flags,
-    s.other_shapes, s.special_values
+    s.other_shapes, s.special_values, coalesce(w.bound, '') AS bound
 FROM best b JOIN pairs p ON p.run_id = b.run_id
 JOIN candidates c ON c.run_id = b.run_id AND c.candidate_id = b.candidate_id
 LEFT JOIN checked k ON k.run_id = b.run_id LEFT JOIN stood s ON s.run_id = b.run_id
+LEFT JOIN shown w ON w.run_id = b.run_id
 """

@@ -72,9 +72,10 @@ class RunResult:
     """One run. `device` is its name alone, whatever a kernel has reached there.
 
     `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel. `limit_ms` is
-    the hardware limit of the task on its device, None before it was measured. `second_speedup` is that of the further
-    baseline (torch.compile) over eager, None where it was not measured. `measured` is that of its Policy: figures of
-    two such do not compare.
+    the hardware limit of the task on its device, None before it was measured; `limited_by` says whether memory or
+    compute sets it. `bound` is what the profile of the best kernel says, empty without one. `second_speedup` is that of
+    the further baseline (torch.compile) over eager, None where it was not measured. `measured` is that of its Policy:
+    figures of two such do not compare.
     """
 
     run_id: str
@@ -95,6 +96,8 @@ class RunResult:
     engine_s: float
     tokens: int | None
     cost_usd: float | None
+    limited_by: str = ""
+    bound: str = ""
 
     @property
     def correct(self) -> int:
