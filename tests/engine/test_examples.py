@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import examples, supervisor
+from engine import examples, forking, supervisor
 from engine.__main__ import main
 from engine.errors import EngineError
 from storage import damage, labels, queries
@@ -91,10 +91,10 @@ def test_removed_examples_come_back(home: Path, packed: Path) -> None:
 def test_a_fork_with_another_toolchain_has_the_tasks_sizes_for_it(home: Path, packed: Path) -> None:
     (run,) = examples.open_examples(folder=packed)
     settings = replace(run.read_settings(), task_name="matrix_vector", toolchain="cuda", language="triton")
-    fields = supervisor.forking.on_toolchain(settings, "cpu")
+    fields = forking.on_toolchain(settings, "cpu")
     assert (fields["toolchain"], fields["language"]) == ("cpu", "cute")
     assert fields["sizes"] == supervisor.new_settings("matrix_vector", model="manual").sizes
-    assert supervisor.forking.on_toolchain(settings, "cuda") == {}
+    assert forking.on_toolchain(settings, "cuda") == {}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,8 +35,8 @@ def get_runs(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_answers.lost_runs()))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    fields = {name: query.get(name, "") for name in ("task", "model", "text", "strategy", "tag")}
-    chosen = replace(RunFilter(state, archive=Archive(archive)), **fields)
+    task, model, text, strategy, tag = (query.get(one, "") for one in ("task", "model", "text", "strategy", "tag"))
+    chosen = RunFilter(state, task, model, text, strategy, tag, Archive(archive))
     runs, total = api_answers.listed(chosen, RunSort(sort), limit, offset)
     has_more = bool(runs) and offset + len(runs) < total
     following = str(request.url.include_query_params(offset=offset + limit)) if has_more else None
