@@ -20,7 +20,7 @@ from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
 from tests import samples
 
-TOLD = "nvcc -I/home/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"
+TOLD = "nvcc -I/Users/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"
 
 
 @pytest.fixture
