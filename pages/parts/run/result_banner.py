@@ -68,7 +68,7 @@ def _acts(run: RunRow) -> None:
         run_header.start_replay(run, None)
     if st.button("Compare", icon=":material/stacked_line_chart:", key=f"compare:{run.run_id}", help="with other runs"):
         st.switch_page("compare.py", query_params={"runs": original})
-    if may_steer and damaged.of(run.run_id).can_resume:
+    if may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
         st.button(
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
             args=(dialogs.Dialog.LIMITS, run.run_id), help="raise its limits and go on from where it ended",

@@ -50,10 +50,11 @@ def draw(run: RunRow, state: RunState) -> None:
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
         provenance.replay_banner(run, state)
+        provenance.example_note(run)
         damaged.banner(run.run_id)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
             _alert(run, state)
-            problem = _offer_resume(run, state) if access.may_steer() else ""
+            problem = _offer_resume(run, state) if access.may_steer() and not run.is_example else ""
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
 

@@ -40,7 +40,7 @@ def draw(run: RunRow, state: RunState) -> None:
         _unknown(rows)
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
-        elif access.may_steer():
+        elif access.may_steer() and not run.is_example:
             _other_limits(run, state)
             _day_limits()
 

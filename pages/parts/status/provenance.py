@@ -64,6 +64,12 @@ def replay_banner(run: RunRow, state: RunState) -> None:
             _delete(run)
 
 
+def example_note(run: RunRow) -> None:
+    """What an example is there to show."""
+    if run.is_example and run.note:
+        st.markdown(f":material/school: {wording.plain(run.note)}")
+
+
 def _pace(run_id: str) -> str:
     try:
         speed = folder.find_run(run_id).read_settings().replay_speed

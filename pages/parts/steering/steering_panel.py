@@ -36,6 +36,8 @@ def draw(run: RunRow, state: RunState) -> None:
         if state.is_over:
             resume = "Resume the run to steer it." if damaged.of(run.run_id).can_resume else ""
             over = "The run has finished." if state is RunState.FINISHED else resume
+            if run.is_example:
+                over = "This is an example, made on another machine: fork one of its kernels to go on."
             st.caption(f"No engine is running. {over}")
             if not run.replay_of:
                 _go_on(run)
@@ -116,6 +118,8 @@ def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
 def _go_on(run: RunRow) -> None:
     """What can be done with the kernels of a run whether or not an engine works on it."""
     _opens(run, CommandKind.ROLL_BACK)
+    if run.is_example:
+        return
     submit, why = VERBS[CommandKind.SUBMIT], steer.refusal(run, CommandKind.SUBMIT)
     if st.button(
         submit.label, icon=f":material/{submit.icon}:", key=f"edit_by_hand:{run.run_id}", width="stretch", help=why,
