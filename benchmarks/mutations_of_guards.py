@@ -93,7 +93,7 @@ MUTATIONS = [
     *of(
         "evaluation/operators",
         REFUSED,
-        ('told.get("marks") != list(marks)', "False"),
+        ('report.get("marks") != list(marks)', "False"),
         ("MOST_ELEMENTS = 64", "MOST_ELEMENTS = 65"),
         ("<= MOST_ELEMENTS * calls:", "<= MOST_ELEMENTS:"),
         ("all(row.elements >= 0 for row in found) and", ""),

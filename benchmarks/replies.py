@@ -31,12 +31,12 @@ def judge(row: dict[str, str]) -> tuple[str, str]:
         is_bare = "{" not in row["answer"] and "```" not in row["answer"]
         why = f"it is only {row['answer'][:60]!r}" if is_bare else str(report).splitlines()[0]
         return LOST, why
-    told = f"{proposed.form} ({proposed.way}), {proposed.count} edits"
+    description = f"{proposed.form} ({proposed.way}), {proposed.count} edits"
     if row["source_after"] == row["source"]:
-        return RESCUED, told
+        return RESCUED, description
     if made == row["source_after"]:
-        return SAME, told
-    return _difference(row["source"], made, row["source_after"]), told
+        return SAME, description
+    return _difference(row["source"], made, row["source_after"]), description
 
 
 def _difference(source: str, made: str, recorded: str) -> str:

@@ -146,7 +146,7 @@ def run(name: str, case: Case, toolchain: Toolchain, variants: int, rounds: int,
     task = tasks.find(case.task).task(case.toolchain, dict(case.sizes) | dict(sizes))
     toolchain.compile_all(task, [source, later])
     sweep, best, seconds = tuned.tune(
-        toolchain, task, source, variants, lambda told: print(f"{name}: {told}", file=sys.stderr, flush=True)
+        toolchain, task, source, variants, lambda progress: print(f"{name}: {progress}", file=sys.stderr, flush=True)
     )
     sources = {"as written": source, "tuned": best or source, "model": later}
     speedups = in_turns(toolchain, task, sources, rounds)

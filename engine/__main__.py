@@ -361,7 +361,11 @@ def tune_file(options: Namespace) -> int:
     toolchain = _toolchain(options.toolchain, device=options.device)
     try:
         sweep, best, seconds = tuned.tune(
-            toolchain, task, source, options.variants, lambda told: console.print(told, markup=False, highlight=False)
+            toolchain,
+            task,
+            source,
+            options.variants,
+            lambda progress: console.print(progress, markup=False, highlight=False),
         )
     finally:
         toolchain.close()

@@ -177,10 +177,10 @@ class Question:
         return self.context.blobs.put(as_json(messages))
 
     def _settled(self, completion: Completion, order: ev.CallSent, messages: list[Message]) -> Completion:
-        told = self._told(completion, order.prompt_blob, sum(len(m.text) for m in messages))
+        call = self._told(completion, order.prompt_blob, sum(len(m.text) for m in messages))
         actual = _spent((completion.input_tokens or 0) + (completion.output_tokens or 0), completion.cost_usd)
         self.context.ledger.settle(_spent(order.expected_tokens, order.expected_cost_usd), actual)
-        return told
+        return call
 
     def _told(self, completion: Completion, prompt_blob: str, prompt_characters: int) -> Completion:
         """Journal a reply."""

@@ -226,17 +226,22 @@ def _compiler() -> Checked:
     found = next((place for place in places if place and os.access(place, os.X_OK)), None)
     if found is None:
         return Checked("CUDA compiler", False, "nvcc not found; optional", INSTALL_NVCC)
-    told = re.search(r"release [\d.]+, V([\d.]+)", _told([found, "--version"]).output)
+    version = re.search(r"release [\d.]+, V([\d.]+)", _told([found, "--version"]).output)
     return Checked(
-        "CUDA compiler", told is not None, f"{found} {told[1] if told else ''}", "" if told else INSTALL_NVCC
+        "CUDA compiler",
+        version is not None,
+        f"{found} {version[1] if version else ''}",
+        "" if version else INSTALL_NVCC,
     )
 
 
 def _profiler(ncu: str | None) -> Checked:
     if ncu is None:
         return Checked("Nsight Compute", False, "ncu not found; optional", INSTALL_NCU)
-    told = re.search(r"Version ([\d.]+)", _told(nsight.version_command(ncu)).output)
-    return Checked("Nsight Compute", told is not None, f"{ncu} {told[1] if told else ''}", "" if told else INSTALL_NCU)
+    version = re.search(r"Version ([\d.]+)", _told(nsight.version_command(ncu)).output)
+    return Checked(
+        "Nsight Compute", version is not None, f"{ncu} {version[1] if version else ''}", "" if version else INSTALL_NCU
+    )
 
 
 def _counters(seen: Sequence[Device], ncu: str | None) -> Checked:

@@ -93,12 +93,12 @@ def without_support(text: str) -> str:
 
 
 def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> str:
-    told = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
+    heading = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     if candidate.timed and record.limit:
-        told += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
-    told += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
+        heading += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
+    heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
-    return f"{told}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
+    return f"{heading}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:

@@ -40,24 +40,24 @@ def see_that_it_fits(
     """
     if needed is None:
         needed = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
-    if needed is not None and (told := refusal(needed, free_bytes(), sizes)):
-        raise TaskError(told)
+    if needed is not None and (reason := refusal(needed, free_bytes(), sizes)):
+        raise TaskError(reason)
 
 
 def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     """Why a task is too large here, in one sentence with the remedy; empty when it fits."""
     if needed <= MOST * free:
         return ""
-    told = (
+    message = (
         f"checking this task needs about {needed / 1e9:.3g} GB of memory, and at most {MOST * free / 1e9:.3g} of the "
         f"{free / 1e9:.3g} GB free here may be used"
     )
     whole = {name: size for name, size in sizes.items() if isinstance(size, int) and size > 1}
     if not whole:
-        return f"{told}: use smaller sizes"
+        return f"{message}: use smaller sizes"
     name = max(whole, key=lambda one: whole[one])
     less = 1 << max(0, int(whole[name] * MOST * free / needed).bit_length() - 1)
-    return f"{told}: use smaller sizes, for example `--set {name}={less}` ({whole[name]} now)"
+    return f"{message}: use smaller sizes, for example `--set {name}={less}` ({whole[name]} now)"
 
 
 def free_bytes() -> int:

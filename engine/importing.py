@@ -104,11 +104,11 @@ def _of_try(name: str, tried: Mapping[str, Any], depth: int) -> ForeignKernel:
 
 
 def _of_file(folder: Path, path: Path, depth: int) -> ForeignKernel:
-    told = _beside(path)
-    status = "" if "correctness" not in told else "correct" if told["correctness"] is True else "not correct"
+    beside = _beside(path)
+    status = "" if "correctness" not in beside else "correct" if beside["correctness"] is True else "not correct"
     return ForeignKernel(
         str(path.relative_to(folder)), _text(path), depth, True, status,
-        _milliseconds(told.get("runtime")), _milliseconds(told.get("ref_runtime")),
+        _milliseconds(beside.get("runtime")), _milliseconds(beside.get("ref_runtime")),
     )  # fmt: skip
 
 
@@ -176,10 +176,10 @@ def _add(context: RunContext, kernel: ForeignKernel, parent: str | None, base: s
     name = f"c{len(context.record.candidates) + 1:03d}"
     makes = NewCandidate(Origin.IMPORTED, base, 0, "", f"imported from {kernel.file}", number)
     create_candidate(context, kernel.source, parent, makes, makes.untitled)
-    told = ev.Imported(
+    event = ev.Imported(
         name, kernel.file, kernel.status, kernel.latency_ms, kernel.baseline_latency_ms, kernel.message
     )  # fmt: skip
-    context.emit(told)
+    context.emit(event)
     context.emit(ev.StepFinished(context.step, kind, 0.0, "created"))
     return name
 

@@ -82,8 +82,8 @@ def _faults(name: str, text: str, brought: Mapping[str, str]) -> Iterator[str]:
     for slot in sorted(wanted - filled):
         may = f"the slots of this file are {', '.join(sorted(filled))}" if filled else "this file has no slots"
         yield f"nothing fills the slot {{{{ {slot} }}}}; {may}"
-    told = {"task"} if "diagnosis" in wanted else set()  # whoever wrote the diagnosis has seen the reference
-    for slot in sorted((filled & NEEDED) - wanted - told):
+    known = {"task"} if "diagnosis" in wanted else set()  # whoever wrote the diagnosis has seen the reference
+    for slot in sorted((filled & NEEDED) - wanted - known):
         yield f"the slot {{{{ {slot} }}}} is missing, and a reply needs what stands there"
 
 

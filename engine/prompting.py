@@ -225,15 +225,15 @@ def compose(name: str, room: int | None, **values: str | Ranked) -> Message:
         PromptError: slots and values do not agree.
         ModelError: it does not fit even with everything cut that may be cut.
     """
-    told = {slot: str(value) for slot, value in values.items()}
-    whole = message("user", name, **told)
+    slots = {slot: str(value) for slot, value in values.items()}
+    whole = message("user", name, **slots)
     for slot, cut in _RULES:
         if room is None or len(whole.text) <= room:
             break
-        if told.get(slot):
-            value, allowed = values[slot], max(0, len(told[slot]) - (len(whole.text) - room))
-            told[slot] = value.within(allowed - len(LESSER)) if isinstance(value, Ranked) else cut(value, allowed)
-            whole = message("user", name, **told)
+        if slots.get(slot):
+            value, allowed = values[slot], max(0, len(slots[slot]) - (len(whole.text) - room))
+            slots[slot] = value.within(allowed - len(LESSER)) if isinstance(value, Ranked) else cut(value, allowed)
+            whole = message("user", name, **slots)
     if room is not None and len(whole.text) > room:
         raise ModelError(
             f"the prompt needs {len(whole.text):,} characters with everything cut that may be cut, and the model's "

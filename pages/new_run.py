@@ -149,8 +149,8 @@ def _summary(
     )  # fmt: skip
     failure = st.container()
     st.caption("The same from a terminal:")
-    told = fields | {"prompts_folder": prompts}
-    line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, told)
+    values = fields | {"prompts_folder": prompts}
+    line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, values)
     st.code(line, language=None, wrap_lines=True)
     if is_asked:
         with failure:

@@ -87,8 +87,8 @@ WORDS = {
 def counted(check_records: Sequence[CheckRecord]) -> str:
     """ "34 checks passed, 1 flagged, 2 not possible"; kinds that there are none of are left out."""
     number = {kind: sum(check_record.standing is kind for check_record in check_records) for kind in WORDS}
-    told = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
-    if not told:
+    counts = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
+    if not counts:
         return "no checks"
-    (first, word), *others = told
+    (first, word), *others = counts
     return ", ".join([f"{first} {'check' if first == 1 else 'checks'} {word}", *(f"{n} {w}" for n, w in others)])

@@ -73,8 +73,8 @@ def steering_help() -> str:
             lines.append([usage, verb.help])
         else:
             lines[-1][0] += f" | {usage}"
-    told = [f"  {usage.ljust(28)}   {text}".replace("\n", "\n" + " " * 33) for usage, text in lines]
-    return "\n".join(["verbs:", *told]).format(classes=", ".join(KernelClass))
+    rows = [f"  {usage.ljust(28)}   {text}".replace("\n", "\n" + " " * 33) for usage, text in lines]
+    return "\n".join(["verbs:", *rows]).format(classes=", ".join(KernelClass))
 
 
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
@@ -267,10 +267,10 @@ def _prompts(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked_base(parser: argparse.ArgumentParser, usual: str) -> None:
-    told = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
+    choices = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
     parser.add_argument(
         "--knowledge", metavar="BASE",
-        help=f"knowledge base that the run asks before a change: {told}; or the path of another one, which is only "
+        help=f"knowledge base that the run asks before a change: {choices}; or the path of another one, which is only "
         f"read; {FROZEN}{SEED} or {FROZEN}PATH: nothing that the run learns counts either (default: {usual})",
     )  # fmt: skip
 
@@ -470,8 +470,8 @@ def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
     export.add_argument("run_id", metavar="RUN")
     export.add_argument("--candidate", help="number of another kernel than the best")
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
-    told = "write prompts, replies and rewards of a run as JSON Lines, to train on"
-    experience = verbs.add_parser("experience", help=told)
+    about = "write prompts, replies and rewards of a run as JSON Lines, to train on"
+    experience = verbs.add_parser("experience", help=about)
     experience.add_argument("run_id", metavar="RUN")
     experience.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
 

@@ -63,8 +63,8 @@ def list_known(options: Namespace) -> None:
     console.print(_table("technique", _technique_row, techniques))
     if others := {row.technique for row in base.rows if row.technique} - base.techniques.keys():
         names = printable(", ".join(sorted(others)[:SHOWN_NAMES]))
-        told = f"{len(others)} more in attempts, defined nowhere: {names}"
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
+        line = f"{len(others)} more in attempts, defined nowhere: {names}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     _warn(console, base)
 
 

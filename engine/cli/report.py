@@ -202,14 +202,14 @@ def print_run(console: Console, folder: RunFolder) -> None:
         console.print(f"knowledge: {in_words(record.settings.knowledge)}", highlight=False, markup=False)
     console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
-    for told in damage.told(folder):
-        console.print(f"{label} {escape(printable(told))}", highlight=False, soft_wrap=True)
+    for note in damage.told(folder):
+        console.print(f"{label} {escape(printable(note))}", highlight=False, soft_wrap=True)
     console.print(attempts_table(list(record.candidates.values()), catalogue.words(record.settings.strategy)))
     for name, sweep in record.sweeps.items():
         tuned.print_sweep(console, named(name), sweep)
     for candidate in record.candidates.values():
-        for told in (*_flags(record, candidate), *_checks(candidate, CheckOutcome.FLAGGED)):
-            console.print(f"{named(candidate.candidate_id)}: flagged: {printable(told)}", highlight=False, markup=False)
+        for note in (*_flags(record, candidate), *_checks(candidate, CheckOutcome.FLAGGED)):
+            console.print(f"{named(candidate.candidate_id)}: flagged: {printable(note)}", highlight=False, markup=False)
     if record.best and record.best.timed:
         low, high = record.best.timed.speedup_interval
         console.print(

@@ -64,8 +64,8 @@ def _judged(
                     yield kernel, UNKNOWN_REFERENCE, {}
                     continue
                 if rules := manifest.other_rules(kernel):
-                    told = f"other rules than the task {kernel.task_name} has here: {'; '.join(rules)}"
-                    print(printable(f"{kernel.cell.words}: {told}"), flush=True)
+                    note = f"other rules than the task {kernel.task_name} has here: {'; '.join(rules)}"
+                    print(printable(f"{kernel.cell.words}: {note}"), flush=True)
                 try:
                     toolchain = toolchain or open_toolchain(name)
                     again, answer = manifest.judge_again(kernel, toolchain)

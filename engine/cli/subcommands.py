@@ -197,8 +197,8 @@ def chosen_sizes(options: Namespace) -> dict[str, tasks.Size]:
     with fitting.CostMeter() as meter:
         smaller = fitting.sizes_that_fit(file, kept, meter)
     if smaller:
-        told = f"too large for this processor as it is written, so smaller sizes are used: {_sizes(smaller)}"
-        print(f"tilewright: {file.path} is {told}. --set NAME=NUMBER chooses others.", file=sys.stderr)
+        note = f"too large for this processor as it is written, so smaller sizes are used: {_sizes(smaller)}"
+        print(f"tilewright: {file.path} is {note}. --set NAME=NUMBER chooses others.", file=sys.stderr)
     return {**smaller, **kept}
 
 

@@ -301,8 +301,8 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
         )  # fmt: skip
     console.print(table)
     head = _head(folder, suite)
-    told = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
-    console.print(told, highlight=False, markup=False, soft_wrap=True)
+    line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
     waiting = [one.run_id for one in suite.planned if one.state is CellState.WAITING and one.run_id]
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))

@@ -103,8 +103,8 @@ def _figures(timed: TimingResult, sweep: Sweep) -> dict[str, Any]:
 def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
     """What it came to, and its variants, the fastest first."""
     kept = sweep.kept
-    told = f"{name}: {len(sweep.variants)} variants tried; as written {tuning.in_words(sweep.as_written)}"
-    console.print(escape(f"{told}, {sweep.to_beat.speedup:.3g}x over {sweep.to_beat.baseline}"), highlight=False)
+    line = f"{name}: {len(sweep.variants)} variants tried; as written {tuning.in_words(sweep.as_written)}"
+    console.print(escape(f"{line}, {sweep.to_beat.speedup:.3g}x over {sweep.to_beat.baseline}"), highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("numbers", "outcome", "time", "speed-up", "over as written"):
         table.add_column(heading, overflow="fold")

@@ -128,8 +128,8 @@ def of_candidate(failed: CandidateFailed) -> Failure:
         return failed.failure
     if "missing" in answer:
         return Failure(Verdict.COMPILE_ERROR, str(answer["missing"]))
-    if told := answer.get("compiler"):
-        return Failure(Verdict.COMPILE_ERROR, f"a kernel does not compile, in {failed.during}:\n{told}")
+    if text := answer.get("compiler"):
+        return Failure(Verdict.COMPILE_ERROR, f"a kernel does not compile, in {failed.during}:\n{text}")
     if answer.get("is_memory"):
         return Failure(Verdict.OUT_OF_MEMORY, f"out of memory in {failed.during}:\n{answer['trace']}")
     if answer["raised"] == "SystemExit":
@@ -218,7 +218,7 @@ def device_fault(text: str, trace: str) -> str:
     if not found:
         return ""
     name = (found[1] or found[2]).strip().rstrip(".")
-    hint = next((f": {told}" for sign, told in _DEVICE_HINTS if sign in name.lower()), "")
+    hint = next((f": {explanation}" for sign, explanation in _DEVICE_HINTS if sign in name.lower()), "")
     where = "\n".join(match[0] for match in _CANDIDATE_LINE.finditer(trace))
     seen = f"\nIt showed here, and may come from an earlier launch:\n{where}" if where else ""
     return f"CUDA error: {name}{hint}.{seen}"

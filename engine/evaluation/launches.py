@@ -97,11 +97,11 @@ class Launches:
         if not foreign or EVERYTHING in self.policy.library_operators:
             return None
         took = max(1, trace.nanoseconds)
-        told = ", ".join(f"{row.name[:120]} ({row.nanoseconds / took:.0%} of the device's time)" for row in foreign)
+        names = ", ".join(f"{row.name[:120]} ({row.nanoseconds / took:.0%} of the device's time)" for row in foreign)
         return Failure(
             Verdict.REFUSED,
             f"{during}: kernels ran on the GPU that the candidate's file does not define and no PyTorch operator "
-            f"launched, a library fall-back: {told[:1000]}. Launch kernels of your own",
+            f"launched, a library fall-back: {names[:1000]}. Launch kernels of your own",
         )
 
     def origin(self, row: Launched) -> str:

@@ -134,14 +134,14 @@ class Operator:
         return "lists of tensors" if self.elements < 0 else f"{self.elements:,} elements"
 
 
-def read(told: Any) -> list[Operator]:
+def read(report: Any) -> list[Operator]:
     """The rows of a worker's summary.
 
     Raises:
         ValueError: it is malformed.
     """
     try:
-        rows = [(str(name)[:100], int(calls), int(size), int(took)) for name, calls, size, took in told["operators"]]
+        rows = [(str(name)[:100], int(calls), int(size), int(took)) for name, calls, size, took in report["operators"]]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError("what the worker tells of the operators it saw is malformed") from error
     return [Operator(*row) for row in rows]
@@ -162,14 +162,14 @@ class Observed:
     nanoseconds: int = 0
     totals: dict[str, Operator] = field(default_factory=dict)
 
-    def add(self, told: Any, marks: Sequence[int], calls: int, during: str, took_ns: int = 0) -> Failure | None:
+    def add(self, report: Any, marks: Sequence[int], calls: int, during: str, took_ns: int = 0) -> Failure | None:
         """One more observation over `calls` calls that took so long; a Failure when what it shows is refused."""
-        if not isinstance(told, Mapping) or told.get("marks") != list(marks):
+        if not isinstance(report, Mapping) or report.get("marks") != list(marks):
             return Failure(
                 Verdict.REFUSED, f"{during}: the candidate switched off the observer of PyTorch's operators; remove it"
             )
         try:
-            rows = self._without_handed(read(told), calls)
+            rows = self._without_handed(read(report), calls)
         except ValueError as error:
             return Failure(Verdict.REFUSED, f"{during}: {error}")
         self.calls += calls
@@ -205,10 +205,10 @@ class Observed:
         found = self.computing(rows)
         if all(row.elements >= 0 for row in found) and sum(row.elements for row in found) <= MOST_ELEMENTS * calls:
             return None
-        told = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
+        operators = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
         return Failure(
             Verdict.REFUSED,
-            f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {told}"
+            f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {operators}"
             f"{f' in {calls} calls' if calls > 1 else ''}. Do this work in the kernel that {self._where} launches",
         )
 
@@ -232,11 +232,11 @@ class Observed:
         few = [row.name for row in self.computing(self.rows)]
         left = [row.name for row in self.rows if self._computes(row) and row.name not in few]
         others = [row.name for row in self.rows if not self._computes(row)]
-        told = [f"computed what the policy leaves to it ({', '.join(left[:MAX_TOLD])})"] if left else []
-        told += [f"computed on few elements ({', '.join(few[:MAX_TOLD])})"] if few else []
-        told += [f"only allocated, viewed or copied: {', '.join(others[:MAX_TOLD]) or 'nothing'}"]
+        parts = [f"computed what the policy leaves to it ({', '.join(left[:MAX_TOLD])})"] if left else []
+        parts += [f"computed on few elements ({', '.join(few[:MAX_TOLD])})"] if few else []
+        parts += [f"only allocated, viewed or copied: {', '.join(others[:MAX_TOLD]) or 'nothing'}"]
         unused = f"; written, and not run at these sizes: {', '.join(self.unused[:MAX_TOLD])}" if self.unused else ""
-        return f"in {self.calls} calls PyTorch {' and '.join(told)}{unused}"
+        return f"in {self.calls} calls PyTorch {' and '.join(parts)}{unused}"
 
     @property
     def rows(self) -> list[Operator]:

@@ -140,9 +140,9 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     host_ms = setting.host_ns / 1e6
     host = f"; forward takes {host_ms * 1e3:.0f} us on the host" if host_ms > HOST_SHARE * call_ms else ""
     if not found.pairs:
-        told = "the driver's activity records cannot be had here, so there is no second clock"
+        reason = "the driver's activity records cannot be had here, so there is no second clock"
         wide = "; the interval is widened by what the first one resolves" if is_short(session, setting) else ""
-        return [_check(name, CheckOutcome.ABSENT, f"{told}{wide}{host}")]
+        return [_check(name, CheckOutcome.ABSENT, f"{reason}{wide}{host}")]
     mine, theirs = (statistics.median(side) for side in zip(*found.pairs, strict=True))
     detail = (
         f"a call's kernels take {mine:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
@@ -164,8 +164,8 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
 def _nothing_remembered(recall: Recall) -> CheckRecord:
     if recall.is_telling:
         return _check("nothing remembered", CheckOutcome.HELD, str(recall))
-    told = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
-    return _check("nothing remembered", CheckOutcome.ABSENT, told)
+    reason = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+    return _check("nothing remembered", CheckOutcome.ABSENT, reason)
 
 
 def _nothing_later(session: Session, setting: Setting) -> CheckRecord:

@@ -67,12 +67,12 @@ class Check:
         workers = self._workers
         made = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
         leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
-        told = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
-        if may_refuse and (reason := _unfit(workers, made, told)):
+        reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
+        if may_refuse and (reason := _unfit(workers, made, reply)):
             self._leave_out(trial, reason)
             return None
         answer = call_candidate(workers, leaves, trial.name, poisoned)
-        return self._contract(answer, trial) or self._compare(trial, leaves, bool(told["is_wide"]), poisoned)
+        return self._contract(answer, trial) or self._compare(trial, leaves, bool(reply["is_wide"]), poisoned)
 
     def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
         workers, ledger = self._workers, self._ledger
@@ -124,8 +124,8 @@ class Check:
         )
 
     def _sensitivity(self, number: int, leaves: Any, by_rows: bool) -> float:
-        told = self._workers.ask_reference("sensitivity", leaves=leaves, seed=self._workers.call_seed, by_rows=by_rows)
-        return float(told["changes"][number])
+        reply = self._workers.ask_reference("sensitivity", leaves=leaves, seed=self._workers.call_seed, by_rows=by_rows)
+        return float(reply["changes"][number])
 
     def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
         out = self._workers.shared["own"][number]
@@ -143,8 +143,8 @@ class Check:
         """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
         workers, typical = self._workers, one.errors.typical
         made = workers.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
-        told = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
-        if not _unfit(workers, made, told):
+        reply = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
+        if not _unfit(workers, made, reply):
             with suppress(CandidateFailed, WorkerEnded):
                 call_candidate(workers, made["leaves"], str(Style.NORMAL))
                 typical = max(typical, self._output(number).typical_error)
@@ -160,8 +160,10 @@ class Check:
             )
         elif trial is REPEAT:
             same = all(map(contract.is_same, self._workers.shared["own"], self._first))
-            told = "bit-identical" if same else "differs from the first, within the tolerance"
-            self._ledger.note(findings.REPEAT_RESULT, CheckOutcome.HELD, f"same inputs again, other memory: {told}")
+            agreement = "bit-identical" if same else "differs from the first, within the tolerance"
+            self._ledger.note(
+                findings.REPEAT_RESULT, CheckOutcome.HELD, f"same inputs again, other memory: {agreement}"
+            )
 
     def _held(self, when: str) -> Failure | None:
         self._at = findings.HELD_RESULT
@@ -248,16 +250,16 @@ def _summary(weighed: list[Weighed], described: str) -> tuple[CheckOutcome, str,
         return CheckOutcome.HELD, f"{described}: no outputs", None, None
     worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
     outcome = CheckOutcome.FLAGGED if worst.note else CheckOutcome.HELD
-    told = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
-    return outcome, told, worst.errors.relative, worst.allowed
+    detail = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
+    return outcome, detail, worst.errors.relative, worst.allowed
 
 
-def _unfit(workers: WorkerPair, made: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+def _unfit(workers: WorkerPair, made: Mapping[str, Any], reply: Mapping[str, Any]) -> str:
     """Why a distribution shows nothing about a kernel; empty when it does."""
     if not made["is_styled"]:
         return "the inputs keep their values: whole numbers or a fixed structure"
-    if "refused" in told:
-        return f"the reference does not take such inputs: {told['refused']}"
+    if "refused" in reply:
+        return f"the reference does not take such inputs: {reply['refused']}"
     # The domain of the reference ends somewhere: a logarithm of negatives.
     return "" if all(map(_is_finite, workers.trusted["own"])) else "the reference is not finite there"
 
@@ -308,9 +310,9 @@ def special_failure(workers: WorkerPair, seed: int) -> Ending:
     if not made["is_styled"]:
         return None, CheckOutcome.ABSENT, "no input can hold them"
     leaves = made["leaves"]
-    told = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=True)
-    if "refused" in told:
-        return None, CheckOutcome.ABSENT, f"the reference does not take them: {told['refused']}"
+    reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=True)
+    if "refused" in reply:
+        return None, CheckOutcome.ABSENT, f"the reference does not take them: {reply['refused']}"
     try:
         failure, detail = _compare_special(workers, leaves)
     except ComputedElsewhere:

@@ -91,15 +91,15 @@ class EvaluatorClient:
         theirs.close()
         try:
             ours.settimeout(START_S)
-            told = channel.receive_message(ours)
+            message = channel.receive_message(ours)
         except (LineBroken, OSError) as error:
             self._drop()
             raise ToolchainError(
                 f"the evaluation process did not start: {error}. Is torch installed? See `python -m engine doctor`"
             ) from error
-        if "failed" in told:
+        if "failed" in message:
             self._drop()
-            raise ToolchainError(str(told["failed"]))
+            raise ToolchainError(str(message["failed"]))
         return ours
 
     def _drop(self) -> None:

@@ -70,13 +70,13 @@ def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspec
     compiled = folder / just_in_time.CACHE
     compiled.mkdir(parents=True)
     with WorkerPair(request, folder, with_reference=False, inspect=inspect, compiles_to=compiled) as workers:
-        told = _called(workers)
+        reply = _called(workers)
         printed = candidate_failures.printed(workers.candidate.output)[-candidate_failures.TAIL :].strip()
-    failed = workers.failed_build or _failure(told, printed)
-    if failed or isinstance(told, Failure):
+    failed = workers.failed_build or _failure(reply, printed)
+    if failed or isinstance(reply, Failure):
         return FirstCalls(None, failed)
     try:
-        choices, resources = _read(told)
+        choices, resources = _read(reply)
     except ValueError as error:
         return FirstCalls(None, FailedBuild(str(error), str(error), Verdict.REFUSED))
     remarks = tuple(map(str, choices))
@@ -98,16 +98,16 @@ def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
     return answer
 
 
-def _failure(told: dict[str, Any] | Failure, printed: str) -> FailedBuild | None:
+def _failure(reply: dict[str, Any] | Failure, printed: str) -> FailedBuild | None:
     """What a compile step may fail of; a kernel that runs into something else is for the check to judge."""
-    if not isinstance(told, Failure) or told.verdict in (Verdict.RUNTIME_ERROR, Verdict.OUT_OF_MEMORY):
+    if not isinstance(reply, Failure) or reply.verdict in (Verdict.RUNTIME_ERROR, Verdict.OUT_OF_MEMORY):
         return None
-    more = f"\nIt printed:\n{printed}" if printed and "PassManager" in told.message else ""
-    return FailedBuild(told.message + more, f"{told.message}\n{printed}", told.verdict)
+    more = f"\nIt printed:\n{printed}" if printed and "PassManager" in reply.message else ""
+    return FailedBuild(reply.message + more, f"{reply.message}\n{printed}", reply.verdict)
 
 
-def _read(told: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
-    choices = just_in_time.read_choices(told.get("choices"))
+def _read(reply: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
+    choices = just_in_time.read_choices(reply.get("choices"))
     try:
         resources = tuple(
             KernelResources(
@@ -116,7 +116,7 @@ def _read(told: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[Kernel
                 spill_stores=int(one["spill_stores"]),
                 shared_bytes=int(one["shared_bytes"]),
             )
-            for one in told["kernels"]
+            for one in reply["kernels"]
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("what the worker tells of its compiled kernels is malformed") from error

@@ -193,19 +193,19 @@ class DeviceModelCaller(ModelCaller):
     def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
         lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
         held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
-        told = []
+        layouts = []
         for found in results:
             leaves = leaves_of(found)
             outputs = [self._told(leaf, lent, held) for leaf in leaves]
-            told.append({"outputs": outputs, "container": type(found).__name__})
+            layouts.append({"outputs": outputs, "container": type(found).__name__})
             held |= storages_of(leaves)
-        return told
+        return layouts
 
     def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
-        told = super()._told(leaf, lent, held)
-        if told.get("device") == "cuda" and leaf.numel():
-            told["address"] = _claim(leaf)
-        return told
+        layout = super()._told(leaf, lent, held)
+        if layout.get("device") == "cuda" and leaf.numel():
+            layout["address"] = _claim(leaf)
+        return layout
 
     def _poison_free_memory(self, poisoned: Poison) -> None:
         """What `empty` hands out next has held poison; the results of the turn before make room for it."""

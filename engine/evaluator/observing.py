@@ -54,7 +54,7 @@ def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
     workers.ask_candidate("load", "a profiled call", leaves=leaves, poison="", seed=workers.call_seed)
     pid = workers.candidate.inner_pid
     quiet.raise_session(pid)
-    side = TimedWorker(workers.candidate, functools.partial(_ask, workers), workers.shared, lambda told: None)
+    side = TimedWorker(workers.candidate, functools.partial(_ask, workers), workers.shared, lambda reply: None)
     sampling = perf.Sampling(pid, folder, perf.hardware_events())
     time.sleep(0.15)
     try:
@@ -248,5 +248,5 @@ def sanitize(request: EvaluationRequest, staged: Staged) -> str:
 def sanitizer_findings(output: str) -> str:
     """The tool's first errors, without its banners and host frames."""
     lines = [_MARK.sub("", line).rstrip() for line in output.splitlines() if line.startswith("=====")]
-    told = [line for line in lines if line.strip() and not _NOISE.match(line.strip())]
-    return "\n".join(told[:MOST_LINES])
+    kept = [line for line in lines if line.strip() and not _NOISE.match(line.strip())]
+    return "\n".join(kept[:MOST_LINES])

@@ -83,8 +83,8 @@ class Gate:
         body = functools.partial(_answer, request.source, request.policy, request.language, texts)
         reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)
         try:
-            told = reader.ask({"ask": "screen"}, SCREEN_S)
-            self.findings += [codec.from_plain(Finding, plain) for plain in told["findings"]]
+            reply = reader.ask({"ask": "screen"}, SCREEN_S)
+            self.findings += [codec.from_plain(Finding, plain) for plain in reply["findings"]]
         except WorkerEnded as ended:
             why = f"the file cannot be read within limits ({ended.death.ending}): write the candidate plainly"
             self.findings.append(Finding(Rule.DYNAMIC, None, why, is_refusal=True))

@@ -320,8 +320,8 @@ def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> N
             model_caller.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
             hint = f" (with {policy.dtype} tensors: without --dtype they stay as written)" if policy.dtype else ""
-            told = str(error) if isinstance(error, UnusableTask) else f"{type(error).__name__}: {error}{hint}"
-            answer = {"failed": told}
+            message = str(error) if isinstance(error, UnusableTask) else f"{type(error).__name__}: {error}{hint}"
+            answer = {"failed": message}
         line.send({**answer, "number": number})
 
 

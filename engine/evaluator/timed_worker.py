@@ -76,11 +76,11 @@ class TimedWorker:
         Raises:
             TimedCallFailed: what it says about its outputs is wrong, or cannot be.
         """
-        told = self._load(preparation, fresh)
+        reply = self._load(preparation, fresh)
         call, answer = self._timed()
         if failure := self._verify(answer):
             raise TimedCallFailed("outputs of timed calls", failure)
-        outputs, inputs = self._collected(answer, told, fresh)
+        outputs, inputs = self._collected(answer, reply, fresh)
         return Taken(call, outputs, inputs)
 
     def burst(self, quicker_ns: int, slower_ns: int) -> int:
@@ -133,27 +133,29 @@ class TimedWorker:
             raise TimedCallFailed("nothing finishes later", Failure(Verdict.REFUSED, str(error))) from error
 
     def _load(self, preparation: Preparation, fresh: Tensors) -> Mapping[str, Any]:
-        told = self._loaded(preparation)
+        reply = self._loaded(preparation)
         try:
-            addresses = told.get("buffers")
+            addresses = reply.get("buffers")
             process_memory.write_all(self.worker.inner_pid, addresses if isinstance(addresses, list) else [], fresh)
         except (BadClaim, MemoryRefused) as error:
             raise unusable("its input buffers", error) from error
-        return told
+        return reply
 
     def _loaded(self, preparation: Preparation) -> Mapping[str, Any]:
         self.worker.resume()
-        told = self._ask("load", leaves=preparation.leaves, poison=str(Poison.NAN), seed=preparation.seed)
+        reply = self._ask("load", leaves=preparation.leaves, poison=str(Poison.NAN), seed=preparation.seed)
         self.halt()
-        return told
+        return reply
 
-    def _collected(self, answer: Mapping[str, Any], told: Mapping[str, Any], fresh: Tensors) -> tuple[Tensors, Tensors]:
+    def _collected(
+        self, answer: Mapping[str, Any], reply: Mapping[str, Any], fresh: Tensors
+    ) -> tuple[Tensors, Tensors]:
         pid = self.worker.inner_pid
         pairs = zip(answer["outputs"], self.shared["own"], strict=True)
         try:
             outputs = [process_memory.read_tensor(pid, Place.claimed(leaf, like), like) for leaf, like in pairs]
             inputs = [torch.empty_like(tensor) for tensor in fresh]
-            for address, tensor in zip(told["buffers"], inputs, strict=True):
+            for address, tensor in zip(reply["buffers"], inputs, strict=True):
                 process_memory.read(pid, address, tensor)
         except (BadClaim, MemoryRefused) as error:
             raise unusable("an output", error) from error
@@ -168,7 +170,9 @@ class StoringTimedWorker(TimedWorker):
             shared.copy_(tensor)
         return self._loaded(preparation)
 
-    def _collected(self, answer: Mapping[str, Any], told: Mapping[str, Any], fresh: Tensors) -> tuple[Tensors, Tensors]:
+    def _collected(
+        self, answer: Mapping[str, Any], reply: Mapping[str, Any], fresh: Tensors
+    ) -> tuple[Tensors, Tensors]:
         self.worker.resume()
         stored = self._ask("store", hold=True, copies=True)
         self.halt()
@@ -222,10 +226,10 @@ class DeviceTimedWorker(TimedWorker):
         self._open = call if self.is_traced else None
         self.host_ns.append(_count(answer.get("host_ns")) // self._slots)
         taken: dict[int, Taken] = {}
-        for number, told, lent in zip(order, self._calls(answer), buffers, strict=True):
-            if failure := self._verify(told):
+        for number, reply, lent in zip(order, self._calls(answer), buffers, strict=True):
+            if failure := self._verify(reply):
                 raise TimedCallFailed("outputs of timed calls", failure)
-            taken[number] = Taken(call, self._outputs(told), lent)
+            taken[number] = Taken(call, self._outputs(reply), lent)
         self._memory.forget()
         return [taken[number] for number in range(len(contents))]
 
@@ -249,7 +253,7 @@ class DeviceTimedWorker(TimedWorker):
     def _filled(self, preparation: Preparation, contents: Sequence[Tensors]) -> list[Tensors]:
         """The worker's buffers, by slot, with the contents in them."""
         self.worker.resume()
-        told = self._ask(
+        reply = self._ask(
             "load",
             leaves=preparation.leaves,
             poison=str(Poison.NAN),
@@ -258,9 +262,9 @@ class DeviceTimedWorker(TimedWorker):
             slots=len(contents),
         )
         self.halt()
-        self._note(told)
+        self._note(reply)
         self._slots = len(contents)
-        claims = told.get("buffers")
+        claims = reply.get("buffers")
         try:
             if not isinstance(claims, list) or len(claims) != len(contents):
                 raise BadClaim("it has another number of input buffers")
@@ -279,12 +283,12 @@ class DeviceTimedWorker(TimedWorker):
             buffer.copy_(tensor)
         return buffers
 
-    def _note(self, told: Mapping[str, Any]) -> None:
+    def _note(self, reply: Mapping[str, Any]) -> None:
         """What the turn before ran on the device is told with the next answer."""
         call, self._open = self._open, None
         if call is None:
             return
-        trace = Trace.read(told.get("seen"))
+        trace = Trace.read(reply.get("seen"))
         kernels_ns, launches = trace.nanoseconds / self._slots, trace.launches / self._slots
         self.traced.append(TracedCall(call, trace.attached, kernels_ns, launches))
 
@@ -296,11 +300,11 @@ class DeviceTimedWorker(TimedWorker):
             )
         return calls
 
-    def _outputs(self, told: Mapping[str, Any]) -> Tensors:
+    def _outputs(self, reply: Mapping[str, Any]) -> Tensors:
         try:
             return [
                 self._memory.view(leaf.get("address"), like, leaf.get("stride")) if like.numel() else like
-                for leaf, like in zip(told["outputs"], self.shared["own"], strict=True)
+                for leaf, like in zip(reply["outputs"], self.shared["own"], strict=True)
             ]
         except BadClaim as error:
             raise unusable("an output", error) from error

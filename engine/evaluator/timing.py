@@ -102,11 +102,11 @@ def refuse_busy_device(workers: WorkerPair) -> str:
     beside = _copies_ms(source, target)
     workers.candidate.end()
     after = _copies_ms(source, target)
-    told = f"copies take {beside:.3g} ms beside the stopped candidate and {after:.3g} ms after its end"
+    finding = f"copies take {beside:.3g} ms beside the stopped candidate and {after:.3g} ms after its end"
     if beside > SLOWER * after + LEAST_MS:
-        message = f"work goes on on the device after forward has returned: {told}; wait for it in forward"
+        message = f"work goes on on the device after forward has returned: {finding}; wait for it in forward"
         raise TimedCallFailed(CHECK, Failure(Verdict.REFUSED, message))
-    return told
+    return finding
 
 
 def _copies_ms(source: torch.Tensor, target: torch.Tensor) -> float:
@@ -207,9 +207,9 @@ class Timing:
             workers.candidate,
             ask_candidate,
             workers.shared,
-            lambda told: structure_failure(workers.expected, told, TIMED),
+            lambda reply: structure_failure(workers.expected, reply, TIMED),
         )
-        theirs = kind(self._reference, workers.ask_reference, workers.trusted, lambda told: None)
+        theirs = kind(self._reference, workers.ask_reference, workers.trusted, lambda reply: None)
         return mine, theirs
 
     def _take_pairs(self, started: float) -> None:
@@ -346,9 +346,9 @@ class Timing:
     def _draw(self) -> Sequence[torch.Tensor]:
         """One more set of inputs from the task itself."""
         self._reference.resume()
-        told = self._workers.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
+        reply = self._workers.ask_reference("make", seed=self._random.getrandbits(62), style=str(Style.OWN))
         self._reference.stop()
-        self._leaves = self._leaves or told["leaves"]
+        self._leaves = self._leaves or reply["leaves"]
         return self._workers.trusted["inputs"]
 
     def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:

@@ -188,42 +188,42 @@ class WorkerPair:
         if self.device != "cpu":
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
-        told = self.ask_reference("describe", weight_seed=self._weight_seed)
-        self.flop = int(told["flop"])
-        self.observed.moves = operators.only_moves(operators.read(told["seen"]))
-        self.is_single = bool(told["is_single"])
-        self.plan = Plan.from_plain(told["plan"]) if told["plan"] else None
-        self.weight_names = [str(name) for name in told["weight_names"]]
-        self.parameter_names = [str(name) for name in told["parameter_names"]]
-        self.reference_s = float(told["seconds"])
-        layout = shared_tensors.from_plain(told["layout"])
+        reply = self.ask_reference("describe", weight_seed=self._weight_seed)
+        self.flop = int(reply["flop"])
+        self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
+        self.is_single = bool(reply["is_single"])
+        self.plan = Plan.from_plain(reply["plan"]) if reply["plan"] else None
+        self.weight_names = [str(name) for name in reply["weight_names"]]
+        self.parameter_names = [str(name) for name in reply["parameter_names"]]
+        self.reference_s = float(reply["seconds"])
+        layout = shared_tensors.from_plain(reply["layout"])
         self.input_specs = layout["inputs"]
         self._trusted.size_to(layout)
         if self.plan is not None:
             first = len(layout["inputs"]) - len(self.plan.outputs)
             self.observed.handed = [tensor.numel() for tensor in self._trusted["inputs"][first:]]
-        self.baseline = str(self.ask_reference("map", layout=told["layout"], place=self._trusted.place)["baseline"])
+        self.baseline = str(self.ask_reference("map", layout=reply["layout"], place=self._trusted.place)["baseline"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
-        self._construction = told
+        self._construction = reply
 
     def construct(self) -> None:
         """Make the candidate's model and note where its weights come from."""
         for mine, theirs in zip(self._shared["weights"], self._trusted["weights"], strict=True):
             mine.copy_(theirs)
-        told = self._construction
-        layout = {name: told["layout"][name] for name in ("inputs", "own", "weights")}
+        reply = self._construction
+        layout = {name: reply["layout"][name] for name in ("inputs", "own", "weights")}
         answer = self.ask_candidate(
             "construct",
             "ModelNew(...)",
-            init_inputs=told["init_inputs"],
+            init_inputs=reply["init_inputs"],
             weight_seed=self._weight_seed,
-            weight_names=told["weight_names"],
+            weight_names=reply["weight_names"],
             layout=layout,
             place=self._shared.place,
-            plan=told["plan"],
+            plan=reply["plan"],
             dtype=self.request.policy.dtype,
         )
-        self.weights = str(answer["weights"]) if told["weight_names"] else "none"
+        self.weights = str(answer["weights"]) if reply["weight_names"] else "none"
 
     def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
         """One question to the candidate, within the limit of one call.
@@ -281,8 +281,8 @@ class WorkerPair:
     @property
     def seen(self) -> str:
         """What the candidate's calls ran, for a check."""
-        told = self.observed.detail
-        return told if self.device == "cpu" else f"{told}; {self.launches.detail}"
+        detail = self.observed.detail
+        return detail if self.device == "cpu" else f"{detail}; {self.launches.detail}"
 
     @property
     def device(self) -> str:

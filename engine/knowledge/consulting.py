@@ -115,9 +115,9 @@ def advise(base: Base, state: str, need: Need) -> tuple[Advised, ...]:
 
 def others(base: Base, found: Sequence[Advised], need: Need) -> tuple[str, ...]:
     """The names of techniques that apply and are not among those found: so that a model uses the same words."""
-    told = {one.technique for one in found}
+    listed = {one.technique for one in found}
     known = (one for one in base.techniques.values() if not one.is_disabled and need.allows(one))
-    return tuple(sorted(one.name for one in known if one.name not in told))
+    return tuple(sorted(one.name for one in known if one.name not in listed))
 
 
 def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:

@@ -85,11 +85,11 @@ class AttemptFold:
         for one in self.found:
             if one.name not in self._rows and one.told.technique and _is_over(record, one, concluded):
                 self._rows[one.name] = _row(record, one, at)
-        told = dict(self._rows)
+        rows = dict(self._rows)
         if is_ending:
-            last = (one for one in self.found if one.name not in told and one.told.technique)
-            told |= {one.name: _row(record, one, at) for one in last if _is_over(record, one, concluded, True)}
-        return [row for one in self.found if (row := told.get(one.name)) is not None]
+            last = (one for one in self.found if one.name not in rows and one.told.technique)
+            rows |= {one.name: _row(record, one, at) for one in last if _is_over(record, one, concluded, True)}
+        return [row for one in self.found if (row := rows.get(one.name)) is not None]
 
     def _read_on(self) -> None:
         new = self.record.events[self._read :]
@@ -103,13 +103,15 @@ class AttemptFold:
                 case ev.CandidateCreated():
                     self._create(event)
                 case ev.AttemptFailed(step=step):
-                    told = Prediction(event.technique, event.predicted_gain)
-                    self._fail(f"step {step}", event.depth, event.candidate_id, told, event.reason)
+                    prediction = Prediction(event.technique, event.predicted_gain)
+                    self._fail(f"step {step}", event.depth, event.candidate_id, prediction, event.reason)
                 case ev.StepFinished(outcome="patch_failed", step=step) if self.step.candidate_id is not None:
                     about = self.record.candidates.get(self.step.candidate_id)
                     if about is not None and not about.has_failed and not self._is_told(step):
-                        told = self._told(step, about.candidate_id)
-                        self._fail(f"step {step}", self.step.depth, about.candidate_id, told, self._last_reason(step))
+                        prediction = self._told(step, about.candidate_id)
+                        self._fail(
+                            f"step {step}", self.step.depth, about.candidate_id, prediction, self._last_reason(step)
+                        )
                 case _:
                     pass
 
@@ -138,15 +140,15 @@ class AttemptFold:
                 mended.line.append(event.candidate_id)
                 self.of_kernel[event.candidate_id] = mended
             return
-        told = Prediction(event.technique, event.predicted_gain)
-        if not told.technique:
-            told = self._advised(event.step, event.depth, event.parent_id) or told
-        made = Attempt(event.candidate_id, event.depth, event.base_id, told, [event.candidate_id])
+        prediction = Prediction(event.technique, event.predicted_gain)
+        if not prediction.technique:
+            prediction = self._advised(event.step, event.depth, event.parent_id) or prediction
+        made = Attempt(event.candidate_id, event.depth, event.base_id, prediction, [event.candidate_id])
         self._keep(made)
         self.of_kernel[event.candidate_id] = made
 
-    def _fail(self, name: str, index: int, parent_id: str | None, told: Prediction, reason: str) -> None:
-        self._keep(Attempt(name, index, parent_id, told, error=reason.partition("\n")[0]))
+    def _fail(self, name: str, index: int, parent_id: str | None, prediction: Prediction, reason: str) -> None:
+        self._keep(Attempt(name, index, parent_id, prediction, error=reason.partition("\n")[0]))
 
     def _keep(self, one: Attempt) -> None:
         one.tokens, self.waiting = self.waiting, 0
@@ -159,8 +161,8 @@ class AttemptFold:
     def _told(self, step: int, about: str) -> Prediction:
         """Of a reply that could not be used: its own words, else those of the review that it follows."""
         reply = self.text(self.called.reply_blob) if self.called else ""
-        told = read_prediction(reply)
-        return told if told.technique else self._advised(step, self.step.depth, about) or told
+        prediction = read_prediction(reply)
+        return prediction if prediction.technique else self._advised(step, self.step.depth, about) or prediction
 
     def _advised(self, step: int, index: int, about: str | None) -> Prediction | None:
         """What was advised about a kernel at this step index before this step."""

@@ -46,8 +46,8 @@ def _cases(record: Record, kernels: Iterator[Candidate], at: float) -> Iterator[
         before, own = record.candidates.get(made.parent_id or ""), signature(kernel)
         failed = signature(before) if before else ""
         mends = failed if before and failed != own and _is_past(before, kernel) else ""
-        told = () if made.origin is Origin.REPAIR else _told(record, made.step)
-        if own or mends or told:
+        rules = () if made.origin is Origin.REPAIR else _told(record, made.step)
+        if own or mends or rules:
             yield FailureCase(
                 run_id=settings.run_id,
                 candidate_id=kernel.candidate_id,
@@ -58,7 +58,7 @@ def _cases(record: Record, kernels: Iterator[Candidate], at: float) -> Iterator[
                 is_repeat=bool(own) and own == failed,
                 mends=mends,
                 words=made.summary if mends and len(made.summary.split()) >= LEAST_WORDS else "",
-                told=told,
+                told=rules,
                 message=kernel.failure,
                 task=settings.task_name,
                 model=_model(record, made.step),
@@ -72,8 +72,8 @@ def _is_past(before: Candidate, kernel: Candidate) -> bool:
 
 
 def _told(record: Record, step: int) -> tuple[str, ...]:
-    told = [one for one in record.told_rules if one.step <= step]
-    return tuple(rule.name for rule in told[-1].rules) if told else ()
+    rules = [one for one in record.told_rules if one.step <= step]
+    return tuple(rule.name for rule in rules[-1].rules) if rules else ()
 
 
 def _model(record: Record, step: int) -> str:

@@ -196,8 +196,8 @@ def of_figures(figures: Mapping[str, float], rules: Sequence[Rule]) -> Found:
     rule, sure = holding[0]
     names = dict.fromkeys(one.name for one, _ in holding[1:] if one.name != rule.name)
     decided = {sign.figure: figures[sign.figure] for sign in rule.signs}
-    told = "; ".join(sign.told(decided[sign.figure]) for sign in rule.signs)
-    why = f"{rule.name}: {told}"
+    signs = "; ".join(sign.told(decided[sign.figure]) for sign in rule.signs)
+    why = f"{rule.name}: {signs}"
     return Found(rule.state, STATES[rule.state], round(sure, 3), why, tuple(names)[:SECONDARY], decided)
 
 
@@ -212,8 +212,10 @@ def _guess(figures: Mapping[str, float]) -> Found:
         state = "memory_latency_bound"
     elif compute > APART * memory:
         state = "instruction_mix_suboptimal"
-    told = ", ".join(f"{name} {value:.3g}" for name, value in known.items())
-    return Found(state, STATES[state], GUESS, f"no rule holds; only the shares of the peaks speak: {told}", (), known)
+    known_figures = ", ".join(f"{name} {value:.3g}" for name, value in known.items())
+    return Found(
+        state, STATES[state], GUESS, f"no rule holds; only the shares of the peaks speak: {known_figures}", (), known
+    )
 
 
 @dataclass(frozen=True, slots=True)

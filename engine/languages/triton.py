@@ -43,10 +43,10 @@ class Triton:
                 "`@triton.jit`, and launch it from forward with `kernel[grid](...)`"
             )
         if not _launched(module, names):
-            told = ", ".join(f"`{name}`" for name in sorted(names)[:3])
+            missing = ", ".join(f"`{name}`" for name in sorted(names)[:3])
             return (
-                f"no kernel is launched from ModelNew: what is defined ({told}) is never started there. Launch it from "
-                "forward, or from a function that forward calls, with `kernel[grid](...)`"
+                f"no kernel is launched from ModelNew: what is defined ({missing}) is never started there. Launch it "
+                "from forward, or from a function that forward calls, with `kernel[grid](...)`"
             )
         if "load_inline" in _words(module) or any("cpp_extension" in name for name in _imported(module).values()):
             return (

@@ -135,8 +135,8 @@ def write_recording(header: Mapping[str, Any], lines: list[Line]) -> str:
     plain: list[Mapping[str, Any]] = [{"format": FORMAT} | dict(header)]
     for line in lines:
         known = {"depth": line.depth, "finish": "" if line.finish == "stop" else line.finish, "verdict": line.verdict}
-        told = {name: value for name, value in known.items() if value not in (None, "")}
-        plain.append({"role": str(line.role), "source": line.source} | told | {"reply": line.reply})
+        fields = {name: value for name, value in known.items() if value not in (None, "")}
+        plain.append({"role": str(line.role), "source": line.source} | fields | {"reply": line.reply})
     return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in plain)
 
 

@@ -173,8 +173,8 @@ def _device(driver: Any, number: int) -> Device:
     for attribute in (MAJOR, MINOR):
         _checked(driver, "describe a device", driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle))
         capability.append(str(value.value))
-    told = str(uuid.UUID(bytes=identity.raw))
-    return Device(number, name.value.decode(errors="replace"), told, "", ".".join(capability), size.value >> 20)
+    text_uuid = str(uuid.UUID(bytes=identity.raw))
+    return Device(number, name.value.decode(errors="replace"), text_uuid, "", ".".join(capability), size.value >> 20)
 
 
 def _checked(driver: Any, what: str, code: int) -> None:

@@ -135,8 +135,8 @@ def _make(path: Path) -> None:
 
 
 def _unusable(path: Path, why: str) -> ToolchainError:
-    told = f"the lock {path} cannot be used: {why}. Remove it, or set {FOLDER} to a folder"
-    return ToolchainError(f"{told} that all who use the device share")
+    message = f"the lock {path} cannot be used: {why}. Remove it, or set {FOLDER} to a folder"
+    return ToolchainError(f"{message} that all who use the device share")
 
 
 def _is_still_at(file: int, path: Path) -> bool:

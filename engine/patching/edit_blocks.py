@@ -213,8 +213,8 @@ def _from_blocks(blocks: list[Fence], way: str) -> Found | None:
         plain, is_mended = _edits_of(blocks[index].text)
         if plain:
             series = _series(blocks[: index + 1], plain)
-            told = way + (", mended" if is_mended else "") + ("s, one edit each" if len(series) > len(plain) else "")
-            return Found(series, told, blocks[index].line)
+            form = way + (", mended" if is_mended else "") + ("s, one edit each" if len(series) > len(plain) else "")
+            return Found(series, form, blocks[index].line)
     return None
 
 

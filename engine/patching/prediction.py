@@ -42,10 +42,10 @@ def read_prediction(reply: str) -> Prediction:
     """The first `Technique:` and the first readable `Predicted gain:` of a reply, outside its code."""
     technique, gain = "", None
     for line in _prose(answer_part(reply)):
-        told = _GAIN.search(line)
-        if told and gain is None:
-            gain = read_gain(told[1])
-        before = line[: told.start()] if told else line
+        match = _GAIN.search(line)
+        if match and gain is None:
+            gain = read_gain(match[1])
+        before = line[: match.start()] if match else line
         if not technique and (named := _TECHNIQUE.match(before)):
             technique = read_technique(named[1])
     return Prediction(technique, gain)
@@ -69,12 +69,12 @@ def read_technique(value: object) -> str:
 def read_gain(value: object) -> float | None:
     """A factor from `1.3x`, `1.2 to 1.4x` (their geometric mean), `30 %` (faster) or a plain number; None from all
     else."""
-    told = f"{value}"[:200].lower() if isinstance(value, (str, int, float)) else ""
-    text = told.strip(_MARKS)
+    words = f"{value}"[:200].lower() if isinstance(value, (str, int, float)) else ""
+    text = words.strip(_MARKS)
     if found := _FACTOR.search(text):
         gain = _mean(found[1], found[2] or found[3])
     elif found := _PERCENT.search(text):
-        gain = 1 + _mean(found[1], found[2]) / 100 if not _LESS.search(told) else 0.0
+        gain = 1 + _mean(found[1], found[2]) / 100 if not _LESS.search(words) else 0.0
     elif found := _BARE.match(text):
         gain = _mean(found[1], found[2])
         gain = gain if gain <= BARE_MOST else 0.0

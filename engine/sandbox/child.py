@@ -97,9 +97,9 @@ class SandboxedChild:
 
     def _finish(self, keeper: int) -> None:
         """The first process inside tells the child's true status; without it the keeper's own counts."""
-        told = _line(self._reports, 0.0)
+        message = _line(self._reports, 0.0)
         os.close(self._reports)
-        self._status = told.get("status", keeper)
+        self._status = message.get("status", keeper)
 
 
 def start(spec: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
@@ -117,10 +117,10 @@ def start(spec: ChildSpec, body: Callable[[], None]) -> SandboxedChild:
         _be_keeper(spec, body, user, tell, parent)
     os.close(tell)
     started = SandboxedChild(pid, reports, spec.isolation.has_namespaces)
-    told = _line(reports, READY_S)
-    if "ready" not in told:
+    message = _line(reports, READY_S)
+    if "ready" not in message:
         started.kill()
-        raise OwnFailure(f"the sandbox around a child process could not be set up: {told.get('error', 'it ended')}")
+        raise OwnFailure(f"the sandbox around a child process could not be set up: {message.get('error', 'it ended')}")
     return started
 
 

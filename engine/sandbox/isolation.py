@@ -76,8 +76,8 @@ class Isolation:
         yield NETWORK, self.has_namespaces or self.has_seccomp, self._network()
         yield USER, self.has_own_user or self.needs_user_namespace, self._user()
         sockets = "sockets beyond the machine" if self.devices else "sockets"
-        told = f"seccomp: tracing, {sockets}, mounts, namespaces refused"
-        yield CALLS, self.has_seccomp, self.missing.get(CALLS, told)
+        detail = f"seccomp: tracing, {sockets}, mounts, namespaces refused"
+        yield CALLS, self.has_seccomp, self.missing.get(CALLS, detail)
 
     def _files(self) -> str:
         parts = []

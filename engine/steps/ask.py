@@ -93,7 +93,7 @@ def _record(
 ) -> None:
     if (context.step, call) in context.record.patches:
         return
-    told = proposed.as_json() if proposed else ""
+    edits = proposed.as_json() if proposed else ""
     context.emit(
         PatchTried(
             step=context.step,
@@ -103,7 +103,7 @@ def _record(
             is_applied=is_applied,
             edit_count=proposed.count if proposed else 0,
             reason=reason,
-            edits_blob=context.blobs.put(told) if told else None,
+            edits_blob=context.blobs.put(edits) if edits else None,
             form=f"{proposed.form} ({proposed.way})" if proposed else "",
         )
     )
@@ -165,13 +165,13 @@ def _take_review(context: RunContext, ask: Ask) -> str:
     about, talk = context.candidate(ask.about).candidate_id, ask.prompt(context, ask)
     for call in range(JSON_TRIES):
         completion = reply_to(context, ask, call, talk)
-        text, summary, problem, told = completion.text, "", "", NOTHING_PREDICTED
+        text, summary, problem, prediction = completion.text, "", "", NOTHING_PREDICTED
         payload, flags = "", tuple[str, ...]()
         try:
             if completion.finish_reason == "length":
                 raise EditError(CUT_OFF)
             if ask.reads is None:
-                fields, told = read_fields(text, ask.fields), read_prediction_field(text)
+                fields, prediction = read_fields(text, ask.fields), read_prediction_field(text)
             else:
                 read = ask.reads(text)
                 fields, payload, flags = dict(read.fields), codec.dumps(read.payload), read.flags
@@ -182,7 +182,7 @@ def _take_review(context: RunContext, ask: Ask) -> str:
             blob = context.blobs.put(text)
             review = ReviewWritten(context.step, call, ask.label, ask.index, about, blob, summary, problem)
             review = replace(review, payload=payload, flags=flags)
-            context.emit(replace(review, technique=told.technique, predicted_gain=told.gain))
+            context.emit(replace(review, technique=prediction.technique, predicted_gain=prediction.gain))
         if not problem:
             return "written"
         again = prompting.message("user", "reask_json.md", report=problem, names=", ".join(ask.fields))
@@ -204,8 +204,8 @@ def _learn_class(context: RunContext, reply: str) -> None:
 
 def _prediction(makes: NewCandidate, replies: Sequence[str]) -> Prediction:
     """Of an optimisation: that of the last reply with one, since a reply that only mends its edits repeats none."""
-    told = map(read_prediction, reversed(replies) if makes.origin is Origin.OPTIMISATION else ())
-    return next((one for one in told if one != NOTHING_PREDICTED), NOTHING_PREDICTED)
+    predictions = map(read_prediction, reversed(replies) if makes.origin is Origin.OPTIMISATION else ())
+    return next((one for one in predictions if one != NOTHING_PREDICTED), NOTHING_PREDICTED)
 
 
 def _summary(makes: NewCandidate, reply: str, why: str) -> str:

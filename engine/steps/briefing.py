@@ -43,9 +43,9 @@ def standing(
 ) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
     machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
-    told = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
-    told |= {"language": prompting.of_language("language", language)}
-    return told | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
+    slots = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
+    slots |= {"language": prompting.of_language("language", language)}
+    return slots | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
 
 
 def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> str:
@@ -63,7 +63,7 @@ def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
     number = facts.architecture.removeprefix("sm_").rstrip("af")
     notes = GENERATIONS.get(number, "gpu_other")
     file = prompting.for_language(f"architectures/{notes}.md", language)
-    told = {"gencode": flags.gencode(facts.architecture)}
+    slots = {"gencode": flags.gencode(facts.architecture)}
     return _filled(
         "gpu",
         device=name,
@@ -79,7 +79,7 @@ def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
         memory=f"{facts.memory_gb_s:.4g} GB/s",
         clusters=_clusters(facts),
         rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
-        notes=prompting.fill(file, **{slot: told[slot] for slot in prompting.slots(file)}).strip(),
+        notes=prompting.fill(file, **{slot: slots[slot] for slot in prompting.slots(file)}).strip(),
     )
 
 

@@ -25,11 +25,11 @@ def open_conversation(
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
     language = context.language.name
-    told = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
-    told |= {"failure_rules": guidance.failure_rules(context)}
-    told |= {"tunables": briefing.tunables(language) if context.record.settings.tune else ""}
+    slots = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
+    slots |= {"failure_rules": guidance.failure_rules(context)}
+    slots |= {"tunables": briefing.tunables(language) if context.record.settings.tune else ""}
     system_name = prompting.for_language(system_name, language)
-    system = prompting.message("system", system_name, **{slot: told[slot] for slot in prompting.slots(system_name)})
+    system = prompting.message("system", system_name, **{slot: slots[slot] for slot in prompting.slots(system_name)})
     return [
         system,
         compose(prompting.for_language(name, language), context.room(ask.label, ask.about, len(system.text)), **values),

@@ -46,22 +46,22 @@ def known(context: RunContext, candidate: Candidate, label: str) -> str:
     `label` is where a reply names its technique.
     """
     record = context.record
-    told = record.consulted.get((record.step_index, candidate.candidate_id))
-    if told is None or not told.found:
+    consulted = record.consulted.get((record.step_index, candidate.candidate_id))
+    if consulted is None or not consulted.found:
         return ""
-    state = told.state.replace("_", " ")
-    lines = "\n".join(f"- {_advice(one)}" for one in chosen(told.found))
+    state = consulted.state.replace("_", " ")
+    lines = "\n".join(f"- {_advice(one)}" for one in chosen(consulted.found))
     where = f"in the state of this one, {state}" if state else "of this class, whatever their state"
     return prompting.fill("known.md", state=where, label=label, techniques=lines).strip()
 
 
 def failure_rules(context: RunContext) -> str:
     """The failure rules that writers are told now; empty without any."""
-    told = context.record.told_rules[-1].rules if context.record.told_rules else ()
-    if not told:
+    rules = context.record.told_rules[-1].rules if context.record.told_rules else ()
+    if not rules:
         return ""
     language = prompting.of_language("language", context.language.name)
-    return prompting.fill("failure_rules.md", language=language, rules="\n".join(map(_rule, told))).strip()
+    return prompting.fill("failure_rules.md", language=language, rules="\n".join(map(_rule, rules))).strip()
 
 
 def _rule(one: ToldRule) -> str:
@@ -82,5 +82,5 @@ def _advice(one: Advised) -> str:
         return f"Rather not `{one.technique}`: of {one.attempts} attempts {counts}. {one.hurts}".strip()
     seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
     joined = f"{one.joined}." if one.parts else ""
-    told = " ".join(filter(None, (joined, one.about, one.helps, one.hurts)))
-    return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {told}".strip()
+    text = " ".join(filter(None, (joined, one.about, one.helps, one.hurts)))
+    return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {text}".strip()

@@ -172,11 +172,11 @@ def _change(record: Record, candidate: Candidate) -> str:
     chain = repair_chain(record, candidate)
     tuned = [one.created.summary for one in chain if one.created.origin is Origin.TUNED]
     written = [one.created.summary for one in chain if one.created.origin is not Origin.TUNED] or tuned
-    count, told = len(written) - 1, "; ".join([written[0], *tuned])
+    count, changes = len(written) - 1, "; ".join([written[0], *tuned])
     if not count:
-        return told
+        return changes
     verb, times = "repair tried" if candidate.has_failed else "repaired", f" {count} times, last" if count > 1 else ""
-    return f"{told}; {verb}{times}: {written[-1]}"
+    return f"{changes}; {verb}{times}: {written[-1]}"
 
 
 def repair_chain(record: Record, candidate: Candidate) -> list[Candidate]:
@@ -215,9 +215,9 @@ def repairs(context: RunContext, candidate: Candidate, *, shows_change: bool = F
         passages.append(Passage("", _diff(context, first), (0,)))
     for number, (failed, mended) in enumerate(pairwise(chain), 1):
         ended = _outcome(context.record, failed)
-        told = f"Repair {number}: {named(context.record, failed.candidate_id)} {ended} [{failed.failure}]"
+        line = f"Repair {number}: {named(context.record, failed.candidate_id)} {ended} [{failed.failure}]"
         edits = f"Edits of repair {number} ({mended.created.summary}):\n{_diff(context, mended.created)}"
-        passages.append(Passage(REPAIRS, told, (4, number)))
+        passages.append(Passage(REPAIRS, line, (4, number)))
         if found := explanation(context, failed):
             passages.append(Passage(REPAIRS, f"What was found:\n{shortened(found, FINDING)}", (2, number)))
         passages.append(Passage(REPAIRS, edits, (3 if mended is candidate else 1, number)))

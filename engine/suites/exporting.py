@@ -63,8 +63,8 @@ def provenance(results: Results) -> TextTable:
         runs = [one.result for one in results.cells if one.cell.arm == arm.name and one.result]
         if runs:
             words = f"{results.suite.defined.settings} {arm.settings}".strip()
-            told = [{one.model for one in runs}, {one.strategy for one in runs}, {one.language for one in runs}]
-            found = [*told, prompts.get(arm.name, set()), {one.device for one in runs}]
+            sets = [{one.model for one in runs}, {one.strategy for one in runs}, {one.language for one in runs}]
+            found = [*sets, prompts.get(arm.name, set()), {one.device for one in runs}]
             rows.append((arm.name, words or "none", *(", ".join(sorted(one - {""})) or NONE for one in found)))
     about = f"Suite {results.suite.defined.name}, baseline arm {results.suite.defined.baseline_arm}."
     return TextTable("Made with", columns, tuple(rows), about)

@@ -24,7 +24,7 @@ def interval(found: Estimate | None) -> str:
 
 def estimate(found: Estimate | None) -> str:
     """A ratio with its interval in brackets."""
-    return times(found.value if found else None) + (f" ({told})" if (told := interval(found)) else "")
+    return times(found.value if found else None) + (f" ({spread})" if (spread := interval(found)) else "")
 
 
 def percent(value: float | None) -> str:

@@ -72,7 +72,7 @@ def _arm_in_words(one: ArmFigures, results: Results) -> str:
         return f"{one.arm}: no cell has ended yet."
     if one.mean is None:
         return f"{one.arm}: no correct kernel in {one.cells} {'run' if one.cells == 1 else 'runs'}."
-    sure = f" (95 % interval {told} over tasks)" if (told := interval(one.mean)) else ""
+    sure = f" (95 % interval {spread} over tasks)" if (spread := interval(one.mean)) else ""
     where = f" on {', '.join(results.devices)}" if results.devices else ""
     return (
         f"{one.arm}: {times(one.mean.value)} over eager PyTorch{sure}, geometric mean of the {one.solved} of "
@@ -94,7 +94,7 @@ def comparison(one: Paired) -> str:
     if one.ratio is None:
         ratio = "no task is solved by both"
     else:
-        sure = f", 95 % interval {told}" if (told := interval(one.ratio)) else ", too few tasks for an interval"
+        sure = f", 95 % interval {spread}" if (spread := interval(one.ratio)) else ", too few tasks for an interval"
         ratio = f"{times(one.ratio.value)} as fast at the median{sure}"
     split = f"faster on {one.faster}, slower on {one.slower}, level on {one.level} of {one.tasks} tasks"
     verdict = "no difference is shown"
@@ -274,7 +274,7 @@ def scorecard(results: Results) -> TextTable:
         "Robustness": _robust,
         "Efficiency": _efficient,
     }
-    lines = [(what, *(told(found[arm]) for arm in arms)) for what, told in rows.items()]
+    lines = [(what, *(cell(found[arm]) for arm in arms)) for what, cell in rows.items()]
     lines.append(("Versatility", *(_covered(results, arm) for arm in arms)))
     lines.append(("Portability", *(_portable(results, arm) for arm in arms)))
     lines.append(("Reproducibility", *(_reproduced(results, arm) for arm in arms)))
@@ -313,12 +313,12 @@ def _covered(results: Results, arm: str) -> str:
 def _portable(results: Results, arm: str) -> str:
     devices = {one.result.device for cells in results.of(arm).values() for one in cells if one.result} - {""}
     again = [one for (cell, device), one in results.suite.judged.items() if cell.arm == arm and device not in devices]
-    told = f"measured on {', '.join(sorted(devices)) or NONE}"
+    measured = f"measured on {', '.join(sorted(devices)) or NONE}"
     if not again:
-        return f"{told}; no kernel was judged again on another device"
+        return f"{measured}; no kernel was judged again on another device"
     right = sum(one.verdict == "passed" for one in again)
     others = ", ".join(sorted({one.device for one in again}))
-    return f"{told}; {right} of {len(again)} kernels that were judged again on {others} are correct there"
+    return f"{measured}; {right} of {len(again)} kernels that were judged again on {others} are correct there"
 
 
 def _reproduced(results: Results, arm: str) -> str:
@@ -341,9 +341,9 @@ def portability_table(results: Results) -> TextTable:
         again = [results.suite.judged.get((one.cell, device)) for device in devices]
         if any(again):
             differs = "; ".join(text for judged in again if judged for text in judged.differs)
-            told = ((times(o.speedup) if o.speedup else o.verdict) if o else NONE for o in again)
+            cells = ((times(o.speedup) if o.speedup else o.verdict) if o else NONE for o in again)
             head = name(one.cell.task), one.cell.arm, str(one.cell.repeat), times(one.speedup)
-            rows.append((*head, *told, differs or "nothing"))
+            rows.append((*head, *cells, differs or "nothing"))
     about = "Kernels judged again with the command reproduce, by device: speed-up over eager there, or the verdict."
     return TextTable("Judged again", columns, tuple(rows), about)
 

@@ -108,8 +108,8 @@ class CudaToolchain(LocalToolchain):
             found = str(self._ask("sanitize", task, source, details={"sanitizer": self.here.sanitizer})["found"])
         if not found:
             return result
-        told = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
-        return replace(result, message=told, evidence={**result.evidence, SANITIZER: found})
+        message = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
+        return replace(result, message=message, evidence={**result.evidence, SANITIZER: found})
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         details = {

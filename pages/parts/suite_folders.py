@@ -49,8 +49,8 @@ def _sign(folder: SuiteFolder) -> str:
     known = _told.get(str(folder.path))
     if suite is not None and (known is None or known[0] != head or time.monotonic() - known[1] > PACE_S):
         db = index.current()
-        told = str(sum(queries.version(db, one.run_id) for one in suite.planned if one.run_id))
-        known = _told[str(folder.path)] = head, time.monotonic(), told
+        versions = str(sum(queries.version(db, one.run_id) for one in suite.planned if one.run_id))
+        known = _told[str(folder.path)] = head, time.monotonic(), versions
     return head + (known[2] if known else "")
 
 

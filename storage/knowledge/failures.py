@@ -129,8 +129,8 @@ def tally(cases: Iterable[FailureCase]) -> FailureTally:
             counts.words = counts.words or case.words
         own = rule_id(case.language, case.toolchain, case.signature) if case.signature else ""
         for name in case.told:
-            told, recurred = found.told.get(name, (0, 0))
-            found.told[name] = told + 1, recurred + (id_of_told(name) == own)
+            count, recurred = found.told.get(name, (0, 0))
+            found.told[name] = count + 1, recurred + (id_of_told(name) == own)
     return found
 
 
@@ -146,9 +146,9 @@ def _rule(
     named = rule_id(language, toolchain, signature)
     person = said.get(named, RuleWords(named))
     words = (person.words or counts.words)[:WORDS_LENGTH]
-    told, recurred = sums.told.get(told_name(named, words), (0, 0))
+    count, recurred = sums.told.get(told_name(named, words), (0, 0))
     return FailureRule(
-        named, language, toolchain, signature, words, counts.kernels, counts.runs, counts.mended, told, recurred,
+        named, language, toolchain, signature, words, counts.kernels, counts.runs, counts.mended, count, recurred,
         counts.last_at, bool(person.words), person.is_disabled,
     )  # fmt: skip
 

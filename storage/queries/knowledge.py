@@ -452,7 +452,7 @@ def rules(db: Database) -> list[FailureRule]:
     """Every failure that was seen, with what is told of it: the same as an engine reads from the files."""
     sums = FailureTally(
         {(language, toolchain, name): Counts(*seen) for language, toolchain, name, *seen in fetch.tuples(db, _SEEN)},
-        {name: (told, recurred) for name, told, recurred in fetch.tuples(db, _TOLD)},
+        {name: (count, recurred) for name, count, recurred in fetch.tuples(db, _TOLD)},
     )
     return failures.rules(sums, known(db).rules)
 

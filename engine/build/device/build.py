@@ -75,13 +75,13 @@ class Block:
 
 def excerpt(log: str) -> str:
     """At most MAX_LINES lines. Device and host pass of nvcc say the same error twice: it is told once."""
-    told: dict[str, None] = {}
+    errors: dict[str, None] = {}
     for block in _blocks(log):
         if "error" in block.kind:
-            told.setdefault("\n".join(_shown(block)))
-    lines = [line for text in list(told)[:MAX_ERRORS] for line in text.split("\n")]
-    if len(told) > MAX_ERRORS:
-        lines.append(f"... and {len(told) - MAX_ERRORS} more errors")
+            errors.setdefault("\n".join(_shown(block)))
+    lines = [line for text in list(errors)[:MAX_ERRORS] for line in text.split("\n")]
+    if len(errors) > MAX_ERRORS:
+        lines.append(f"... and {len(errors) - MAX_ERRORS} more errors")
     lines += [_cut(_ptxas(match)) for line in log.split("\n") if (match := _PTXAS.match(line)) and not lines]
     if not lines:
         return host.excerpt(log)
@@ -288,8 +288,8 @@ class DeviceBuilder:
     def _take_apart(self, plan: Recipe, work: Path) -> bool:
         if not plan.nvcc:
             return False
-        told = sandbox.run([*plan.nvcc, *recipe.DRY_RUN], work, self.limit_s, self.isolation, self._readable())
-        found = recipe.phases_of(told.output) if told.status == 0 else None
+        listed = sandbox.run([*plan.nvcc, *recipe.DRY_RUN], work, self.limit_s, self.isolation, self._readable())
+        found = recipe.phases_of(listed.output) if listed.status == 0 else None
         if found is None:
             return False
         recipe.lay_out(work, found, plan.key)

@@ -148,15 +148,15 @@ def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
         try:
             subprocess.run(build, check=True, capture_output=True, text=True, timeout=LIMIT_S)
             done = subprocess.run(measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT)
-            told = json.loads(done.stdout.splitlines()[-1])
+            measured = json.loads(done.stdout.splitlines()[-1])
         except subprocess.CalledProcessError as error:
             raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error
         except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
             raise ToolchainError(f"the device's limits could not be measured: {error}") from error
-    return from_told(device, told)
+    return from_told(device, measured)
 
 
-def from_told(device: Device, told: Mapping[str, object]) -> DeviceCeilings:
+def from_told(device: Device, measured: Mapping[str, object]) -> DeviceCeilings:
     """What the child printed, with the device's own names.
 
     Raises:
@@ -164,10 +164,10 @@ def from_told(device: Device, told: Mapping[str, object]) -> DeviceCeilings:
     """
     fields = {one.name for one in dataclasses.fields(DeviceCeilings)}
     here = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
-    known: dict[str, Any] = {name: value for name, value in {**told, **here}.items() if name in fields}
+    known: dict[str, Any] = {name: value for name, value in {**measured, **here}.items() if name in fields}
     found = DeviceCeilings(**known)
     if not (found.bandwidth_gb_s > 0 and found.fp32_gflop_s > 0):
-        raise ToolchainError(f"the device's limits could not be measured: {dict(told)}")
+        raise ToolchainError(f"the device's limits could not be measured: {dict(measured)}")
     return found
 
 
@@ -177,11 +177,11 @@ def main(library: str) -> None:
 
     torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.zeros(1, device="cuda")
-    told: dict[str, Any] = _own_kernels(library)
+    measured: dict[str, Any] = _own_kernels(library)
     torch.backends.cuda.matmul.allow_tf32 = True
-    told["tf32_gflop_s"] = max(_product_gflop_s(torch.float32, size) for size in (4096, 8192, 12288))
-    told["bf16_gflop_s"] = max(_product_gflop_s(torch.bfloat16, size) for size in (4096, 8192, 12288))
-    print(json.dumps(told), flush=True)
+    measured["tf32_gflop_s"] = max(_product_gflop_s(torch.float32, size) for size in (4096, 8192, 12288))
+    measured["bf16_gflop_s"] = max(_product_gflop_s(torch.bfloat16, size) for size in (4096, 8192, 12288))
+    print(json.dumps(measured), flush=True)
 
 
 def _own_kernels(path: str) -> dict[str, Any]:

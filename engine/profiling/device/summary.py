@@ -122,8 +122,8 @@ def _advice(seen: Seen) -> Iterator[str]:
 def essence(text: str) -> str:
     """The sentences of a piece of advice that carry figures, without links; else its first."""
     sentences = [one for one in _SENTENCE.split(text) if "http" not in one]
-    told = " ".join([one for one in sentences if re.search(r"\d", one)] or sentences[:1])
-    return told if len(told) <= ADVICE_LENGTH else told[: ADVICE_LENGTH - 1] + "…"
+    kept = " ".join([one for one in sentences if re.search(r"\d", one)] or sentences[:1])
+    return kept if len(kept) <= ADVICE_LENGTH else kept[: ADVICE_LENGTH - 1] + "…"
 
 
 def _end(seen: Seen) -> Iterator[str]:

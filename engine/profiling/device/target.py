@@ -42,8 +42,8 @@ def main(folder: str, mode: str) -> None:
         {"profile": _profiled, "watch": _watched}[mode](call, here)
     spans = (imported - started, prepared - imported, warm - prepared, time.monotonic() - warm)
     names = ("import", "prepare", "warm up", mode)
-    told = ", ".join(f"{name} {span:.2f} s" for name, span in zip(names, spans, strict=True))
-    print(f"target: {told}", flush=True)
+    seconds = ", ".join(f"{name} {span:.2f} s" for name, span in zip(names, spans, strict=True))
+    print(f"target: {seconds}", flush=True)
 
 
 def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:

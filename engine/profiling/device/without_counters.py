@@ -58,15 +58,17 @@ def _launches(trace: Mapping[str, Any], here: DeviceCeilings) -> Iterator[Launch
         [e for e in events if isinstance(e, dict) and e.get("cat") == "kernel"] if isinstance(events, list) else []
     )
     for number, event in enumerate(sorted(kernels, key=lambda e: _number(e.get("ts")))):
-        told = event.get("args")
-        if isinstance(told, dict):
+        arguments = event.get("args")
+        if isinstance(arguments, dict):
             seconds = _number(event.get("dur")) * 1e-6
-            yield Launch(number, str(event.get("name"))[:2000], dict(_values(told, seconds, here)))
+            yield Launch(number, str(event.get("name"))[:2000], dict(_values(arguments, seconds, here)))
 
 
-def _values(told: Mapping[str, Any], seconds: float, here: DeviceCeilings) -> Iterator[tuple[str, tuple[str, float]]]:
-    grid, block = (_product(told.get(name)) for name in ("grid", "block"))
-    registers, shared = (_number(told.get(name)) for name in ("registers per thread", "shared memory"))
+def _values(
+    arguments: Mapping[str, Any], seconds: float, here: DeviceCeilings
+) -> Iterator[tuple[str, tuple[str, float]]]:
+    grid, block = (_product(arguments.get(name)) for name in ("grid", "block"))
+    registers, shared = (_number(arguments.get(name)) for name in ("registers per thread", "shared memory"))
     yield counters.TIME, ("s", seconds)
     yield counters.GRID, ("1", grid)
     yield counters.BLOCK, ("1", block)
@@ -124,8 +126,8 @@ def compiled_resources(libraries: Iterable[str], run: Run) -> list[Resources]:
     )
     if not tool:
         return []
-    told = (run([tool, "--dump-resource-usage", path], TOOL_S).output for path in libraries)
-    return [one for text in told for one in parsed_resources(text)]
+    outputs = (run([tool, "--dump-resource-usage", path], TOOL_S).output for path in libraries)
+    return [one for text in outputs for one in parsed_resources(text)]
 
 
 def parsed_resources(text: str) -> list[Resources]:

@@ -148,9 +148,9 @@ class Evolve:
     def note(self, record: Record, command: Command) -> str | None:
         """From which birth on a choice of a parent, or of what the model is shown, holds."""
         upcoming = record.step_index + self._fold.of(record).has_begun
-        told = accepted_line.note(record, command, word="birth", upcoming=upcoming, policy="drawn by speed-up")
-        is_alone = told and command.kind is CommandKind.ROLL_BACK
-        return f"{told}, which is the whole population then" if is_alone else told
+        words = accepted_line.note(record, command, word="birth", upcoming=upcoming, policy="drawn by speed-up")
+        is_alone = words and command.kind is CommandKind.ROLL_BACK
+        return f"{words}, which is the whole population then" if is_alone else words
 
 
 def _settings(record: Record) -> EvolveSettings:

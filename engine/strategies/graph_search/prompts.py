@@ -36,9 +36,9 @@ class Outline:
 
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
-        told = _kernel(context, ask) | _known(self.consulted)
+        slots = _kernel(context, ask) | _known(self.consulted)
         rules = rule_section(context.record.steering.rules)
-        return open_conversation(context, ask, "graph_search/outline.md", ADVISE, rules=rules, **told)
+        return open_conversation(context, ask, "graph_search/outline.md", ADVISE, rules=rules, **slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ class Optimise:
         words = [said.get(key) for key in ("about", "think", "helps", "hurts")] if said else []
         if self.advised is not None and not words:
             words = [self.advised.about, self.advised.helps, self.advised.hurts]
-        told = " ".join(f"{str(word).strip().rstrip('.')}." for word in words if word)
-        lines = [f"{self.technique or NEW_METHOD}: {told}".rstrip(": ").strip()]
+        text = " ".join(f"{str(word).strip().rstrip('.')}." for word in words if word)
+        lines = [f"{self.technique or NEW_METHOD}: {text}".rstrip(": ").strip()]
         if self.edge is not None and self.edge.visits:
             mean = self.edge.value / self.edge.visits
             lines.append(f"In this run that step was taken {self.edge.visits} times, with a mean value of {mean:+.2f}.")
@@ -185,8 +185,8 @@ def _examples(context: RunContext, consulted: Consulted | None, target: str, mos
     found: Sequence[Transition] = [codec.from_plain(Transition, one) for one in plain]
     if not found:
         return ""
-    told = "\n\n".join(map(_example, found[: min(most, MOST_EXAMPLES)]))
-    return prompting.fill("graph_search/examples.md", examples=told).strip()
+    examples = "\n\n".join(map(_example, found[: min(most, MOST_EXAMPLES)]))
+    return prompting.fill("graph_search/examples.md", examples=examples).strip()
 
 
 def _example(one: Transition) -> str:

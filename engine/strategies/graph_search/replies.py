@@ -87,8 +87,8 @@ class ReadLabels:
             own if names[label.lower()] == NEW else names[label.lower()]
             for own, label in zip(self.techniques, labels, strict=True)
         ]
-        told = ", ".join(f"{a} → {b}" if a != b else a for a, b in zip(self.techniques, kept, strict=True))
-        return Reading({"labels": told}, {"labels": kept})
+        path = ", ".join(f"{a} → {b}" if a != b else a for a, b in zip(self.techniques, kept, strict=True))
+        return Reading({"labels": path}, {"labels": kept})
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,8 +303,14 @@ def _conclude(
     edges = state.edges_of(spot)
     value = value_of(brought.speedup if brought else None)
     ends = state.technique_of(spot) or NEW_METHOD
-    told = f"{reason}; walk {' → '.join([edges[0][0], *(target for _, target in edges[:-1]), ends])}: "
-    told += f"{brought.speedup:.3g}x over its first kernel, " if brought else "failed, "
+    reason_given = f"{reason}; walk {' → '.join([edges[0][0], *(target for _, target in edges[:-1]), ends])}: "
+    reason_given += f"{brought.speedup:.3g}x over its first kernel, " if brought else "failed, "
     return Conclude(
-        record.step_index, outcome, name, base, f"{told}value {value:+.2f}", round(value, 6), state.told_of(spot)
+        record.step_index,
+        outcome,
+        name,
+        base,
+        f"{reason_given}value {value:+.2f}",
+        round(value, 6),
+        state.told_of(spot),
     )

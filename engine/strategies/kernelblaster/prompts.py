@@ -42,7 +42,7 @@ def listed(found: Sequence[Advised]) -> str:
 def technique(one: Advised) -> str:
     """What is known of a technique, with the attempts that it rests on."""
     words = (("", one.joined), ("", one.about), ("Helps: ", one.helps), ("Hurts: ", one.hurts))
-    told = " ".join(f"{lead}{text.strip().rstrip('.')}." for lead, text in words if text.strip())
+    passage = " ".join(f"{lead}{text.strip().rstrip('.')}." for lead, text in words if text.strip())
     same = one.attempts - one.faster - one.slower - one.failed
     counts = (
         f"{one.attempts} attempts: {one.faster} faster, {same} alike, {one.slower} slower, {one.failed} failed"
@@ -51,7 +51,7 @@ def technique(one: Advised) -> str:
     )
     inherited = f", taken over from {one.inherited_from}" if one.inherited_from else ""
     expected = f"Expected {one.expected_gain:.3g}x, confidence {one.confidence:.2g}{inherited}; {counts}."
-    return f"{one.technique} ({one.category}): {told} {expected}"
+    return f"{one.technique} ({one.category}): {passage} {expected}"
 
 
 def state_of(consulted: Consulted) -> str:
@@ -74,8 +74,8 @@ class Classify:
         """The messages."""
         known = [f"- {one.name} ({one.bottleneck}): {one.about}" for one in self.consulted.states]
         states = "\n".join(known or [f"- {name} ({bottleneck})" for name, bottleneck in STATES.items()])
-        told = _kernel(context, ask) | {"states": states, "state": state_of(self.consulted)}
-        return open_conversation(context, ask, "kernelblaster/classify.md", ADVISE, **told)
+        slots = _kernel(context, ask) | {"states": states, "state": state_of(self.consulted)}
+        return open_conversation(context, ask, "kernelblaster/classify.md", ADVISE, **slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +168,11 @@ class Analyse:
 
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
-        told = _kernel(context, ask)
-        told.pop("profile")
+        slots = _kernel(context, ask)
+        slots.pop("profile")
         earlier = history(context.record, context.candidate(ask.about).candidate_id, "step")
-        told["evaluation"] = self.evaluation
-        return open_conversation(context, ask, "kernelblaster/analyse.md", ADVISE, earlier=earlier, **told)
+        slots["evaluation"] = self.evaluation
+        return open_conversation(context, ask, "kernelblaster/analyse.md", ADVISE, earlier=earlier, **slots)
 
 
 @dataclass(frozen=True, slots=True)

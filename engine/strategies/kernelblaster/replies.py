@@ -39,8 +39,8 @@ class ReadState:
         state, confidence, why = found.choice("state", self.known), found.share("confidence"), found.text("why")
         found.close()
         found.report()
-        told = {"state": state, "confidence": f"{confidence:.2g}", "why": why}
-        return Reading(told, {"state": state, "confidence": confidence, "why": why})
+        summary = {"state": state, "confidence": f"{confidence:.2g}", "why": why}
+        return Reading(summary, {"state": state, "confidence": confidence, "why": why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class ReadPlan:
             found.fault("new", "must hold at least one technique: none is known for this state")
         found.close()
         found.report()
-        told = ", ".join(f"{name} {share:.2g}" for name, share in _largest_first(relevance))
+        summary = ", ".join(f"{name} {share:.2g}" for name, share in _largest_first(relevance))
         proposed = "; ".join(f"{one['technique']} ({one['predicted_gain']:.3g}x): {one['about']}" for one in new)
-        fields = {"reading": reading, "relevance": told, "new": proposed}
+        fields = {"reading": reading, "relevance": summary, "new": proposed}
         payload = {"relevance": relevance | {one["technique"]: one["relevance"] for one in new}, "new": new}
         return Reading({name: text for name, text in fields.items() if text}, payload)
 
@@ -151,8 +151,8 @@ class ReadEdits:
         edits = [_edit(one, names) for one in found.objects("edits", MOST_EDITS)]
         found.close()
         found.report()
-        told = "\n".join(f"{number}. {_told(one)}: {one['why']}" for number, one in enumerate(edits, 1))
-        return Reading({"edits": told or "nothing is to change"}, {"edits": edits})
+        summary = "\n".join(f"{number}. {_told(one)}: {one['why']}" for number, one in enumerate(edits, 1))
+        return Reading({"edits": summary or "nothing is to change"}, {"edits": edits})
 
 
 @dataclass(frozen=True, slots=True)

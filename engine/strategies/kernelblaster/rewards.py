@@ -79,7 +79,7 @@ def evaluation(attempts: Sequence[Attempt]) -> Iterator[str]:
     for state in dict.fromkeys(one.state for one in attempts):
         own = [one for one in attempts if one.state == state]
         both = [(one.predicted, one.measured.speedup) for one in own if one.predicted and one.measured]
-        told = (
+        line = (
             f"predicted {_mean([p for p, _ in both]):.3g}x and measured {_mean([m for _, m in both]):.3g}x on average "
             f"of {len(both)}"
             if both
@@ -87,7 +87,7 @@ def evaluation(attempts: Sequence[Attempt]) -> Iterator[str]:
         )
         failed = sum(one.measured is None for one in own)
         total = sum(one.reward for one in own) / len(own)
-        yield f"{state or '(state not known)'}: {len(own)} attempts, {failed} failed; {told}; mean reward {total:+.2f}"
+        yield f"{state or '(state not known)'}: {len(own)} attempts, {failed} failed; {line}; mean reward {total:+.2f}"
         for one in own:
             yield f"- {one.technique} (trajectory {one.trajectory}, step {one.step}): {one}"
 

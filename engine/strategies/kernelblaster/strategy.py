@@ -203,9 +203,9 @@ class KernelBlaster:
         """From which step on a choice of the kernel to go on from, or of what the model is shown, holds."""
         state = self.state(record)
         upcoming = record.step_index + state.has_begun
-        told = accepted_line.note(record, command, word="step", upcoming=upcoming, policy="")
+        words = accepted_line.note(record, command, word="step", upcoming=upcoming, policy="")
         is_moved = command.kind in (CommandKind.ROLL_BACK, CommandKind.SET_BASE)
-        return f"{told}; later trajectories from the first kernel" if told and is_moved else told
+        return f"{words}; later trajectories from the first kernel" if words and is_moved else words
 
 
 def _reason_to_stop(record: Record, state: KernelBlasterState) -> str | None:
@@ -277,16 +277,16 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
             PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, state, candidate),
             replies.PLAN_FIELDS, replies.ReadPlan(offered, consulted.others),
         )  # fmt: skip
-    told = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
+    attempts = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
     if label == ANALYSE:
         fields = ("assumption", "cause", "lesson")
-        return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(told), fields=fields)
+        return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(attempts), fields=fields)
     if label == REVISE:
         told_of = [one.state for one in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, told_of), *state.known]))
         techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
         return Ask(
-            REVISE, _ended(record), name, Expects.JSON, prompts.Revise(told, _expected(state)),
+            REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
         )  # fmt: skip
     raise EngineError(f"KernelBlaster has no step {label!r}")
@@ -395,5 +395,5 @@ def _conclude(
     base = state.present.subject_id or (record.candidates[name].created.base_id if name else state.tip_id)
     if attempt is None:
         return Conclude(record.step_index, outcome, name, base, reason)
-    told = f"{reason}; {attempt.technique}: {attempt}"
-    return Conclude(record.step_index, outcome, name, base, told, round(attempt.reward, 6))
+    summary = f"{reason}; {attempt.technique}: {attempt}"
+    return Conclude(record.step_index, outcome, name, base, summary, round(attempt.reward, 6))

@@ -67,9 +67,9 @@ def _reward_of(attempts: list[Rewarded], name: str) -> str:
 
 def _pairs(context: RunContext, about: str, shown: int) -> Ranked:
     """The last attempts, the newest worth most; of the kernel that the prompt is about the line alone."""
-    told = rewarded(context.record)
+    pairs = rewarded(context.record)
     passages = [
-        Passage(PAIRS, _pair(context, one, about), (float(one.index),)) for one in told[max(0, len(told) - shown) :]
+        Passage(PAIRS, _pair(context, one, about), (float(one.index),)) for one in pairs[max(0, len(pairs) - shown) :]
     ]
     return Ranked(tuple(passages), int(PAIRS_TOKENS * RULE))
 

@@ -194,5 +194,5 @@ def _conclude(record: Record, outcome: DepthOutcome, candidate: Candidate | None
     gain, name = reward(candidate), candidate.candidate_id if candidate is not None else None
     if candidate is not None and candidate.verdict is not None and candidate.has_failed:
         reason = f"the kernel {FAILED[candidate.verdict]}"
-    told = reason if gain is None else f"{reason}; reward {gain:.3g}"
-    return Conclude(record.step_index, outcome, name, _base(candidate), told, gain)
+    summary = reason if gain is None else f"{reason}; reward {gain:.3g}"
+    return Conclude(record.step_index, outcome, name, _base(candidate), summary, gain)

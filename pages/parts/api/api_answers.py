@@ -157,8 +157,8 @@ def _prediction(row: PredictionRow | None) -> dict[str, Any] | None:
         return None
     found = row.measured
     measured = {"measured_gain": found.speedup, "interval_95": [found.low, found.high]} if found else None
-    told = {"technique": row.technique or None, "predicted_gain": row.predicted, "kernel": row.candidate_id}
-    return told | (measured or {"measured_gain": None, "interval_95": None})
+    prediction = {"technique": row.technique or None, "predicted_gain": row.predicted, "kernel": row.candidate_id}
+    return prediction | (measured or {"measured_gain": None, "interval_95": None})
 
 
 def events(found: Iterable[EventRow]) -> list[dict[str, Any]]:

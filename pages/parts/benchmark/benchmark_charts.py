@@ -30,10 +30,10 @@ def draw_pairs(results: Results) -> None:
     found = [one for one in comparisons(results) if one.ratios]
     if not found:
         return
-    told = "; ".join(comparison(one) for one in found)
+    summary = "; ".join(comparison(one) for one in found)
     tasks = max(len(one.ratios) for one in found)
     plot.draw(
-        pairs_figure(found), f"Arms over {found[0].baseline}, task by task. {told}",
+        pairs_figure(found), f"Arms over {found[0].baseline}, task by task. {summary}",
         120 + 20 * tasks + LEGEND_ROW_PX * len(found), "pairs", key="pairs",
     )  # fmt: skip
     st.caption(
@@ -98,9 +98,9 @@ def draw_fast(results: Results, kernel_class: str) -> None:
     if not curves:
         st.info("No cell of this class has ended with such a baseline yet.", icon=":material/hourglass_empty:")
         return
-    told = "; ".join(f"{one.arm} {percent(one.at(1.0))} at 1×, {percent(one.at(2.0))} at 2×" for one in curves)
+    summary = "; ".join(f"{one.arm} {percent(one.at(1.0))} at 1×, {percent(one.at(2.0))} at 2×" for one in curves)
     plot.draw(
-        fast_figure(curves, str(against)), f"fast_p over {against} at every speed-up. {told}.",
+        fast_figure(curves, str(against)), f"fast_p over {against} at every speed-up. {summary}.",
         chart_height(len(curves)), f"fast:{against}", key="fast_curve",
     )  # fmt: skip
     text_tables.draw(fast_table(results, BARS, against), "fast_table")
@@ -141,9 +141,11 @@ def draw_curve(results: Results, kernel_class: str) -> None:
     if not curves:
         st.info("No cell of this class has ended with this known yet.", icon=":material/hourglass_empty:")
         return
-    told = "; ".join(f"{arm} {times(points[-1].mean)} after {points[-1].spent:.4g}" for arm, points in curves.items())
+    summary = "; ".join(
+        f"{arm} {times(points[-1].mean)} after {points[-1].spent:.4g}" for arm, points in curves.items()
+    )
     plot.draw(
-        curve_figure(curves, axis), f"Speed-up as used over {axis}. {told}.", chart_height(len(curves)),
+        curve_figure(curves, axis), f"Speed-up as used over {axis}. {summary}.", chart_height(len(curves)),
         f"spending:{axis}", key="spending_curve",
     )  # fmt: skip
     st.caption(ABOUT_CURVE)

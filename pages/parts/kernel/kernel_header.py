@@ -170,13 +170,18 @@ def numbers(
     return items
 
 
-def gain(told: PredictionRow | None, candidate_id: str) -> list[Figure]:
+def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:
     """The gain over the base beside the predicted one; nothing where none was predicted of this kernel."""
-    if told is None or told.predicted is None or told.candidate_id != candidate_id or told.measured is None:
+    if (
+        prediction is None
+        or prediction.predicted is None
+        or prediction.candidate_id != candidate_id
+        or prediction.measured is None
+    ):
         return []
-    found = told.measured
-    value, note = wording.speedup(found.speedup, found.noise), f"predicted {wording.speedup(told.predicted)}"
-    return [Figure(f"Over kernel {told.base_number}", value, note, told.technique)]
+    found = prediction.measured
+    value, note = wording.speedup(found.speedup, found.noise), f"predicted {wording.speedup(prediction.predicted)}"
+    return [Figure(f"Over kernel {prediction.base_number}", value, note, prediction.technique)]
 
 
 def _over(found: Relative, baseline: BaselineRow) -> Figure:

@@ -145,8 +145,8 @@ def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
     )
     same = len(found) - len(moved)
     if is_all or len(moved) > len(shown):
-        told = f"Show all {len(moved)} (the largest effects and all that got worse: {len(shown)} shown)"
-        st.toggle(told, key=f"{key}:all")
+        label = f"Show all {len(moved)} (the largest effects and all that got worse: {len(shown)} shown)"
+        st.toggle(label, key=f"{key}:all")
     st.caption(f"Largest effect on speed first. {same} more metrics are unchanged.")
 
 

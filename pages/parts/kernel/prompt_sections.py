@@ -72,14 +72,14 @@ def _told(kept: Mapping[str, Any], role: str, text: str) -> Told:
     return Told(role, text, tuple(found), True, {})
 
 
-def shares(told: Sequence[Told]) -> dict[str, int]:
+def shares(messages: Sequence[Told]) -> dict[str, int]:
     """Characters under each name over all messages, the largest first; empty where no message was divided."""
     sums: dict[str, int] = {}
-    for one in told:
+    for one in messages:
         own = [(part.name, len(part.text)) for part in one.sections]
         for name, count in one.parts.items() if one.parts else own:
             sums[name] = sums.get(name, 0) + count
-    is_told = any(one.is_divided or one.parts for one in told)
+    is_told = any(one.is_divided or one.parts for one in messages)
     return dict(sorted(sums.items(), key=lambda item: -item[1])) if is_told else {}
 
 
@@ -113,9 +113,9 @@ def changes(before: Sequence[Told], now: Sequence[Told]) -> list[Change]:
     return found + [Change(place[1], State.GONE, text, "") for place, text in old.items() if place not in new]
 
 
-def _by_place(told: Sequence[Told], is_divided: bool) -> dict[tuple[str, str, int], str]:
+def _by_place(messages: Sequence[Told], is_divided: bool) -> dict[tuple[str, str, int], str]:
     found: dict[tuple[str, str, int], str] = {}
-    for one in told:
+    for one in messages:
         whole = (Section(WHOLE.get(one.role, "Prompt"), one.text),)
         for section in one.sections if is_divided else whole:
             number = sum((one.role, section.name) == place[:2] for place in found)
@@ -138,16 +138,16 @@ def common_start(before: Sequence[Told], now: Sequence[Told]) -> int:
     return count
 
 
-def characters_per_token(prompt: Prompt, told: Sequence[Told]) -> float:
+def characters_per_token(prompt: Prompt, messages: Sequence[Told]) -> float:
     """As the endpoint counted this prompt, or by rule where it did not."""
-    whole = sum(len(one.text) for one in told)
+    whole = sum(len(one.text) for one in messages)
     return whole / prompt.input_tokens if prompt.input_tokens and not prompt.is_estimated else CHARACTERS_PER_TOKEN
 
 
-def size_line(prompt: Prompt, told: Sequence[Told], before: Sequence[Told] | None) -> str:
+def size_line(prompt: Prompt, messages: Sequence[Told], before: Sequence[Told] | None) -> str:
     """How long the prompt is, what the endpoint counted, what of it came from the cache and what could have."""
-    per = characters_per_token(prompt, told)
-    whole, count = sum(len(one.text) for one in told), sum(len(one.sections) for one in told)
+    per = characters_per_token(prompt, messages)
+    whole, count = sum(len(one.text) for one in messages), sum(len(one.sections) for one in messages)
     said = [f"{about(whole, per)} in {wording.counted(count, 'section')}"]
     if prompt.input_tokens and not prompt.is_estimated:
         cached = "it does not say how many came from its cache"
@@ -156,7 +156,7 @@ def size_line(prompt: Prompt, told: Sequence[Told], before: Sequence[Told] | Non
         said = [f"{wording.tokens(prompt.input_tokens)} tokens counted by the endpoint, {cached}"]
         said.append(wording.counted(count, "section"))
     if before:
-        said.append(f"starts like the prompt before for {about(common_start(before, told), per)}")
+        said.append(f"starts like the prompt before for {about(common_start(before, messages), per)}")
     return " · ".join(said)
 
 
@@ -182,13 +182,13 @@ def draw(run_id: str, prompt: Prompt) -> None:
     if stored.is_gone:
         texts.say_gone(stored, "prompt")
         return
-    told = read(stored.text)
+    messages = read(stored.text)
     earlier = queries.prompt_before(index.current(), run_id, prompt)
     kept = texts.read(run_id, earlier.prompt_blob) if earlier else None
     before = read(kept.text) if kept and not kept.is_gone else None
-    st.caption(wording.plain(size_line(prompt, told, before)))
-    per = characters_per_token(prompt, told)
-    if found := shares(told):
+    st.caption(wording.plain(size_line(prompt, messages, before)))
+    per = characters_per_token(prompt, messages)
+    if found := shares(messages):
         whole = sum(found.values()) or 1
         rows = [
             Bar(name, n / whole, f"{wording.tokens(round(n / per))} · {percent(n, whole)}") for name, n in found.items()
@@ -198,16 +198,16 @@ def draw(run_id: str, prompt: Prompt) -> None:
     if earlier and before:
         st.caption(f"Changes are marked against {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
         only = st.toggle("Show only what changed", key=f"only_changes:{prompt.seq}")
-    compared = changes(before or [], told)
+    compared = changes(before or [], messages)
     with st.container(gap="xsmall"):
         if only:
             _changes(compared, prompt.seq, per)
         else:
-            _whole(told, {(one.name, one.now): one.state for one in compared} if before else {}, prompt.seq, per)
+            _whole(messages, {(one.name, one.now): one.state for one in compared} if before else {}, prompt.seq, per)
 
 
-def _whole(told: Sequence[Told], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
-    for number, one in enumerate(told):
+def _whole(messages: Sequence[Told], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
+    for number, one in enumerate(messages):
         st.markdown(f"**Prompt, {wording.plain(one.role)}** :gray[{len(one.text):,} characters]")
         for place, section in enumerate(one.sections):
             state = states.get((section.name, section.text), State.SAME)

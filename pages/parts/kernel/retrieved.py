@@ -80,9 +80,9 @@ def cells(one: RetrievedRow, asked: RetrievalRow) -> dict[str, table.Cell]:
     badges = [table.pill("followed", "green", "held")] if one.place == asked.followed else []
     if one.parts:
         note = "; ".join(filter(None, (f"joins {', then '.join(one.parts)}", note)))
-    told = " ".join(filter(None, (one.about, one.helps, one.hurts)))
+    description = " ".join(filter(None, (one.about, one.helps, one.hurts)))
     return {
-        "technique": table.text(one.technique, note=note, title=told, badges=badges),
+        "technique": table.text(one.technique, note=note, title=description, badges=badges),
         "expected": wording.speedup(one.expected_gain),
         "confidence": f"{one.confidence:.2f}",
         "attempts": f"{one.attempts:,}",

@@ -32,8 +32,8 @@ class Facts:
 
 def sentences(facts: Facts) -> list[str]:
     """What changed, what it gave and was to give, what moved inside, and what the model knew."""
-    told = (_origin(facts), _result(facts), _predicted(facts), _moved(facts), _seen(facts))
-    return [part for part in told if part]
+    parts = (_origin(facts), _result(facts), _predicted(facts), _moved(facts), _seen(facts))
+    return [part for part in parts if part]
 
 
 def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
@@ -118,15 +118,15 @@ def _predicted(facts: Facts) -> str:
     return predicted(facts.predicted, facts.candidate.candidate_id) if facts.predicted else ""
 
 
-def predicted(told: PredictionRow, candidate_id: str | None) -> str:
+def predicted(prediction: PredictionRow, candidate_id: str | None) -> str:
     """A prediction as a sentence for the page of a kernel."""
-    if told.predicted is None:
-        return f"Technique: {told.technique}."
-    by = f" ({told.technique})" if told.technique else ""
-    gain = f"Predicted gain over kernel {told.base_number}{by}: {wording.speedup(told.predicted)}"
-    if (gained := told.measured) is None:
+    if prediction.predicted is None:
+        return f"Technique: {prediction.technique}."
+    by = f" ({prediction.technique})" if prediction.technique else ""
+    gain = f"Predicted gain over kernel {prediction.base_number}{by}: {wording.speedup(prediction.predicted)}"
+    if (gained := prediction.measured) is None:
         return f"{gain}, not measured."
-    on = "" if told.candidate_id == candidate_id else f" with kernel {told.number}"
+    on = "" if prediction.candidate_id == candidate_id else f" with kernel {prediction.number}"
     return f"{gain}, measured {wording.speedup(gained.speedup, gained.noise)}{on}."
 
 

@@ -35,20 +35,20 @@ def draw(run_id: str, candidate_id: str) -> None:
 
 def sentence(found: SweepRow, tried: int) -> str:
     """What the sweep was about and came to."""
-    told = f"{wording.counted(tried, 'variant')} of kernel {found.number} tried in {wording.seconds(found.seconds)}"
+    text = f"{wording.counted(tried, 'variant')} of kernel {found.number} tried in {wording.seconds(found.seconds)}"
     if found.kept_number is not None:
-        return f"{told}, without a model call; the fastest is kernel {found.kept_number}, {found.kept_summary}."
+        return f"{text}, without a model call; the fastest is kernel {found.kept_number}, {found.kept_summary}."
     if found.failed_again is not None:
         said = found.failed_again.rstrip(".")
-        return f"{told}, without a model call; as written it failed when timed again ({said}), so none was taken."
-    return f"{told}, without a model call; {'none is faster beyond the noise' if found.is_over else 'still going on'}."
+        return f"{text}, without a model call; as written it failed when timed again ({said}), so none was taken."
+    return f"{text}, without a model call; {'none is faster beyond the noise' if found.is_over else 'still going on'}."
 
 
 def cells(one: VariantRow, found: SweepRow) -> dict[str, table.Cell]:
     """A variant as a row."""
-    told, is_good = words(one, found), one.verdict is Verdict.PASSED
+    shown, is_good = words(one, found), one.verdict is Verdict.PASSED
     tone, icon = ("green", "held") if is_good else ("red", "broken")
-    return {**told, "outcome": table.pill(told["outcome"], tone, icon, title=one.message)}
+    return {**shown, "outcome": table.pill(shown["outcome"], tone, icon, title=one.message)}
 
 
 def words(one: VariantRow, found: SweepRow) -> dict[str, str]:

@@ -124,7 +124,7 @@ def _nodes(at: Mapping[str, float], x: float, symbol: str, colours: Mapping[str,
 
 def _edges(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     """One trace for all edges of a colour and a width, those that were not tried at the bottom."""
-    told: set[str] = set()
+    named: set[str] = set()
     for kind in (UNTRIED, SAME, FAILED, SLOWER, FASTER):
         for least, width in reversed(WIDTHS):
             chosen = [one for one in edges if one.kind == kind and _width(one.figures.attempts) == (least, width)]
@@ -139,9 +139,9 @@ def _edges(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[st
                 "type": "scatter", "mode": "lines", "x": [x for _, x, _ in points], "y": [y for _, _, y in points],
                 "text": [hover(edge) for edge, _, _ in points], "customdata": [edge.technique for edge, _, _ in points],
                 "line": {"color": EDGE_COLOUR[kind], "width": width, "dash": dash}, "name": kind,
-                "legendgroup": kind, "showlegend": kind not in told, "hovertemplate": "%{text}<extra></extra>",
+                "legendgroup": kind, "showlegend": kind not in named, "hovertemplate": "%{text}<extra></extra>",
             }  # fmt: skip
-            told.add(kind)
+            named.add(kind)
 
 
 def curve(start: float, end: float) -> Iterator[tuple[float, float]]:

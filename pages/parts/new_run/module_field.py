@@ -105,10 +105,10 @@ def _checked(text: str, name: str) -> TaskFile:
     version that was typed on the way."""
     task = supervisor.module_of(text, name)
     named = ", ".join(f"{name} = {value}" for name, value in task.constants.items())
-    told = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
+    summary = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
     is_kept = task.path.exists()
     where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
-    st.markdown(f":green-badge[:material/check: valid] {wording.plain(told)}. {where}")
+    st.markdown(f":green-badge[:material/check: valid] {wording.plain(summary)}. {where}")
     if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
         try:
             supervisor.keep_module(task)

@@ -91,10 +91,10 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.standing(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
-    told = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
+    details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{run.task_name.replace('_', ' ')} · " if run.label else ""
     return {
-        "run": table.link(run.title, _why(run, state) or task + told, badges, _hint(run, told)),
+        "run": table.link(run.title, _why(run, state) or task + details, badges, _hint(run, details)),
         "state": table.pill(
             "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
             run.state_reason,
@@ -117,9 +117,9 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
     }  # fmt: skip
 
 
-def _hint(run: RunRow, told: str) -> str:
+def _hint(run: RunRow, details: str) -> str:
     """What stands behind the pointer on a run's name."""
-    return "\n".join(line for line in (run.task_name.replace("_", " "), told, run.note) if line)
+    return "\n".join(line for line in (run.task_name.replace("_", " "), details, run.note) if line)
 
 
 def _tags(run: RunRow) -> list[table.Cell]:

@@ -33,7 +33,7 @@ def run_report(db: Database, run_id: str) -> str:
     if run is None:
         raise LookupError(f"there is no run {run_id} in the index")
     attempts, depths = queries.attempts(db, run_id), queries.depths(db, run_id)
-    told = chosen(depths)
+    shown = chosen(depths)
     best = wording.speedup(run.best_speedup, run.best_noise)
     reached = f"{best} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
     return render(
@@ -46,8 +46,8 @@ def run_report(db: Database, run_id: str) -> str:
         time_title=outcome.TIME_TITLE,
         time_about=outcome.TIME_ABOUT,
         time_bars=outcome.time_bars(db, run_id),
-        curve=_curve(db, run, attempts, {depth.depth for depth in told}),
-        depths=list(_depths(db, run, told, attempts)),
+        curve=_curve(db, run, attempts, {depth.depth for depth in shown}),
+        depths=list(_depths(db, run, shown, attempts)),
         depth_count=len(depths),
         words=method.words(run_id, db),
         commands=[_command(one) for one in queries.commands(db, run_id)],
@@ -280,8 +280,8 @@ def _review(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, An
     """What a judge had said before a kernel was written."""
     said = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
     fields = repair_tab.fields(texts.source(run.run_id, said.text_blob)) if said else {}
-    told = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
-    return {"review": said, "said": wording_cut(told)}
+    verdict = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
+    return {"review": said, "said": wording_cut(verdict)}
 
 
 def _sweep(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any]:
@@ -299,8 +299,8 @@ def _sweep(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any
 
 def _predicted(db: Database, run: RunRow, candidate_id: str | None) -> str:
     """What the model expected of a depth's change, beside what was measured; empty where it named neither."""
-    told = queries.prediction(db, run.run_id, candidate_id) if candidate_id else None
-    return story.predicted(told, candidate_id) if told else ""
+    prediction = queries.prediction(db, run.run_id, candidate_id) if candidate_id else None
+    return story.predicted(prediction, candidate_id) if prediction else ""
 
 
 def wording_cut(text: str) -> str:

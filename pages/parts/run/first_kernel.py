@@ -76,9 +76,9 @@ def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | 
             state = "done" if is_measured else "active" if not steps else "waiting"
         else:
             state = "waiting" if step is None else "active" if step.is_in_flight else "done"
-        told = _result(kind, judged) or about if state == "done" else about
+        about_now = _result(kind, judged) or about if state == "done" else about
         took = wording.seconds(step.seconds) if step and step.seconds is not None else ""
-        found.append({"name": name, "about": told, "state": state, "time": took})
+        found.append({"name": name, "about": about_now, "state": state, "time": took})
     return found
 
 

@@ -63,10 +63,10 @@ def draw(run: RunRow) -> str | None:
 def _tell_passes(run: RunRow) -> None:
     """How often the model's kernels pass, in one line."""
     if rows := queries.tries(index.current(), [run.run_id]):
-        told = " · ".join(f"{name} {value}" for name, value in PassRates(rows, run.cost_usd).figures())
-        st.caption(wording.plain(told), help=ABOUT)
-    if told := ranked(queries.rankings(index.current(), run.run_id)):
-        st.caption(wording.plain(told), help=ABOUT_RANKING)
+        rates = " · ".join(f"{name} {value}" for name, value in PassRates(rows, run.cost_usd).figures())
+        st.caption(wording.plain(rates), help=ABOUT)
+    if rates := ranked(queries.rankings(index.current(), run.run_id)):
+        st.caption(wording.plain(rates), help=ABOUT_RANKING)
 
 
 def _filter() -> KernelFilter:

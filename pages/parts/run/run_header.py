@@ -75,11 +75,11 @@ def _name(run: RunRow) -> None:
     _divergence(run)
     strategy = queries.strategy(index.current(), run.run_id)
     method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
-    told = [
+    parts = [
         wording.CLASS_NAME[run.kernel_class], languages.label(run.language), run.toolchain, *method,
         wording.plain(run.model),
     ]  # fmt: skip
-    st.caption(" · ".join(told), width="content")
+    st.caption(" · ".join(parts), width="content")
 
 
 def _may_act(run: RunRow, state: RunState, act: alerts.Act) -> bool:

@@ -54,8 +54,8 @@ def _over_further(db: Database, run: RunRow) -> list[Figure]:
     if found is None:
         return []
     if (under := found.under(run.best_speedup, run.best_noise)) is None:
-        told = wording.not_measured(found.name, found.failure) if found.failure else ""
-        return [Figure(f"Over {found.name}", wording.NONE, "not measured" if told else "", told)]
+        reason = wording.not_measured(found.name, found.failure) if found.failure else ""
+        return [Figure(f"Over {found.name}", wording.NONE, "not measured" if reason else "", reason)]
     known = wording.plus_minus(under.noise)
     note = known if is_known(under.noise) else f"too noisy: {known}"
     about = wording.over(under, found.name)

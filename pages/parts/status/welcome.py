@@ -52,8 +52,8 @@ def draw(run: RunRow, state: RunState) -> None:
     """The welcome, on the page of a demo run."""
     if not run.is_demo or is_dismissed() or queries.count_own_runs(index.current()):
         return
-    told = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE}
-    _welcome(data=told, key="welcome", on_dismissed_change=_dismiss)
+    content = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE}
+    _welcome(data=content, key="welcome", on_dismissed_change=_dismiss)
     if example := queries.first_example(index.current()):
         st.page_link(
             "run.py", label="See a finished run from a GPU", icon=":material/school:", query_params={"run": example},
