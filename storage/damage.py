@@ -25,8 +25,8 @@ _BLOB_FIELD = re.compile(rb'_blob":"([0-9a-f]{64})"')
 _LOST_BEFORE = re.compile(rb'"lost_events":[1-9]')
 _TEXT_NAME = {
     "source_blob": "source", "diff_blob": "diff", "prompt_blob": "prompt", "reply_blob": "reply", "log_blob":
-    "compiler log", "raw_blob": "profile", "report_blob": "profiler file", "text_blob": "diagnosis", "edits_blob":
-    "edits", "error_blob": "traceback",
+    "compiler log", "raw_blob": "profile", "report_blob": "profiler file", "sass_blob": "instructions",
+    "text_blob": "diagnosis", "edits_blob": "edits", "error_blob": "traceback",
 }  # fmt: skip
 
 

@@ -368,6 +368,7 @@ class Profiled:
     result: ProfileResult
     raw_blob: str | None
     report_blob: str | None = None
+    sass_blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

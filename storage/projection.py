@@ -242,7 +242,7 @@ def _(event: events.Timed) -> Rows:
 @project.register(events.Profiled)
 def _(event: events.Profiled) -> Rows:
     result = event.result
-    blobs = {"raw_blob": event.raw_blob, "report_blob": event.report_blob}
+    blobs = {"raw_blob": event.raw_blob, "report_blob": event.report_blob, "sass_blob": event.sass_blob}
     yield "profiles", _stage(event, "profile") | _fields(result) | blobs
     for m in result.metrics:
         yield (
@@ -251,6 +251,8 @@ def _(event: events.Profiled) -> Rows:
         )
     for number, one in enumerate(result.advice):
         yield "profile_advice", {"candidate_id": event.candidate_id, "number": number} | _fields(one)
+    for number, line in enumerate(result.lines):
+        yield "profile_lines", {"candidate_id": event.candidate_id, "number": number} | _fields(line)
 
 
 @project.register(events.ProfileFailed)

@@ -437,12 +437,28 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line's samples in a profile, and what most of them waited for. `file` and `text` are empty for a line of the
+    candidate's own file."""
+
+    kernel: str
+    file: str
+    line: int
+    samples: int
+    stall: str
+    stall_samples: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileResult:
     """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people.
 
     `report` is the profiler's own file in base64, empty where it keeps none. `ceilings` are the machine's rates by
     name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per second. `evidence` says how
-    and under which conditions it was taken, and under `disturbed` what disturbed it.
+    and under which conditions it was taken, and under `disturbed` what disturbed it. `lines` are the source lines with
+    samples, most first, of `samples` in all; `sass` lists the instructions. All three are empty where the profiler has
+    not sampled by line.
     """
 
     kernel_hash: str
@@ -456,6 +472,9 @@ class ProfileResult:
     ceilings: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     report: str = ""
+    lines: tuple[SourceLine, ...] = ()
+    samples: int = 0
+    sass: str = ""
 
     @property
     def disturbance(self) -> str:

@@ -114,7 +114,13 @@ CREATE TABLE correctness_errors (
 CREATE TABLE profiles (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, kernel_hash VARCHAR, bound VARCHAR,
     summary VARCHAR, raw_blob VARCHAR, report_blob VARCHAR, seconds DOUBLE, missing VARCHAR[], ceilings VARCHAR,
-    evidence VARCHAR, failure VARCHAR
+    evidence VARCHAR, failure VARCHAR, samples BIGINT, sass_blob VARCHAR
+);
+
+-- Source lines with samples, most first; file is empty for a line of the candidate's own.
+CREATE TABLE profile_lines (
+    run_id VARCHAR, seq BIGINT, number BIGINT, candidate_id VARCHAR, kernel VARCHAR, file VARCHAR, line BIGINT,
+    samples BIGINT, stall VARCHAR, stall_samples BIGINT, text VARCHAR
 );
 
 -- The profiler's own advice on one launch, in its order. gain_percent: time that could be saved, NULL if not told.

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from storage import counters
-from storage.records import Metric, ProfileResult
+from storage.records import Metric, ProfileResult, SourceLine
 
 CEILINGS = {"memory": 4.3e12, "fp32": 6.6e13, "tf32": 4.5e14}
 WAITS = (("long_scoreboard", 0.9), ("barrier", 1.05), ("mio_throttle", 1.02), ("not_selected", 1.1), ("selected", 1.0))
 LIMITS = (("registers", 4.0), ("shared_mem", 3.0), ("warps", 8.0), ("blocks", 32.0))
+KERNEL = "void kernel<128, 128, 8>(const float *)"
+LINES = (
+    SourceLine(KERNEL, "", 4, 700, "long_scoreboard", 650),
+    SourceLine(KERNEL, "include/cute/tensor_impl.hpp", 241, 300, "barrier", 120, "return data()[layout()(coord)];"),
+    SourceLine(KERNEL, "", 7, 200, "mio_throttle", 90),
+)
 
 
 def on_device(depth: int, latency_ms: float, kernel_hash: str) -> ProfileResult:
@@ -22,6 +28,8 @@ def on_device(depth: int, latency_ms: float, kernel_hash: str) -> ProfileResult:
         f"Memory-bound at {share:.0f} %.\nOccupancy 50 % possible, {46 + depth} % achieved, limited by shared memory.",
         ceilings=CEILINGS,
         evidence={"way": "hardware counters", "profiler": "Nsight Compute", "device": "sample device"},
+        lines=LINES,
+        samples=1200,
     )
 
 
@@ -60,4 +68,4 @@ def _device(depth: int, share: float, seconds: float) -> Iterator[Metric]:
         (counters.COMPUTE, "%", 22.0 + 4 * depth), (counters.WAVES, "1", 2.6),
         *((f"{counters.OCCUPANCY_LIMIT}{what}", "1", blocks) for what, blocks in LIMITS),
     )  # fmt: skip
-    yield from (Metric(*one, kernel="void kernel<128, 128, 8>(const float *)", launch=0) for one in launch)
+    yield from (Metric(*one, kernel=KERNEL, launch=0) for one in launch)

@@ -39,6 +39,7 @@ from storage.records import HardwareLimit, ProfileResult
 MIN_CALLS = 1
 MAX_CALLS = 2000
 SAMPLED_S = 0.8
+MAX_OUTPUT = 16 << 20  # bytes; the source lines of one product built on CuTe took 4 MB
 RAN = 0.25  # of the busiest thread's time: waking and going back to sleep takes a waiting thread some, too
 
 
@@ -171,7 +172,7 @@ class Staged:
     def run(self, words: list[str], limit_s: float, isolation: Isolation) -> Done:
         """Run a program in the folder, in a sandbox."""
         readable = (*nsight.readable_trees(words[0]), self.libraries)
-        return sandbox.run(words, self.folder, limit_s, isolation, readable)
+        return sandbox.run(words, self.folder, limit_s, isolation, readable, max_output=MAX_OUTPUT)
 
 
 def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:

@@ -101,8 +101,9 @@ def profile_candidate(context: RunContext, candidate: Candidate) -> str:
     except ProfileUnavailable as error:
         context.emit(ProfileFailed(context.step, candidate.candidate_id, str(error)))
         return "unavailable"
-    raw, report = (context.blobs.put(text) if text else None for text in (result.raw, result.report))
-    context.emit(Profiled(context.step, candidate.candidate_id, replace(result, raw="", report=""), raw, report))
+    texts = (result.raw, result.report, result.sass)
+    blobs = [context.blobs.put(text) if text else None for text in texts]
+    context.emit(Profiled(context.step, candidate.candidate_id, replace(result, raw="", report="", sass=""), *blobs))
     return "profiled"
 
 

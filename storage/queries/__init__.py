@@ -132,6 +132,7 @@ from storage.queries.profiles import AdviceRow as AdviceRow
 from storage.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.queries.profiles import MetricRow as MetricRow
 from storage.queries.profiles import ProfileRow as ProfileRow
+from storage.queries.profiles import SourceLineRow as SourceLineRow
 from storage.queries.profiles import advice as advice
 from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics
@@ -139,6 +140,7 @@ from storage.queries.profiles import planned_exposure as planned_exposure
 from storage.queries.profiles import profile as profile
 from storage.queries.profiles import profiled_ancestor as profiled_ancestor
 from storage.queries.profiles import profiled_kernels as profiled_kernels
+from storage.queries.profiles import source_lines as source_lines
 from storage.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.queries.retrieved import RetrievedRow as RetrievedRow
 from storage.queries.retrieved import retrieval as retrieval

@@ -20,7 +20,8 @@ BY_LATENCY = (
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
     """One profile. `summary` is what a model may be shown, `raw_blob` all that was printed, `report_blob` the
-    profiler's own file in base64. `ceilings` are rates by name in base units, `evidence` says how it was taken.
+    profiler's own file in base64, `sass_blob` the instructions with their samples, of `samples` in all. `ceilings` are
+    rates by name in base units, `evidence` says how it was taken.
 
     `failure` is empty unless no profile could be had; everything but candidate, step and time is empty then.
     """
@@ -34,6 +35,8 @@ class ProfileRow:
     summary: str
     raw_blob: str | None
     report_blob: str | None
+    sass_blob: str | None
+    samples: int
     seconds: float | None
     missing: list[str]
     ceilings: Mapping[str, float]
@@ -89,6 +92,19 @@ class AdviceRow:
     gain_percent: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class SourceLineRow:
+    """One source line's samples and what most of them waited for; `file` is empty for a line of the kernel's own."""
+
+    kernel: str
+    file: str
+    line: int
+    samples: int
+    stall: str
+    stall_samples: int
+    text: str
+
+
 _METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, value FROM profile_metrics
     WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
     WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY launch, kernel, metric"""
@@ -97,9 +113,9 @@ _METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, va
 def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     """The last profile of a candidate, or the reason why there is none; None when nobody asked for one."""
     sql = """SELECT seq, time AS at, step, candidate_id, coalesce(kernel_hash, '') AS kernel_hash,
-        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, report_blob, seconds,
-        coalesce(missing, []) AS missing, coalesce(ceilings, '{}') AS ceilings, coalesce(evidence, '{}') AS evidence,
-        coalesce(failure, '') AS failure
+        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, report_blob, sass_blob,
+        coalesce(samples, 0) AS samples, seconds, coalesce(missing, []) AS missing,
+        coalesce(ceilings, '{}') AS ceilings, coalesce(evidence, '{}') AS evidence, coalesce(failure, '') AS failure
         FROM profiles WHERE run_id = ? AND candidate_id = ? ORDER BY failure IS NOT NULL, seq DESC LIMIT 1"""
     found = fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
     if found is None or found.failure or DISTURBED in found.evidence:
@@ -115,6 +131,14 @@ def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
         WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
         WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
     return fetch.rows(db, AdviceRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLineRow]:
+    """The lines with samples of a candidate's last profile, most first."""
+    sql = """SELECT kernel, file, line, samples, stall, stall_samples, text FROM profile_lines
+        WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
+        WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
+    return fetch.rows(db, SourceLineRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:

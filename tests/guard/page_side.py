@@ -18,7 +18,8 @@ from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
-# a method may have several lines of kernels, two parents and a reward of its own, people label runs.
+# a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
+# samples by source line.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
@@ -32,6 +33,8 @@ NEW = (
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
     (queries.ConditionsRow, "language"),
+    (queries.ProfileRow, "sass_blob"),
+    (queries.ProfileRow, "samples"),
 )
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 

@@ -17,7 +17,9 @@ from tests.engine.profiling.test_device_profile import TRACE
 
 def counted(folder: Path) -> ProfileResult:
     """With hardware counters."""
-    return profile(subject(folder), NCU, RecordedRun(folder, Done(0, recorded("session.txt"))))
+    return profile(
+        subject(folder), NCU, RecordedRun(folder, Done(0, recorded("session.txt")), source=recorded("source_lines.csv"))
+    )
 
 
 def watched(folder: Path) -> ProfileResult:

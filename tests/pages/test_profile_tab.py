@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index, speed_of_light
-from pages.parts.kernel import machine_use, roofline
+from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
 from storage import counters, queries
-from storage.queries import MetricChangeRow, MetricRow
+from storage.queries import MetricChangeRow, MetricRow, SourceLineRow
 from storage.records import HardwareLimit, ProfileResult
 from tests import sample_profiles, samples
 from tests.engine.profiling.sessions import H200, LIMIT
@@ -37,6 +37,7 @@ def test_a_device_profile_is_shown_on_its_page(home: Path, open_page: Open, tmp_
         said = words(app)
         assert "Launches" in said
         assert ("Roofline" in said) is (kind == "counted")
+        assert ("## Source lines" in said) is (kind == "counted")
         assert ("without hardware counters" in said) is (kind == "watched")
 
 
@@ -165,3 +166,12 @@ def test_what_got_worse_is_never_left_out() -> None:
     found = [Weighed(change, SENSES["latency"], Judgement.BETTER, 100.0 - i) for i in range(20)]
     worse = Weighed(change, SENSES["latency"], Judgement.WORSE, 0.1)
     assert foremost([*found, worse]) == [*found[:10], worse]
+
+
+def test_the_whole_source_has_each_lines_share_and_reason_in_front() -> None:
+    rows = [SourceLineRow("k", "", 2, 30, "barrier", 20, ""), SourceLineRow("j", "", 2, 10, "wait", 9, "")]
+    rows.append(SourceLineRow("k", "cute/layout.hpp", 1, 60, "wait", 60, "a header's line"))
+    first, second = hot_lines.listing(["int a;", "int b;"], rows, 100).splitlines()
+    assert first.split() == ["1", "int", "a;"]
+    assert second.split() == ["40", "%", "barrier", "2", "int", "b;"]
+    assert first.index("int") == second.index("int")

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from engine.profiling.device import bottleneck, launch_counters
+from engine.profiling.device import bottleneck, launch_counters, source_lines
 from engine.profiling.device.launch_counters import Launch
+from engine.profiling.device.source_lines import Sampled
 from engine.sandbox.child import Done
 from storage import counters
 from storage.records import Advice
@@ -66,6 +67,7 @@ class Collected:
     passes: int
     report: str
     report_bytes: int
+    sampled: Sampled | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -121,7 +123,16 @@ def collect(
         passes,
         kept,
         size,
+        _sampled(run, ncu, report, launches),
     )
+
+
+def _sampled(run: Run, ncu: str, report: Path, launches: Sequence[Launch]) -> Sampled | None:
+    """Samples by source line; None where the profiler does not print them in time or as known."""
+    is_long = len(launches) > source_lines.MOST_LAUNCHES
+    longest = max(range(len(launches)), key=lambda i: launches[i].value(counters.TIME) or 0.0) if is_long else None
+    done = run(source_lines.print_command(ncu, str(report), longest), PAGE_S)
+    return source_lines.read(done.output) if done.status == 0 and not done.is_timeout else None
 
 
 def why_not(done: Done, has_report: bool, limit_s: float) -> str:

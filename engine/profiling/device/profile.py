@@ -85,6 +85,7 @@ def counted(
         "caches": nsight.CACHES,
         **_device(here),
         **({"launches": f"only the first {len(found.launches)} were profiled"} if found.is_cut else {}),
+        **({} if found.sampled else {"source lines": "not available: the profiler printed none that can be read"}),
         **({} if found.report else {"report": f"{found.report_bytes / 1e6:.1f} MB, too large to keep"}),
     }
     return ProfileResult(
@@ -99,6 +100,9 @@ def counted(
         ceilings=here.by_name(),
         evidence=evidence,
         report=found.report,
+        lines=tuple(found.sampled.lines) if found.sampled else (),
+        samples=found.sampled.samples if found.sampled else 0,
+        sass=found.sampled.sass if found.sampled else "",
     )
 
 

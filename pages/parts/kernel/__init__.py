@@ -9,6 +9,7 @@ sweep_table.py                                   what the tuner tried for it
 tool_calls.py                                    what the model tried with tools before it
 walk.py                                          the edges that were weighed on the way to it
 profile_tab.py, roofline.py, machine_use.py      where its time goes
+hot_lines.py                                     which of its source lines take it
 metrics.py                                       every figure of a profile, and what a change of it means
 trust_tab.py                                     how far it can be trusted
 """

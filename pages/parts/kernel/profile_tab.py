@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.parts import access, index, method, run_state, speed_of_light, texts, wording
-from pages.parts.kernel import machine_use, metrics, roofline
+from pages.parts.kernel import hot_lines, machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, plot, table
@@ -60,6 +60,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         _for_the_model(run_id, candidate, profile)
     if seen.number is not None and seen.changes:
         metrics.draw_changes(seen.changes, seen.number, key=f"deltas:{candidate.candidate_id}")
+    hot_lines.draw(run_id, candidate, profile)
     _launches(rows)
     _advice(queries.advice(db, run_id, candidate.candidate_id))
     metrics.draw_all(changes)

@@ -38,11 +38,14 @@ def subject(folder: Path) -> Subject:
 class RecordedRun:
     """Answers as the real programs did. `session` is what profiling prints; the watched program writes `trace`."""
 
-    def __init__(self, folder: Path, session: Done, raw: str = "two_launches_raw.csv", trace: str = "") -> None:
+    def __init__(
+        self, folder: Path, session: Done, raw: str = "two_launches_raw.csv", trace: str = "", source: str = ""
+    ) -> None:
         self.folder = folder
         self.session = session
         self.raw = raw
         self.trace = trace
+        self.source = source
         self.commands: list[list[str]] = []
 
     def __call__(self, command: list[str], limit_s: float) -> Done:
@@ -52,6 +55,8 @@ class RecordedRun:
             return Done(0, recorded(f"known_{command[command.index('--query-metrics-collection') + 1]}.txt"))
         if "--version" in command:
             return Done(0, recorded("version.txt"))
+        if "source" in command:
+            return Done(0, self.source)
         if "--import" in command:
             return Done(0, recorded(self.raw if "raw" in command else "two_launches_details.csv"))
         return self._watched() if command[-1] == "watch" else self._profiled()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
-from engine.profiling.device import bottleneck, launch_counters, nsight, without_counters
+from engine.profiling.device import bottleneck, launch_counters, nsight, source_lines, without_counters
 from engine.profiling.device.bottleneck import Bottleneck
 from engine.profiling.device.profile import OUTLINE, counted, profile
 from engine.sandbox.child import Done
@@ -279,3 +279,40 @@ def test_of_many_launches_the_longest_are_kept_in_full_and_all_in_outline() -> N
     assert all(counters.ELIGIBLE in by_launch[i] for i in range(22, 30))
     assert "26 more launches" in found.summary
     assert found.evidence["report"] == "5.2 MB, too large to keep"
+
+
+def test_source_lines_have_their_samples_and_what_they_wait_for(tmp_path: Path) -> None:
+    """The page as Nsight Compute 2025.3 printed it on an H200, without columns that are not read and rows without
+    samples."""
+    run = RecordedRun(tmp_path, done(), source=recorded("source_lines.csv"))
+    found = profile(subject(tmp_path), NCU, run)
+    assert found.samples == 397, "an instruction that stands under several lines counts once"
+    hottest, second = found.lines[:2]
+    assert (hottest.file, hottest.line, hottest.samples) == ("", 102, 176)
+    assert (hottest.stall, hottest.stall_samples) == ("long_scoreboard", 153)
+    assert second.stall == "drain"
+    header = next(line for line in found.lines if line.file)
+    assert (header.file, header.line) == ("include/cute/pointer_base.hpp", 151)
+    assert header.text.startswith("reference operator[]")
+    head, _, first, *_ = found.sass.splitlines()
+    assert head.startswith("split_b(")
+    assert first.split() == ["0", "17", "no_instruction", "95", "LDC", "R1,", "c[0x0][0x28]"]
+    assert "source lines" not in found.evidence
+    assert "--launch-skip" not in run.commands[-1]
+
+
+def test_a_launch_that_is_printed_again_adds_to_its_lines(tmp_path: Path) -> None:
+    once = recorded("source_lines.csv")
+    twice = source_lines.read(once + once)
+    assert twice is not None
+    assert (twice.samples, twice.lines[0].samples) == (2 * 397, 2 * 176)
+
+
+@pytest.mark.parametrize("printed", ["", "no such page", '"File Path","a.cu"\n"Line No","Source"\n"1","x"\n'])
+def test_source_lines_in_an_unknown_form_are_said_to_be_missing_and_cost_nothing_else(
+    tmp_path: Path, counted: ProfileResult, printed: str
+) -> None:
+    found = profile(subject(tmp_path), NCU, RecordedRun(tmp_path, done(), source=printed))
+    assert (found.lines, found.samples, found.sass) == ((), 0, "")
+    assert found.evidence["source lines"].startswith("not available")
+    assert found.metrics == counted.metrics

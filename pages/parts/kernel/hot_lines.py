@@ -1,0 +1,96 @@
+"""Where in its source a kernel's time went: lines with their share of the samples and what they wait for; the whole
+source and the instructions on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.parts import index, texts, wording
+from pages.parts.widgets import table
+from storage import counters, kernel_names, queries
+from storage.queries import CandidateRow, ProfileRow, SourceLineRow
+
+MOST_LINES = 15
+MOST_CHARACTERS = 300_000
+COLUMNS = [
+    table.Column("share", "Samples", "", "share of all samples of the call that fell on instructions of this line"),
+    table.Column("line", "Line", "right nowrap"),
+    table.Column("waits", "Mostly waits for", "", "the reason of most samples of this line"),
+    table.Column("source", "Source", "wide"),
+]
+
+
+def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
+    """Nothing where the profiler has not sampled by line."""
+    found = queries.source_lines(index.current(), run_id, candidate.candidate_id)
+    if not found or not profile.samples:
+        return
+    st.markdown("## Source lines")
+    st.caption(
+        f"{wording.counted(profile.samples, 'sample')} of warps in the profiled call. An inlined instruction "
+        "counts for each line that it came from."
+    )
+    source = texts.read(run_id, candidate.source_blob)
+    code = [] if source.is_gone else source.text.splitlines()
+    rows = [_row(number, one, code, profile.samples) for number, one in enumerate(found[:MOST_LINES])]
+    table.draw("Source lines by their share of the samples", COLUMNS, rows, key="source_lines", is_compact=True)
+    name = candidate.candidate_id
+    if code:
+        whole = st.expander("Whole source with samples", key=f"sampled_source:{name}", on_change="rerun")
+        if whole.open:
+            with whole:
+                st.code(listing(code, found, profile.samples), language=None, height=420)
+    if profile.sass_blob:
+        instructions = st.expander("Instructions (SASS)", key=f"sass:{name}", on_change="rerun")
+        if instructions.open:
+            with instructions:
+                _instructions(run_id, name, profile.sass_blob)
+
+
+def share(samples: int, of: int) -> str:
+    """In percent, three digits at most."""
+    return f"{wording.significant(100 * samples / of, 2)} %"
+
+
+def listing(code: Sequence[str], found: Sequence[SourceLineRow], samples: int) -> str:
+    """The kernel's source, each line with its share of the samples and what most of them waited for in front."""
+    sums: dict[int, dict[str, int]] = {}
+    for one in found:
+        if not one.file:
+            at = sums.setdefault(one.line, {})
+            at[one.stall] = at.get(one.stall, 0) + one.samples
+    return "\n".join(f"{_margin(sums.get(n, {}), samples)} {n:>4}  {text}" for n, text in enumerate(code, 1))
+
+
+def _margin(found: Mapping[str, int], samples: int) -> str:
+    if not found:
+        return " " * 28
+    return f"{share(sum(found.values()), samples):>7} {max(found, key=lambda name: found[name]).replace('_', ' '):<20}"
+
+
+def _row(number: int, one: SourceLineRow, code: Sequence[str], samples: int) -> table.Row:
+    text = one.text if one.file else (code[one.line - 1].strip() if 0 < one.line <= len(code) else "")
+    place = f"{one.file.rsplit('/', 1)[-1]}:{one.line}" if one.file else str(one.line)
+    waits = counters.STALLS.get(one.stall, one.stall)
+    reason = one.stall.replace("_", " ")
+    cells = {
+        "share": table.bar(share(one.samples, samples), one.samples / samples, title=f"{one.samples:,} samples"),
+        "line": table.text(place, title=one.file or f"line {one.line} of this kernel's source"),
+        "waits": table.text(waits or wording.NONE, title=f"{reason}: {one.stall_samples:,} of {one.samples:,} samples"),
+        "source": table.text(text or wording.NONE, note=kernel_names.short(one.kernel), title=one.kernel[:1000]),
+    }
+    return table.Row(f"{number}", cells)
+
+
+def _instructions(run_id: str, name: str, blob: str) -> None:
+    found = texts.read(run_id, blob)
+    if found.is_gone:
+        texts.say_gone(found, "listing of instructions")
+        return
+    icon = ":material/download:"
+    st.download_button("Download", found.text, f"{name}-sass.txt", icon=icon, on_click="ignore", key="sass_text")
+    if len(found.text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
+    st.code(found.text[:MOST_CHARACTERS], language=None, height=420)
