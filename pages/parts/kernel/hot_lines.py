@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, texts, wording
-from pages.parts.widgets import table
+from pages.parts.widgets import code, table
 from storage import counters, kernel_names, queries
 from storage.queries import CandidateRow, ProfileRow, SourceLineRow
 
@@ -33,15 +33,15 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
         "counts for each line that it came from."
     )
     source = texts.read(run_id, candidate.source_blob)
-    code = [] if source.is_gone else source.text.splitlines()
-    rows = [_row(number, one, code, profile.samples) for number, one in enumerate(found[:MOST_LINES])]
+    text = [] if source.is_gone else source.text.splitlines()
+    rows = [_row(number, one, text, profile.samples) for number, one in enumerate(found[:MOST_LINES])]
     table.draw("Source lines by their share of the samples", COLUMNS, rows, key="source_lines", is_compact=True)
     name = candidate.candidate_id
-    if code:
+    if text:
         whole = st.expander("Whole source with samples", key=f"sampled_source:{name}", on_change="rerun")
         if whole.open:
             with whole:
-                st.code(listing(code, found, profile.samples), language=None, height=420)
+                code.draw_plain("The source with its samples", listing(text, found, profile.samples), f"sampled:{name}")
     if profile.sass_blob:
         instructions = st.expander("Instructions (SASS)", key=f"sass:{name}", on_change="rerun")
         if instructions.open:
@@ -54,14 +54,14 @@ def share(samples: int, of: int) -> str:
     return f"{wording.significant(100 * samples / of, 2)} %"
 
 
-def listing(code: Sequence[str], found: Sequence[SourceLineRow], samples: int) -> str:
+def listing(source: Sequence[str], found: Sequence[SourceLineRow], samples: int) -> str:
     """The kernel's source, each line with its share of the samples and what most of them waited for in front."""
     sums: dict[int, dict[str, int]] = {}
     for one in found:
         if not one.file:
             at = sums.setdefault(one.line, {})
             at[one.stall] = at.get(one.stall, 0) + one.samples
-    return "\n".join(f"{_margin(sums.get(n, {}), samples)} {n:>4}  {text}" for n, text in enumerate(code, 1))
+    return "\n".join(f"{_margin(sums.get(n, {}), samples)} {n:>4}  {text}" for n, text in enumerate(source, 1))
 
 
 def _margin(found: Mapping[str, int], samples: int) -> str:
@@ -70,8 +70,8 @@ def _margin(found: Mapping[str, int], samples: int) -> str:
     return f"{share(sum(found.values()), samples):>7} {max(found, key=lambda name: found[name]).replace('_', ' '):<20}"
 
 
-def _row(number: int, one: SourceLineRow, code: Sequence[str], samples: int) -> table.Row:
-    text = one.text if one.file else (code[one.line - 1].strip() if 0 < one.line <= len(code) else "")
+def _row(number: int, one: SourceLineRow, source: Sequence[str], samples: int) -> table.Row:
+    text = one.text if one.file else (source[one.line - 1].strip() if 0 < one.line <= len(source) else "")
     place = f"{one.file.rsplit('/', 1)[-1]}:{one.line}" if one.file else str(one.line)
     waits = counters.STALLS.get(one.stall, one.stall)
     reason = one.stall.replace("_", " ")
@@ -93,4 +93,4 @@ def _instructions(run_id: str, name: str, blob: str) -> None:
     st.download_button("Download", found.text, f"{name}-sass.txt", icon=icon, on_click="ignore", key="sass_text")
     if len(found.text) > MOST_CHARACTERS:
         st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
-    st.code(found.text[:MOST_CHARACTERS], language=None, height=420)
+    code.draw_plain("The instructions", found.text[:MOST_CHARACTERS], f"instructions:{name}")

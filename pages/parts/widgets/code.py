@@ -30,6 +30,13 @@ _source = st.components.v2.component(
     js=client.read("widgets/source.js"),
 )
 
+_listing = st.components.v2.component(
+    "tilewright_listing",
+    html='<pre tabindex="0" role="group"></pre>',
+    css=client.read("widgets/listing.css"),
+    js=client.read("widgets/listing.js"),
+)
+
 
 @functools.lru_cache(maxsize=256)
 def lines(text: str) -> tuple[Line, ...]:
@@ -87,3 +94,8 @@ def draw(name: str, lines: Sequence[Line], key: str, first: int = 1, marked: Seq
     """`name` is what a reader hears; `marked` are line numbers, counted as the lines are from `first` on."""
     shown = [as_html(line) for line in lines]
     _source(data={"name": name, "lines": shown, "first": first, "marked": list(marked)}, key=key)
+
+
+def draw_plain(name: str, text: str, key: str) -> None:
+    """A long text as it is, in a frame that scrolls; `name` is what a reader hears."""
+    _listing(data={"name": name, "text": text}, key=key)
