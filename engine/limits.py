@@ -79,16 +79,16 @@ def nearly(record: Record, shares: Iterable[tuple[str, float, float]]) -> Iterat
             yield name, used, allowed
 
 
-def reason_to_stop(record: Record, fruitless: int, word: str = "step") -> str | None:
-    """Why no further step index should begin, or None. `fruitless`: how many brought nothing since the last gain;
+def reason_to_stop(record: Record, without_gain: int, word: str = "step") -> str | None:
+    """Why no further step index should begin, or None. `without_gain`: how many brought nothing since the last gain;
     `word`: what the method calls a step index."""
     budget = record.budget
     if record.step_index > budget.depths:
         return f"all {budget.depths} {word}s are done"
-    return exhausted(record) or _good_enough(record, fruitless, word)
+    return exhausted(record) or _good_enough(record, without_gain, word)
 
 
-def _good_enough(record: Record, fruitless: int, word: str) -> str | None:
+def _good_enough(record: Record, without_gain: int, word: str) -> str | None:
     budget, best = record.budget, record.best.timed if record.best else None
     if best is None:
         return None
@@ -97,8 +97,8 @@ def _good_enough(record: Record, fruitless: int, word: str) -> str | None:
     is_reached = record.limit is not None and record.limit.device.endswith(REACHED)
     if record.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {record.limit.limit_ms:.3g} ms)"
-    if budget.stagnation_depths and fruitless >= budget.stagnation_depths:
-        return f"no improvement in the last {fruitless} {word}s"
+    if budget.stagnation_depths and without_gain >= budget.stagnation_depths:
+        return f"no improvement in the last {without_gain} {word}s"
     return None
 
 

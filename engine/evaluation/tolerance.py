@@ -33,25 +33,25 @@ MOST_FOR_SENSITIVITY = 5e-4
 FEW_OUTPUTS = 16
 MOST_FOR_FEW = 5e-2
 # Of the typical (root mean square) error. Operands rounded to 11 bits (tf32, float16) leave 1e-4 to 5e-4, to 8 bits
-# (bfloat16) 2e-3: rounding operands costs the same at any depth, while float32's own error grows with it.
+# (bfloat16) 2e-3: rounding operands costs the same however many are summed, while float32's own error grows with it.
 FULL_PRECISION = 1e-5
 TF32_CLASS = 1e-3
 
 
-def allowed(dtype: str, own_error: float, depth: float, precision: str = "fp32") -> float:
+def allowed(dtype: str, own_error: float, summed: float, precision: str = "fp32") -> float:
     """Tolerance for one trial.
 
     Args:
         dtype: of the output; integers and booleans must be exact.
         own_error: of the reference in the task's dtype against float64.
-        depth: how many numbers are summed into one element, 0 when unknown; the error of a float32 or float64 sum grows
-            with its root. Sums of float16 and bfloat16 numbers belong in float32 and are rounded once, at any depth.
+        summed: numbers summed into one element, 0 when unknown; the error of a float32 or float64 sum grows
+            with its root. Sums of float16 and bfloat16 numbers belong in float32 and are rounded once.
         precision: the task's policy; `tf32` and `half` allow what rounding a product's operands costs.
     """
     if dtype not in BY_DTYPE:
         return 0.0
     is_narrow = dtype in NARROW
-    floor = min(BY_DTYPE[dtype] * (1.0 if is_narrow else _growth(depth)), MOST)
+    floor = min(BY_DTYPE[dtype] * (1.0 if is_narrow else _growth(summed)), MOST)
     if precision in FLOORS:
         floor = max(floor, FLOORS[precision])
     factor = NARROW_FACTOR if is_narrow else OWN_ERROR_FACTOR
@@ -72,29 +72,29 @@ def is_ill_conditioned(dtype: str, own_error: float) -> bool:
     return not own_error <= max(ILL_CONDITIONED, 2 * BY_DTYPE.get(dtype, 0.0))
 
 
-def raised(tolerance: float, change: float, depth: float, outputs: int) -> float:
+def raised(tolerance: float, change: float, summed: float, outputs: int) -> float:
     """The tolerance where the task itself is sensitive.
 
     Args:
         tolerance: allowed so far.
         change: of the float64 answer, relative as errors are, when every input moves by half a unit in its last place,
             all up, or neighbours against each other: what cancels in a sum or a difference then adds up.
-        depth: as above.
+        summed: as above.
         outputs: number of elements.
     """
     if not math.isfinite(change):
         return tolerance
     most = MOST_FOR_FEW if outputs < FEW_OUTPUTS else MOST_FOR_SENSITIVITY
-    return max(tolerance, min(OWN_ERROR_FACTOR * _growth(depth) * change, most))
+    return max(tolerance, min(OWN_ERROR_FACTOR * _growth(summed) * change, most))
 
 
-def label(error: float, depth: float) -> str:
+def label(error: float, summed: float) -> str:
     """The precision class a typical error belongs to."""
-    if error <= FULL_PRECISION * _growth(depth):
+    if error <= FULL_PRECISION * _growth(summed):
         return "fp32-exact"
     return "tf32-class" if error <= TF32_CLASS else "half-class"
 
 
-def _growth(depth: float) -> float:
+def _growth(summed: float) -> float:
     """Rounding errors of a sum add up like a random walk."""
-    return math.sqrt(max(1.0, depth / 1000.0))
+    return math.sqrt(max(1.0, summed / 1000.0))

@@ -184,14 +184,16 @@ def test_where_the_answer_is_zero_throughout_the_references_noise_is_the_scale()
 
 
 @given(st.floats(0, 1), st.floats(0, 1e14), st.sampled_from(["float64", "float32", "float16", "bfloat16"]))
-def test_tolerance_never_falls_below_its_floor_and_never_becomes_infinite(own: float, depth: float, dtype: str) -> None:
-    allowed = tolerance.allowed(dtype, own, depth)
+def test_tolerance_never_falls_below_its_floor_and_never_becomes_infinite(
+    own: float, summed: float, dtype: str
+) -> None:
+    allowed = tolerance.allowed(dtype, own, summed)
     assert tolerance.BY_DTYPE[dtype] <= allowed < math.inf
-    assert tolerance.allowed(dtype, math.inf, depth) == tolerance.allowed(dtype, 0.0, depth)
+    assert tolerance.allowed(dtype, math.inf, summed) == tolerance.allowed(dtype, 0.0, summed)
     assert tolerance.is_ill_conditioned(dtype, own) or allowed <= tolerance.MOST
-    assert tolerance.allowed(dtype, own, depth, "tf32") >= allowed
-    assert allowed <= tolerance.raised(allowed, own, depth, 99) <= max(allowed, tolerance.MOST_FOR_SENSITIVITY)
-    assert tolerance.raised(allowed, math.inf, depth, 99) == allowed
+    assert tolerance.allowed(dtype, own, summed, "tf32") >= allowed
+    assert allowed <= tolerance.raised(allowed, own, summed, 99) <= max(allowed, tolerance.MOST_FOR_SENSITIVITY)
+    assert tolerance.raised(allowed, math.inf, summed, 99) == allowed
 
 
 def test_a_sensitive_task_raises_the_tolerance_only_so_far() -> None:
