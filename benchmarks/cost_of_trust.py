@@ -118,10 +118,10 @@ def _spawn_ms(isolation: Isolation) -> float:
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile() as output:
         for _ in range(9):
             started = time.perf_counter()
-            wanted = ChildSpec(
+            spec = ChildSpec(
                 isolation, SandboxFilesystem(Path(name) / "room"), Limits(), Path(name) / "scratch", output.fileno()
             )
-            start(wanted, lambda: None).kill()
+            start(spec, lambda: None).kill()
             taken.append((time.perf_counter() - started) * 1e3)
     return statistics.median(taken)
 

@@ -178,12 +178,12 @@ TOLD_S = 20.0
 
 def device_checks() -> list[Checked]:
     """Every line; all are optional, for the cpu toolchain needs none of them."""
-    here, ncu = devices.found(), nsight.find_ncu()
+    present, ncu = devices.found(), nsight.find_ncu()
     try:
         seen, why = devices.visible(), ""
     except ToolchainError as error:
         seen, why = [], str(error)
-    return [*gpus(here, seen, why), _compiler(), _profiler(ncu), _counters(seen, ncu), *map(_tool, TOOLS)]
+    return [*gpus(present, seen, why), _compiler(), _profiler(ncu), _counters(seen, ncu), *map(_tool, TOOLS)]
 
 
 def is_device_ready(found: Sequence[Checked]) -> bool:
@@ -192,16 +192,16 @@ def is_device_ready(found: Sequence[Checked]) -> bool:
     return "CUDA compiler" in names and any(re.fullmatch(r"GPU (part )?\d+", name) for name in names)
 
 
-def gpus(here: Sequence[Device], seen: Sequence[Device], why: str = "") -> list[Checked]:
+def gpus(present: Sequence[Device], seen: Sequence[Device], why: str = "") -> list[Checked]:
     """One line per GPU with its driver. `seen` are those that a process started here uses; `why` there are none."""
-    if not here:
+    if not present:
         return [Checked("GPU", False, "none found (nvidia-smi returned no device); optional", INSTALL_DRIVER)]
-    names, known = {one.uuid for one in seen}, {one.uuid for one in here}
+    names, known = {one.uuid for one in seen}, {one.uuid for one in present}
     parts = [one for one in seen if one.uuid not in known]
     hidden = why or f"CUDA_VISIBLE_DEVICES hides it{', or it is divided into the parts below' if parts else ''}"
     whole = [
         Checked(f"GPU {one.index}", one.uuid in names, _described(one), "" if one.uuid in names else hidden)
-        for one in here
+        for one in present
     ]
     return [*whole, *(Checked(f"GPU part {one.index}", True, _described(one), "") for one in parts)]
 

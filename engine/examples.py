@@ -94,7 +94,7 @@ def _settings_of(text: bytes) -> RunSettings:
     return settings
 
 
-def members(path: Path, wanted: Sequence[str] = ()) -> dict[str, bytes]:
+def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
     """The files of an archive; those that are wanted stand first in it, so no more is read than they take.
 
     Raises:
@@ -104,7 +104,7 @@ def members(path: Path, wanted: Sequence[str] = ()) -> dict[str, bytes]:
     try:
         with tarfile.open(path, "r:xz") as archive:
             for member in archive:
-                if wanted and (member.name not in wanted or len(found) == len(wanted)):
+                if names and (member.name not in names or len(found) == len(names)):
                     break
                 file = archive.extractfile(member) if member.isreg() and _MEMBER.fullmatch(member.name) else None
                 if file is None:

@@ -98,9 +98,9 @@ def _table(name: str, text: str) -> Table:
 def opening(toolchain: str, kernel_class: str, language: str = DEFAULT) -> str:
     """The file after which the first kernel of a class is written: that of the class, or of `other`."""
     examples = table(toolchain, language).examples
-    for wanted in (kernel_class, "other"):
+    for kernel_class_or_other in (kernel_class, "other"):
         for name, one in examples.items():
-            if wanted in one.opens:
+            if kernel_class_or_other in one.opens:
                 return source(toolchain, name, language)
     raise PromptError(f"{_folder(toolchain, language)}/exemplars.toml has no example that opens `other`")
 
@@ -132,12 +132,12 @@ def fits(one: Exemplar, need: Need) -> bool:
 
 def runs_on(one: Exemplar, architecture: str) -> bool:
     """Whether a device of an architecture runs it; of an unknown one only what every device runs counts."""
-    wanted, here = (_ARCHITECTURE.fullmatch(name) for name in (one.architecture, architecture or "sm_80"))
-    if wanted is None or here is None:
+    needed, here = (_ARCHITECTURE.fullmatch(name) for name in (one.architecture, architecture or "sm_80"))
+    if needed is None or here is None:
         return not one.architecture
-    if wanted[2]:
+    if needed[2]:
         return one.architecture == architecture
-    return int(here[1]) >= int(wanted[1])
+    return int(here[1]) >= int(needed[1])
 
 
 def source(toolchain: str, name: str, language: str = DEFAULT) -> str:

@@ -76,14 +76,14 @@ def _faults(name: str, text: str, brought: Mapping[str, str]) -> Iterator[str]:
         return
     if not name.endswith(".md"):
         return  # shown as it is
-    filled, wanted = slots_of(template), slots_of(text)
+    filled, used = slots_of(template), slots_of(text)
     if Path(name).name.startswith("system"):
         filled |= IN_SYSTEM
-    for slot in sorted(wanted - filled):
+    for slot in sorted(used - filled):
         may = f"the slots of this file are {', '.join(sorted(filled))}" if filled else "this file has no slots"
         yield f"nothing fills the slot {{{{ {slot} }}}}; {may}"
-    known = {"task"} if "diagnosis" in wanted else set()  # whoever wrote the diagnosis has seen the reference
-    for slot in sorted((filled & NEEDED) - wanted - known):
+    known = {"task"} if "diagnosis" in used else set()  # whoever wrote the diagnosis has seen the reference
+    for slot in sorted((filled & NEEDED) - used - known):
         yield f"the slot {{{{ {slot} }}}} is missing, and a reply needs what stands there"
 
 

@@ -164,9 +164,9 @@ def message(role: str, name: str, **values: str) -> Message:
         PromptError: a slot without a value, or a value without a slot; a pack may leave slots out.
     """
     template = text(name)
-    wanted = set(_SLOT.findall(template))
-    if wanted - set(values) or (wanted != set(values) and name not in _pack.get()):
-        missing, unused = sorted(wanted - set(values)), sorted(set(values) - wanted)
+    slots_used = set(_SLOT.findall(template))
+    if slots_used - set(values) or (slots_used != set(values) and name not in _pack.get()):
+        missing, unused = sorted(slots_used - set(values)), sorted(set(values) - slots_used)
         raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
     template = _OPTIONAL.sub(lambda match: match[0] if values[match[1]].strip() else "", template)
     found: list[list[str]] = []

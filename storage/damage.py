@@ -340,9 +340,9 @@ def _stray_texts(folder: RunFolder) -> int:
 
 def _texts(folder: RunFolder, entries: Sequence[Entry], most_bytes: int | None) -> tuple[tuple[str, ...], ...]:
     """Names of the texts that are missing, and of those with another content than their name says."""
-    wanted = {name.decode() for name in _BLOB_FIELD.findall(_raw(folder.journal_file))}
+    hashes = {name.decode() for name in _BLOB_FIELD.findall(_raw(folder.journal_file))}
     sizes = _on_disk(folder)
-    gone, read = wanted - sizes.keys(), wanted & sizes.keys()
+    gone, read = hashes - sizes.keys(), hashes & sizes.keys()
     if most_bytes is not None and sum(sizes[name] for name in read) > most_bytes:
         read = set()
     spoilt = {name for name in read if file_hash(folder.blobs / name) != name}
@@ -350,15 +350,15 @@ def _texts(folder: RunFolder, entries: Sequence[Entry], most_bytes: int | None) 
     return tuple(tuple(text for name, text in names.items() if name in some) for some in (gone, spoilt))
 
 
-def _text_names(entries: Iterable[Entry], wanted: set[str]) -> dict[str, str]:
+def _text_names(entries: Iterable[Entry], hashes: set[str]) -> dict[str, str]:
     """What people call these texts, in the order in which events name them."""
     found: dict[str, str] = {}
-    for event in (entry.event for entry in entries) if wanted else ():
+    for event in (entry.event for entry in entries) if hashes else ():
         for field in dataclasses.fields(event):
             name = getattr(event, field.name)
-            if field.name in _TEXT_NAME and name in wanted and name not in found:
+            if field.name in _TEXT_NAME and name in hashes and name not in found:
                 found[name] = _text_name(field.name, event)
-    return found | dict.fromkeys(wanted - found.keys(), "a text")
+    return found | dict.fromkeys(hashes - found.keys(), "a text")
 
 
 def _text_name(field: str, event: events.Event) -> str:

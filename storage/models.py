@@ -97,9 +97,9 @@ _SETS = {"protocol": WireProtocol, "patches": PatchForm}
 def for_role(options: Options, role: ModelRole) -> ModelOptions:
     """The options of a role, with those for all roles where it has none of its own."""
     found = ModelOptions(role)
-    for wanted in (ModelRole.ALL, role):
+    for asked_role in (ModelRole.ALL, role):
         for one in options:
-            if one.role is wanted:
+            if one.role is asked_role:
                 own = {name: getattr(one, name) for name in NAMES if getattr(one, name) is not None}
                 found = replace(found, **own)
     return found

@@ -46,7 +46,7 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
         RequestRefused: it is malformed or too large.
     """
     functions = plain.get("functions")
-    wanted = BuildRequest(
+    build_request = BuildRequest(
         name=str(plain.get("name")),
         sources=_texts(plain.get("sources"), "cpp_sources"),
         functions=None if functions is None else _texts(functions, "functions"),
@@ -55,25 +55,25 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
         cuda_flags=_texts(plain.get("cuda_flags", []), "extra_cuda_cflags"),
         link_flags=_texts(plain.get("link_flags", []), "extra_ldflags"),
     )
-    for name in (wanted.name, *(wanted.functions or ())):
+    for name in (build_request.name, *(build_request.functions or ())):
         if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name):
             raise RequestRefused(f"{name!r} is not a valid C++ name")
-    if sum(map(len, (*wanted.sources, *wanted.cuda_sources))) > MAX_SOURCE:
+    if sum(map(len, (*build_request.sources, *build_request.cuda_sources))) > MAX_SOURCE:
         raise RequestRefused("the C++ source is too large")
-    return wanted
+    return build_request
 
 
-def without_cuda(wanted: BuildRequest) -> BuildRequest:
+def without_cuda(build_request: BuildRequest) -> BuildRequest:
     """The request itself, for a toolchain that has no device.
 
     Raises:
         RequestRefused: it has device code.
     """
-    if any(source.strip() for source in wanted.cuda_sources):
+    if any(source.strip() for source in build_request.cuda_sources):
         raise RequestRefused(
             "this toolchain builds for the host CPU: pass the code in cpp_sources, without cuda_sources"
         )
-    return wanted
+    return build_request
 
 
 def placed(source: str, module_text: str, name: str) -> str:

@@ -21,7 +21,7 @@ def label_runs(options: Namespace) -> int:
     """Change the labels of runs and show them."""
     runs = [find_run(run_id) for run_id in options.run_ids]
 
-    def wanted(old: Labels) -> Labels:
+    def changed(old: Labels) -> Labels:
         """What is asked for; asked for nothing, the labels stay as they are and nothing is written."""
         new = labels.with_tags(tuple(options.tags), tuple(options.untag))(old)
         new = new if options.name is None else replace(new, name=options.name)
@@ -31,7 +31,7 @@ def label_runs(options: Namespace) -> int:
     try:
         for run in runs:
             before = labels.read(run)
-            after = before if wanted(before) == before else labels.change(run, wanted)
+            after = before if changed(before) == before else labels.change(run, changed)
             print(f"{run.run_id}: {in_words(after)}")
     except LabelError as error:
         raise EngineError(str(error)) from error

@@ -159,8 +159,8 @@ def checks_of(candidate: Candidate) -> list[StagedCheck]:
     )
 
 
-def _checks(candidate: Candidate, wanted: CheckOutcome) -> list[str]:
-    return [f"{p.check}: {p.detail}" for p in checks_of(candidate) if p.standing is wanted]
+def _checks(candidate: Candidate, outcome: CheckOutcome) -> list[str]:
+    return [f"{p.check}: {p.detail}" for p in checks_of(candidate) if p.standing is outcome]
 
 
 def print_list(console: Console, folders: Sequence[RunFolder]) -> None:

@@ -103,8 +103,8 @@ class ForwardBackward:
             outputs = self._forward(*arguments)
             found = leaves_of(outputs)
             if len(found) != plan.results or isinstance(outputs, (tuple, list)) is plan.is_single:
-                wanted = "one tensor" if plan.is_single else f"{plan.results} as a tuple or list"
-                raise TypeError(f"forward returned {len(found)} value(s) as {type(outputs).__name__}, not {wanted}")
+                expected = "one tensor" if plan.is_single else f"{plan.results} as a tuple or list"
+                raise TypeError(f"forward returned {len(found)} value(s) as {type(outputs).__name__}, not {expected}")
             # The copies of the call before are let go of only now: no address comes twice in a row.
             self.handed = [_copy(one) for one in gradients]
             pairs = [(found[number], one) for number, one in zip(plan.outputs, self.handed, strict=True)]
@@ -122,9 +122,9 @@ def _fits(output: Any, gradient: torch.Tensor) -> bool:
 
 def _differentiate(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], sources: Sequence[Any]) -> None:
     known = [pair for pair in pairs if pair[0].requires_grad]
-    wanted = [source for source in sources if source is not None and source.requires_grad]
-    if known and wanted:
-        _backward([output for output, _ in known], [gradient for _, gradient in known], inputs=wanted)
+    sources_used = [source for source in sources if source is not None and source.requires_grad]
+    if known and sources_used:
+        _backward([output for output, _ in known], [gradient for _, gradient in known], inputs=sources_used)
 
 
 def _without_history(leaf: Any) -> Any:

@@ -52,7 +52,7 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
 
 def _kept(request: EvaluationRequest, version: str) -> Path:
     ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
-    known = [request.source, request.task_source, version, request.builder.here.fingerprint, ours]
+    known = [request.source, request.task_source, version, request.builder.installation.fingerprint, ours]
     known += [request.policy.variant] if request.policy.variant else []
     return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 

@@ -116,10 +116,10 @@ def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
-        wanted = _request(request, isolation)
+        evaluation = _request(request, isolation)
         if request["act"] in CALLING:
-            wanted = first_calls.ahead(wanted, folder)
-        return {"result": codec.to_plain(ACTS[request["act"]](wanted, folder))}
+            evaluation = first_calls.ahead(evaluation, folder)
+        return {"result": codec.to_plain(ACTS[request["act"]](evaluation, folder))}
     except UnusableTask as error:
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:

@@ -344,12 +344,12 @@ def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
     return leaves
 
 
-def _change(there: torch.Tensor, here: torch.Tensor) -> float:
-    if there.shape != here.shape:
+def _change(there: torch.Tensor, after: torch.Tensor) -> float:
+    if there.shape != after.shape:
         return math.inf
-    if not is_rounded(here):
-        return 0.0 if torch.equal(there, here) else math.inf
-    return comparison.errors(there, here, here, comparison.scale_of(here)).relative
+    if not is_rounded(after):
+        return 0.0 if torch.equal(there, after) else math.inf
+    return comparison.errors(there, after, after, comparison.scale_of(after)).relative
 
 
 def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:

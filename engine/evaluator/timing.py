@@ -371,8 +371,8 @@ class Timing:
         for number, (own, answer) in enumerate(zip(workers.trusted["own"], workers.trusted["answer"], strict=True)):
             own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
             dtype = str(own.dtype).removeprefix("torch.")
-            depth, precision = workers.summed_into(number), workers.request.policy.precision
-            allowed.append(2 * tolerance.allowed(dtype, own_error, depth, precision))
+            summed, precision = workers.summed_into(number), workers.request.policy.precision
+            allowed.append(2 * tolerance.allowed(dtype, own_error, summed, precision))
         return allowed
 
     def _compare_closely(self, name: str, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:

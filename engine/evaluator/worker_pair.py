@@ -51,11 +51,13 @@ from storage.records import KernelResources, Verdict
 AnyBuilder = Builder | DeviceBuilder
 
 
-def builder_for(device: str, here: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation) -> AnyBuilder:
-    """The builder for a device as torch names it; `here` is its installation as plain fields."""
+def builder_for(
+    device: str, installation: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation
+) -> AnyBuilder:
+    """The builder for a device as torch names it; `installation` is that as plain fields."""
     if device == "cpu":
-        return Builder(Installation(**here), cache, limit_s, isolation)
-    return DeviceBuilder(DeviceInstallation(**here), cache, limit_s, isolation)
+        return Builder(Installation(**installation), cache, limit_s, isolation)
+    return DeviceBuilder(DeviceInstallation(**installation), cache, limit_s, isolation)
 
 
 UNLIMITED = 1 << 46

@@ -107,8 +107,8 @@ def advise(base: Base, state: str, need: Need) -> tuple[Advised, ...]:
     """What the base knows of a state's techniques that apply, that which promises most first; of all states' where the
     state is not known. Techniques that are known by attempts alone, under a model's own name, are among them where
     those were on kernels of the same class and language."""
-    here = base.states.get(state)
-    place = "" if here is not None and here.is_disabled else state
+    known = base.states.get(state)
+    place = "" if known is not None and known.is_disabled else state
     found = sorted(_advised(base, place, need), key=lambda one: (-_promise(one), one.technique))
     return tuple(found if place else found[:MOST_IN_ALL])
 
@@ -132,13 +132,13 @@ def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:
 
 def _only_tried(base: Base, state: str, need: Need) -> list[str]:
     """Those that were tried most."""
-    wanted = need.kernel_class, need.language
+    conditions = need.kernel_class, need.language
     tried = Counter(
         row.technique
         for row in base.rows
         if row.technique not in base.techniques
         and state in ("", row.state)
-        and (row.kernel_class, row.language) == wanted
+        and (row.kernel_class, row.language) == conditions
     )
     return [name for name, _ in sorted(tried.items(), key=lambda one: (-one[1], one[0]))[:MOST_UNNAMED]]
 

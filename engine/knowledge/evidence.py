@@ -241,9 +241,9 @@ def state_of(record: Record, kernel: Candidate, index: int) -> str:
     """The state a kernel was in: as the base was asked about it at this step index, or last; else by the rules. Empty
     where neither is sure."""
     asked = [one for (_, name), one in record.consulted.items() if name == kernel.candidate_id]
-    here = record.consulted.get((index, kernel.candidate_id)) or (asked[-1] if asked else None)
-    if here is not None:
-        return here.state if here.state_confidence >= states.SURE else ""
+    consulted = record.consulted.get((index, kernel.candidate_id)) or (asked[-1] if asked else None)
+    if consulted is not None:
+        return consulted.state if consulted.state_confidence >= states.SURE else ""
     found = states.of_profile(*profile_of(record, kernel))
     return found.state if found.is_sure else ""
 

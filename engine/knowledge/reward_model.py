@@ -87,18 +87,18 @@ def judge(known: Sequence[ScoredKernel], drawn: Sequence[Mapping[str, float]]) -
         return Judgement((), len(known), None, None, NOT_INSTALLED)
     names = sorted({name for one in known for name in one.features})
     rows = [[one.features.get(name, 0.0) for name in names] for one in known]
-    wanted = [target(one.reward) for one in known]
-    if len(set(wanted)) < 2:
+    targets = [target(one.reward) for one in known]
+    if len(set(targets)) < 2:
         return Judgement((), len(known), None, None, "all known kernels have the same reward")
     forest = RandomForestRegressor(n_estimators=TREES, min_samples_leaf=2, random_state=0)
-    guessed = cross_val_predict(forest, rows, wanted, cv=KFold(FOLDS, shuffle=True, random_state=0))
+    guessed = cross_val_predict(forest, rows, targets, cv=KFold(FOLDS, shuffle=True, random_state=0))
     placed = [-one.features.get(PLACE, 0.0) for one in known]
     correlation, arrival = (
-        float(spearmanr(one, wanted).statistic) if len(set(one)) > 1 else 0.0 for one in (list(guessed), placed)
+        float(spearmanr(one, targets).statistic) if len(set(one)) > 1 else 0.0 for one in (list(guessed), placed)
     )
     if correlation <= max(arrival, 0.0):
         return Judgement((), len(known), correlation, arrival, "it does not rank better than the order of arrival")
-    forest.fit(rows, wanted)
+    forest.fit(rows, targets)
     scores = forest.predict([[one.get(name, 0.0) for name in names] for one in drawn])
     return Judgement(
         tuple(map(float, scores)), len(known), correlation, arrival, "it ranks better than the order of arrival"

@@ -108,8 +108,8 @@ class EndpointModel:
     def _pieces(self, messages: list[Message], purpose: Purpose, draft: Draft) -> Iterator[str]:
         protocol: Wire = Responses() if self._speaks_responses else Chat()
         fields = protocol.request(messages, purpose, self._options, self._is_openai)
-        wanted = {name: value for name, value in fields.items() if name not in self._refused}
-        with self._open(protocol.path, wanted) as stream:
+        accepted = {name: value for name, value in fields.items() if name not in self._refused}
+        with self._open(protocol.path, accepted) as stream:
             try:
                 yield from protocol.pieces(_events(stream), draft)
             except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -117,8 +117,8 @@ class EndpointModel:
 
     @property
     def _speaks_responses(self) -> bool:
-        wanted = self._options.protocol or WireProtocol.AUTO
-        return self._is_openai if wanted is WireProtocol.AUTO else wanted is WireProtocol.RESPONSES
+        protocol = self._options.protocol or WireProtocol.AUTO
+        return self._is_openai if protocol is WireProtocol.AUTO else protocol is WireProtocol.RESPONSES
 
     def _open(self, path: str, fields: dict[str, Any]) -> openai.Stream[Any]:
         opened: Any = self._client.post(

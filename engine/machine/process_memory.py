@@ -131,8 +131,8 @@ def write_all(pid: int, addresses: Sequence[Any], contents: Sequence[torch.Tenso
 
 def is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Bit by bit, of two dense tensors of one layout: NaN equals itself, and minus zero is another zero."""
-    here, there = ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr())
-    difference: int = _libc.memcmp(here, there, ctypes.c_size_t(a.nbytes))
+    own_address, there = ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr())
+    difference: int = _libc.memcmp(own_address, there, ctypes.c_size_t(a.nbytes))
     return difference == 0
 
 
@@ -140,8 +140,8 @@ def _move(call: Callable[..., int], pid: int, address: int, tensor: torch.Tensor
     done = 0
     while done < tensor.nbytes:
         size = min(tensor.nbytes - done, PIECE)
-        here, there = _Span(tensor.data_ptr() + done, size), _Span(address + done, size)
-        moved = call(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        own_span, there = _Span(tensor.data_ptr() + done, size), _Span(address + done, size)
+        moved = call(pid, ctypes.byref(own_span), 1, ctypes.byref(there), 1, 0)
         if moved <= 0:
             number = ctypes.get_errno()
             raise MemoryRefused(number, os.strerror(number))

@@ -94,9 +94,9 @@ def find_python(reply: str) -> str | None:
 
 def labelled(reply: str, label: str) -> str:
     """Text after `Label:` on the first line that starts so, markdown marks removed; empty when there is none."""
-    wanted = re.compile(rf"{label}[ \t*_]*:(.*)", re.IGNORECASE)
+    pattern = re.compile(rf"{label}[ \t*_]*:(.*)", re.IGNORECASE)
     for line in answer_part(reply).split("\n"):
-        if (match := wanted.match(line.lstrip(" \t>*#_-"))) and (text := match[1].strip(" \t*_")):
+        if (match := pattern.match(line.lstrip(" \t>*#_-"))) and (text := match[1].strip(" \t*_")):
             return text
     return ""
 

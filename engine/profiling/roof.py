@@ -59,7 +59,7 @@ class Roof:
         return max(self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1])
 
 
-def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again: bool = False) -> Roof:
+def measured(installation: Installation, cache: Path, lease_files: lease.Files, *, again: bool = False) -> Roof:
     """This machine's roof from the cache; measured now, alone, if there is none yet or when asked to look again.
 
     Who asks to look again within ten minutes of the last look gets what that found.
@@ -68,7 +68,7 @@ def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again
         ToolchainError: the measuring program does not build or run here.
     """
     threads = len(os.sched_getaffinity(0))
-    known = [here.processor, threads, SOURCE.read_text(), FLAGS, here.compiler_version]
+    known = [installation.processor, threads, SOURCE.read_text(), FLAGS, installation.compiler_version]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
@@ -76,7 +76,7 @@ def measured(here: Installation, cache: Path, lease_files: lease.Files, *, again
         with lease.hold(*lease_files):
             quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)
-            roof = _highest(_measure(here, cache / f"roof-{key}", threads), known_roof)
+            roof = _highest(_measure(installation, cache / f"roof-{key}", threads), known_roof)
         draft = file.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(asdict(roof), indent=1))
         draft.replace(file)
@@ -90,11 +90,11 @@ def _highest(new: Roof, old: Roof | None) -> Roof:
     return replace(new, copy_gb_s=copies, peak_gflop_s=max(new.peak_gflop_s, old.peak_gflop_s))
 
 
-def _measure(here: Installation, program: Path, threads: int) -> Roof:
+def _measure(installation: Installation, program: Path, threads: int) -> Roof:
     try:
         if not program.exists():  # every engine measures when it starts, with what was compiled once
             draft = program.with_suffix(f".{os.getpid()}")
-            subprocess.run([here.compiler, *FLAGS, str(SOURCE), "-o", draft], check=True, capture_output=True)
+            subprocess.run([installation.compiler, *FLAGS, str(SOURCE), "-o", draft], check=True, capture_output=True)
             draft.replace(program)
         done = subprocess.run(
             [program],
@@ -107,7 +107,7 @@ def _measure(here: Installation, program: Path, threads: int) -> Roof:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolchainError(f"this machine's limits could not be measured: {error}") from error
-    return _parsed(done.stdout, here.processor, threads)
+    return _parsed(done.stdout, installation.processor, threads)
 
 
 def _parsed(text: str, processor: str, threads: int) -> Roof:

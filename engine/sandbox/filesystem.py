@@ -155,8 +155,8 @@ def _inside(root: Path, path: Path) -> Path:
 def _outermost(paths: Iterable[Path]) -> list[Path]:
     """Without those that another one shows already; a path through symbolic links is shown under both its names."""
     found: list[Path] = []
-    wanted = {path for named in paths for path in (named, Path(os.path.realpath(named)))}
-    for path in sorted(wanted, key=lambda one: (len(one.parts), str(one))):
+    all_paths = {path for named in paths for path in (named, Path(os.path.realpath(named)))}
+    for path in sorted(all_paths, key=lambda one: (len(one.parts), str(one))):
         if path in SYSTEM or not any(path.is_relative_to(other) for other in found if not _is_link(other)):
             found.append(path)
     return found

@@ -64,9 +64,9 @@ def mount(source: str, target: Path, kind: str | None, flags: int, data: str | N
 
 def set_mount(target: Path, attributes: int, *, recursive: bool) -> None:
     """Set attributes of a mount and, if asked, of all below it; keeps those that are set already."""
-    wanted = struct.pack("QQQQ", attributes, 0, 0, 0)
+    settings = struct.pack("QQQQ", attributes, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
-    call(_MOUNT_SETATTR, _AT_FDCWD, str(target).encode(), flags, wanted, len(wanted))
+    call(_MOUNT_SETATTR, _AT_FDCWD, str(target).encode(), flags, settings, len(settings))
 
 
 def enter_root(folder: Path) -> None:

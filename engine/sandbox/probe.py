@@ -89,8 +89,8 @@ def _escapes(isolation: Isolation) -> Mapping[str, str]:
         me = os.getpid()
         packages = [Path(os.__file__), *_origins("torch", "numpy")]
         filesystem = SandboxFilesystem(folder / "room")
-        wanted = ChildSpec(isolation, filesystem, Limits(), folder / "scratch", output.fileno())
-        child = start(wanted, lambda: _try_everything(outside, me, packages))
+        spec = ChildSpec(isolation, filesystem, Limits(), folder / "scratch", output.fileno())
+        child = start(spec, lambda: _try_everything(outside, me, packages))
         while not child.is_over():
             pass
         output.seek(0)

@@ -27,47 +27,49 @@ def converse(context: RunContext, ask: Ask, talk: list[Message]) -> Completion:
     while True:
         left = max(0, ask.tools - used)
         completion = reply_to(context, ask, call, talk, tools_left=left)
-        wanted = read_calls(completion.text) if completion.finish_reason != "length" else []
-        if not wanted or not left:
+        tool_calls = read_calls(completion.text) if completion.finish_reason != "length" else []
+        if not tool_calls or not left:
             return completion
-        answers = [_answer(context, ask, call, number, one, used + number) for number, one in enumerate(wanted)]
+        answers = [_answer(context, ask, call, number, one, used + number) for number, one in enumerate(tool_calls)]
         talk = [*talk, Message("assistant", completion.text), *(Message(ROLE, text) for text in answers)]
-        used, call = used + len(wanted), call + 1
+        used, call = used + len(tool_calls), call + 1
 
 
-def _answer(context: RunContext, ask: Ask, call: int, number: int, wanted: ToolCall, used: int) -> str:
+def _answer(context: RunContext, ask: Ask, call: int, number: int, tool_call: ToolCall, used: int) -> str:
     """What a call is answered; one that was answered before is read."""
     known = context.record.tools.get((context.step, call, number))
     if known is not None:
         return context.blobs.get(known.text_blob)
-    source, began = context.blobs.put(wanted.source), time.monotonic()
-    context.emit(ToolCalled(context.step, call, number, wanted.tool, context.record.index_in_flight, ask.about, source))
+    source, began = context.blobs.put(tool_call.source), time.monotonic()
+    context.emit(
+        ToolCalled(context.step, call, number, tool_call.tool, context.record.index_in_flight, ask.about, source)
+    )
     if used >= ask.tools:
         outcome, summary, text = HAS, NONE_LEFT, NONE_LEFT
     elif reason := limits.exhausted(context.record):
         outcome, summary, text = HAS, reason, f"The run's {reason}. {NONE_LEFT}"
-    elif wanted.problem:
-        outcome, summary, text = UNREADABLE, wanted.problem, wanted.problem
+    elif tool_call.problem:
+        outcome, summary, text = UNREADABLE, tool_call.problem, tool_call.problem
     else:
-        outcome, summary, text = _carry_out(context, wanted)
+        outcome, summary, text = _carry_out(context, tool_call)
     blob, seconds = context.blobs.put(text), time.monotonic() - began
-    context.emit(ToolAnswered(context.step, call, number, wanted.tool, source, outcome, summary, blob, seconds))
+    context.emit(ToolAnswered(context.step, call, number, tool_call.tool, source, outcome, summary, blob, seconds))
     return text
 
 
-def _carry_out(context: RunContext, wanted: ToolCall) -> tuple[str, str, str]:
+def _carry_out(context: RunContext, tool_call: ToolCall) -> tuple[str, str, str]:
     """(verdict, a line for people, a text for the model)."""
-    task, tools, source = context.task, context.toolchain, wanted.source
+    task, tools, source = context.task, context.toolchain, tool_call.source
     compiled: CompileResult = context.judge(tools.compile, task, source)
     if not compiled.is_ok:
         return _failed(compiled.verdict, compiled, None)
-    if wanted.tool == COMPILE:
+    if tool_call.tool == COMPILE:
         return Verdict.PASSED, "it compiles", "It compiles."
     checked: CheckResult = context.judge(tools.check, task, source)
     if checked.verdict is not Verdict.PASSED:
         return _failed(checked.verdict, compiled, checked)
     passed = f"it passes the check in {len(checked.trials)} trials"
-    if wanted.tool == CHECK:
+    if tool_call.tool == CHECK:
         return Verdict.PASSED, passed, f"It compiles, and {passed}."
     timed = context.judge(tools.time, task, source)
     if isinstance(timed, CheckResult):

@@ -44,11 +44,11 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
         raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
     lines = text.split("\n")
     for node, names in sorted(_together(spots).items(), key=lambda item: (-item[0].lineno, -item[0].col_offset)):
-        wanted = {values[name] for name in names if name in values} - {number(node)}
-        if len(wanted) > 1:
+        new_values = {values[name] for name in names if name in values} - {number(node)}
+        if len(new_values) > 1:
             raise TaskError(f"{path} assigns {' and '.join(names)} together: set them to one value")
-        if wanted:
-            _replace(lines, node, repr(wanted.pop()), names[0], path)
+        if new_values:
+            _replace(lines, node, repr(new_values.pop()), names[0], path)
     return "\n".join(lines)
 
 

@@ -37,7 +37,7 @@ class CpuToolchain(LocalToolchain):
         self._fitting: set[tuple[str, bool]] = set()
 
     @functools.cached_property
-    def here(self) -> Installation:
+    def installation(self) -> Installation:
         """Compiler and headers of this machine, looked for once.
 
         Raises:
@@ -71,7 +71,7 @@ class CpuToolchain(LocalToolchain):
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         needs = self._ask("describe", task, "")
-        roof = measured(self.here, cache_folder(), lease_files(), again=again)
+        roof = measured(self.installation, cache_folder(), lease_files(), again=again)
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts
@@ -81,7 +81,7 @@ class CpuToolchain(LocalToolchain):
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         started = time.monotonic()
-        roof = measured(self.here, cache_folder(), lease_files())
+        roof = measured(self.installation, cache_folder(), lease_files())
         with lease.hold(*lease_files()):
             plain = self._ask("measure", task, source)
         if "failure" in plain:

@@ -52,7 +52,7 @@ class CudaToolchain(LocalToolchain):
         super().__init__(scratch, times or times_here(CALL_S), bounded)
 
     @functools.cached_property
-    def here(self) -> DeviceInstallation:
+    def installation(self) -> DeviceInstallation:
         """Compilers, headers and architecture, looked for once.
 
         Raises:
@@ -102,10 +102,12 @@ class CudaToolchain(LocalToolchain):
         """Compare with the float64 reference; of a wrong or crashing kernel the sanitizer's findings are added."""
         with lease.hold(*self.lease_files):  # a check keeps the device busy, and another run may be timing
             result = super().check(task, source)
-        if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.here.sanitizer:
+        if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.installation.sanitizer:
             return result
         with lease.hold(*self.lease_files):
-            found = str(self._ask("sanitize", task, source, details={"sanitizer": self.here.sanitizer})["found"])
+            found = str(
+                self._ask("sanitize", task, source, details={"sanitizer": self.installation.sanitizer})["found"]
+            )
         if not found:
             return result
         message = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
@@ -117,7 +119,7 @@ class CudaToolchain(LocalToolchain):
             "ceilings": asdict(self._ceilings(again=False)),
             "limit": codec.to_plain(self._known_limit(task)),
             "cache": str(self.cache),
-            "ncu": self.here.ncu,
+            "ncu": self.installation.ncu,
         }
         with lease.hold(*self.lease_files):
             plain = self._ask("profile", task, source, details=details)
@@ -135,13 +137,13 @@ class CudaToolchain(LocalToolchain):
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
             rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"]),
-            rates.facts(self.here.arch),
+            rates.facts(self.installation.arch),
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit
 
     def _ceilings(self, *, again: bool) -> DeviceCeilings:
-        return ceilings.measured(self.gpu, self.here.nvcc, self.cache, self.lease_files, again=again)
+        return ceilings.measured(self.gpu, self.installation.nvcc, self.cache, self.lease_files, again=again)
 
 
 def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:

@@ -122,7 +122,7 @@ class LocalToolchain(ABC):
 
     @property
     @abstractmethod
-    def here(self) -> Any:
+    def installation(self) -> Any:
         """Compiler and headers of this machine, a dataclass with a `fingerprint`.
 
         Raises:
@@ -146,7 +146,7 @@ class LocalToolchain(ABC):
     def fingerprint(self) -> str:
         """Changes with everything that can change a result, the evaluator's own code included."""
         threads = len(os.sched_getaffinity(0))
-        known = [self.here.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
+        known = [self.installation.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
         known += [just_in_time.version()] if just_in_time.version() else []
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
@@ -260,7 +260,7 @@ class LocalToolchain(ABC):
             "policy": codec.to_plain(task.policy),
             "language": task.language,
             "source": source,
-            "installation": asdict(self.here),
+            "installation": asdict(self.installation),
             "cache": str(self.cache),
             "scratch": str(self._scratch),
             "times": asdict(self._times),

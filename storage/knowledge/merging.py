@@ -181,13 +181,13 @@ def _settling(
     now: Known, found: Iterable[Conflict], prefer: Prefer | None, theirs: Exported, origin: str
 ) -> Revision | None:
     """The change that makes the preferred words count, where the imported ones do not do so by themselves."""
-    wanted = [one.mine if prefer is Prefer.MINE else one.theirs or _switched_off(one.mine) for one in found]
-    states = tuple(one for one in wanted if isinstance(one, State) and now.states.get(one.name) != one)
-    techniques = tuple(one for one in wanted if isinstance(one, Technique) and now.techniques.get(one.name) != one)
+    settled = [one.mine if prefer is Prefer.MINE else one.theirs or _switched_off(one.mine) for one in found]
+    states = tuple(one for one in settled if isinstance(one, State) and now.states.get(one.name) != one)
+    techniques = tuple(one for one in settled if isinstance(one, Technique) and now.techniques.get(one.name) != one)
     priors = tuple(
-        one for one in wanted if isinstance(one, Prior) and now.priors.get((one.state, one.technique)) != one
+        one for one in settled if isinstance(one, Prior) and now.priors.get((one.state, one.technique)) != one
     )
-    rules = tuple(one for one in wanted if isinstance(one, RuleWords) and now.rules.get(one.rule) != one)
+    rules = tuple(one for one in settled if isinstance(one, RuleWords) and now.rules.get(one.rule) != one)
     if not (states or techniques or priors or rules):
         return None
     return Revision(

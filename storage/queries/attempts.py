@@ -233,19 +233,19 @@ WITH chosen AS (SELECT * FROM attempts WHERE run_id = $run AND ($verdict::VARCHA
 """
 
 
-def kernels(db: Database, run_id: str, wanted: KernelFilter, limit: int, offset: int = 0) -> list[KernelRow]:
+def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, offset: int = 0) -> list[KernelRow]:
     """One page, newest first."""
     sql = f"""{_CHOSEN}
     SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
     LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) p
         ON p.candidate_id = c.parent_id
     ORDER BY c.seq DESC"""
-    return fetch.rows(db, KernelRow, sql, _parameters(run_id, wanted) | {"limit": limit, "offset": offset})
+    return fetch.rows(db, KernelRow, sql, _parameters(run_id, kernel_filter) | {"limit": limit, "offset": offset})
 
 
-def count_kernels(db: Database, run_id: str, wanted: KernelFilter) -> int:
+def count_kernels(db: Database, run_id: str, kernel_filter: KernelFilter) -> int:
     """How many the filter lets through."""
-    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, wanted))[0][0])
+    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, kernel_filter))[0][0])
 
 
 def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
@@ -256,6 +256,6 @@ def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | N
     return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
 
 
-def _parameters(run_id: str, wanted: KernelFilter) -> dict[str, object]:
-    verdict = str(wanted.verdict) if wanted.verdict else None
-    return {"run": run_id, "verdict": verdict, "text": " ".join(wanted.text.split())}
+def _parameters(run_id: str, kernel_filter: KernelFilter) -> dict[str, object]:
+    verdict = str(kernel_filter.verdict) if kernel_filter.verdict else None
+    return {"run": run_id, "verdict": verdict, "text": " ".join(kernel_filter.text.split())}

@@ -20,8 +20,8 @@ SHOWN = [(name, path) for name in languages.of_toolchain("cuda") for path in fil
 @pytest.mark.parametrize(("language", "path"), SHOWN, ids=[f"{name}-{path.stem}" for name, path in SHOWN])
 def test_an_example_shown_to_the_model_is_right(gpu: Any, language: str, path: Path) -> None:
     one = exemplars.table("cuda", language).examples[path.stem]
-    if not exemplars.runs_on(one, gpu.here.arch):
-        pytest.skip(f"{path.stem} needs {one.architecture}, this is {gpu.here.arch}")
+    if not exemplars.runs_on(one, gpu.installation.arch):
+        pytest.skip(f"{path.stem} needs {one.architecture}, this is {gpu.installation.arch}")
     task = replace(task_of(path, one.precision or "fp32"), language=language)
     built = gpu.compile(task, path.read_text())
     assert built.is_ok, built.diagnostics

@@ -29,7 +29,7 @@ def test_a_fault_is_a_verdict_and_the_device_works_on(gpu: Any, fault: Fault) ->
 
 
 def test_the_sanitizer_names_the_line_of_an_illegal_write(gpu: Any) -> None:
-    if not gpu.here.sanitizer:
+    if not gpu.installation.sanitizer:
         pytest.skip("no compute-sanitizer here")
     result = gpu.check(TASK, FAULTS["illegal_address"].source)
     assert "Invalid __global__ write of size 4 bytes" in result.message

@@ -223,23 +223,23 @@ def _arguments(text: str) -> list[str]:
 class DeviceBuilder:
     """Builds with one installation into one cache folder."""
 
-    here: DeviceInstallation
+    installation: DeviceInstallation
     cache: Path
     limit_s: float = 300.0
     isolation: Isolation = field(default_factory=Isolation)
 
-    def build(self, wanted: BuildRequest, module_text: str) -> Built:
+    def build(self, build_request: BuildRequest, module_text: str) -> Built:
         """The library of a request: light headers first, PyTorch's own where they do not reach.
 
         Raises:
             BuildFailed: a compiler says no, or takes longer than the limit.
             FlagRefused: the request asks for a flag that is not allowed.
         """
-        stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
+        stock = recipe.write(build_request, module_text, self.installation, Binding.STOCK)
         if found := self._libraries.find(stock.key):
             return found
-        if light_headers.can_do([*wanted.sources, *wanted.cuda_sources], wanted.functions):
-            plan = recipe.write(wanted, module_text, self.here, Binding.STABLE, self._runtime())
+        if light_headers.can_do([*build_request.sources, *build_request.cuda_sources], build_request.functions):
+            plan = recipe.write(build_request, module_text, self.installation, Binding.STABLE, self._runtime())
             if found := self._libraries.find(plan.key):
                 return found
             try:
@@ -258,7 +258,7 @@ class DeviceBuilder:
         return BuildCache(self.cache / "libraries")
 
     def _runtime(self) -> Path:
-        return light_headers.runtime_object(self.here.compiler, self.here.compiler_version, self.cache)
+        return light_headers.runtime_object(self.installation.compiler, self.installation.compiler_version, self.cache)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
         started = time.monotonic()
@@ -296,21 +296,26 @@ class DeviceBuilder:
         return True
 
     def _ninja(self, work: Path) -> str:
-        command = [self.here.ninja, "-v", f"-j{recipe.jobs()}"]
+        command = [self.installation.ninja, "-v", f"-j{recipe.jobs()}"]
         done = sandbox.run(command, work, self.limit_s, self.isolation, self._readable())
         return done_or_failed(done, self.limit_s, excerpt)
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
-        here = self.here
-        toolkit = Path(here.nvcc).parent.parent
-        folders = (here.torch, here.cutlass_include, here.cuda_include, here.python_include)
+        installation = self.installation
+        toolkit = Path(installation.nvcc).parent.parent
+        folders = (
+            installation.torch,
+            installation.cutlass_include,
+            installation.cuda_include,
+            installation.python_include,
+        )
         (self.cache / "headers").mkdir(parents=True, exist_ok=True)
         return (
             toolkit,
-            *trees_of(here.compiler),
+            *trees_of(installation.compiler),
             *map(Path, folders),
-            Path(here.cudart).parent,
+            Path(installation.cudart).parent,
             light_headers.SHIM,
             self.cache / "headers",
         )

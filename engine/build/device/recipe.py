@@ -37,37 +37,47 @@ _NEEDED = ("PATH", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH")
 
 
 def write(
-    wanted: BuildRequest, module_text: str, here: DeviceInstallation, binding: Binding, runtime: Path | None = None
+    build_request: BuildRequest,
+    module_text: str,
+    installation: DeviceInstallation,
+    binding: Binding,
+    runtime: Path | None = None,
 ) -> Recipe:
-    """The recipe of one request for `here.arch`.
+    """The recipe of one request for `installation.arch`.
 
     Raises:
         FlagRefused: a flag may not be used.
     """
-    words = (flags.host_words(wanted.flags), flags.allowed(wanted.cuda_flags), flags.libraries(wanted.link_flags))
-    main = host.candidate_code(wanted.sources, module_text, "cpp_sources")
-    cuda = host.candidate_code(wanted.cuda_sources, module_text, "cuda_sources")
+    words = (
+        flags.host_words(build_request.flags),
+        flags.allowed(build_request.cuda_flags),
+        flags.libraries(build_request.link_flags),
+    )
+    main = host.candidate_code(build_request.sources, module_text, "cpp_sources")
+    cuda = host.candidate_code(build_request.cuda_sources, module_text, "cuda_sources")
     known = [
         binding,
         main,
         cuda,
-        wanted.name,
-        wanted.functions,
+        build_request.name,
+        build_request.functions,
         words,
-        here.fingerprint,
+        installation.fingerprint,
         light_headers.shim_version(),
         _OURS,
     ]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    namespace = host.space(binding, key, wanted)
-    tail = host.bindings(wanted.functions, namespace, binding)
-    files = {"main.cpp": _preamble(wanted.sources, binding, "torch/extension.h") + main + tail}
+    namespace = host.space(binding, key, build_request)
+    tail = host.bindings(build_request.functions, namespace, binding)
+    files = {"main.cpp": _preamble(build_request.sources, binding, "torch/extension.h") + main + tail}
     nvcc: list[str] = []
     if cuda.strip():
-        nvcc = _nvcc(here, binding, namespace, words[1])
-        files["kernel.cu"] = _preamble(wanted.cuda_sources, binding, "torch/types.h") + CUDA_HEADERS + cuda + "\n"
+        nvcc = _nvcc(installation, binding, namespace, words[1])
+        files["kernel.cu"] = (
+            _preamble(build_request.cuda_sources, binding, "torch/types.h") + CUDA_HEADERS + cuda + "\n"
+        )
         files[PHASES_FILE] = in_one_step(host.escape(nvcc))
-    files["build.ninja"] = _ninja(here, binding, namespace, words, runtime, has_cuda=bool(nvcc))
+    files["build.ninja"] = _ninja(installation, binding, namespace, words, runtime, has_cuda=bool(nvcc))
     return Recipe(key, binding, namespace, files, tuple(nvcc))
 
 
@@ -83,19 +93,19 @@ def _preamble(sources: Sequence[str], binding: Binding, header: str) -> str:
     return "".join(f"#include <{name}>\n" for name in (header, *more))
 
 
-def _nvcc(here: DeviceInstallation, binding: Binding, namespace: str, words: Sequence[str]) -> list[str]:
+def _nvcc(installation: DeviceInstallation, binding: Binding, namespace: str, words: Sequence[str]) -> list[str]:
     inner = ("-fPIC", *flags.HOST_QUIET, *host.binding_flags(binding, namespace))
     return [
-        here.nvcc,
-        *("-ccbin", here.compiler, *flags.BASE, *flags.QUIET, *words, *_paths(here, binding)),
+        installation.nvcc,
+        *("-ccbin", installation.compiler, *flags.BASE, *flags.QUIET, *words, *_paths(installation, binding)),
         *(f"-Xcompiler={word}" for word in inner),
-        *([] if _has_standard(words) else [_standard(here, binding)]),
-        *([] if flags.has_arch(words) else [flags.gencode(here.arch)]),
+        *([] if _has_standard(words) else [_standard(installation, binding)]),
+        *([] if flags.has_arch(words) else [flags.gencode(installation.arch)]),
     ]
 
 
 def _ninja(
-    here: DeviceInstallation,
+    installation: DeviceInstallation,
     binding: Binding,
     namespace: str,
     words: tuple[Sequence[str], Sequence[str], Sequence[str]],
@@ -103,21 +113,29 @@ def _ninja(
     has_cuda: bool,
 ) -> str:
     ours = (*flags.HOST_QUIET, *host.binding_flags(binding, namespace))
-    cxx = [here.compiler, _standard(here, binding), "-O2", "-fPIC", *words[0], *ours, *_paths(here, binding)]
+    cxx = [
+        installation.compiler,
+        _standard(installation, binding),
+        "-O2",
+        "-fPIC",
+        *words[0],
+        *ours,
+        *_paths(installation, binding),
+    ]
     objects = ["main.o", *(["kernel.o"] if has_cuda else []), *([str(runtime)] if runtime else [])]
-    link = [*_libraries(here, binding), *words[2]]
+    link = [*_libraries(installation, binding), *words[2]]
     return (
         f"{f'include {PHASES_FILE}' if has_cuda else ''}\n"
         f"rule compile\n  command = {host.escape(cxx)} -c $in -o $out\n"
-        f"rule link\n  command = {host.escape([here.compiler])} $in -o $out {host.escape(link)}\n"
+        f"rule link\n  command = {host.escape([installation.compiler])} $in -o $out {host.escape(link)}\n"
         f"build main.o: compile main.cpp\n"
         f"build {LIBRARY}: link {' '.join(objects)}\n"
     )
 
 
-def _standard(here: DeviceInstallation, binding: Binding) -> str:
+def _standard(installation: DeviceInstallation, binding: Binding) -> str:
     """C++17, for its library is half as heavy as C++20's; PyTorch's own headers need C++20 from 2.12 on."""
-    release = tuple(int(part) for part in here.torch_version.split("+")[0].split(".")[:2])
+    release = tuple(int(part) for part in installation.torch_version.split("+")[0].split(".")[:2])
     return "-std=c++20" if binding is Binding.STOCK and release >= (2, 12) else "-std=c++17"
 
 
@@ -125,16 +143,16 @@ def _has_standard(words: Sequence[str]) -> bool:
     return any(word.lstrip("-").startswith("std=") for word in words)
 
 
-def _paths(here: DeviceInstallation, binding: Binding) -> list[str]:
-    torch = f"{here.torch}/include"
+def _paths(installation: DeviceInstallation, binding: Binding) -> list[str]:
+    torch = f"{installation.torch}/include"
     own = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
-    system = [torch, here.cutlass_include, here.cuda_include, f"{here.cuda_include}/cccl"]
+    system = [torch, installation.cutlass_include, installation.cuda_include, f"{installation.cuda_include}/cccl"]
     if binding is Binding.STOCK:
-        system[1:1] = [f"{torch}/torch/csrc/api/include", here.python_include]
+        system[1:1] = [f"{torch}/torch/csrc/api/include", installation.python_include]
     return [*own, *(word for folder in system for word in ("-isystem", folder))]
 
 
-def _libraries(here: DeviceInstallation, binding: Binding) -> list[str]:
+def _libraries(installation: DeviceInstallation, binding: Binding) -> list[str]:
     """PyTorch's CUDA half is linked where there is one; a machine that only compiles may have a PyTorch without it.
 
     The CUDA runtime is the shared one that PyTorch has loaded: one runtime in the process, and what a kernel's launcher
@@ -143,10 +161,10 @@ def _libraries(here: DeviceInstallation, binding: Binding) -> list[str]:
     names = ["torch_cpu", "torch_cuda"] if binding is Binding.STABLE else [
         "c10", "torch_cpu", "torch", "torch_python", "c10_cuda", "torch_cuda",
     ]  # fmt: skip
-    there = [name for name in names if (Path(here.torch_libraries) / f"lib{name}.so").exists()]
-    runtime = Path(here.cudart)
-    folders = [here.torch_libraries, str(runtime.parent)]
-    folders += [here.cuda_stubs, str(Path(here.cuda_stubs).parent)] if here.cuda_stubs else []
+    there = [name for name in names if (Path(installation.torch_libraries) / f"lib{name}.so").exists()]
+    runtime = Path(installation.cudart)
+    folders = [installation.torch_libraries, str(runtime.parent)]
+    folders += [installation.cuda_stubs, str(Path(installation.cuda_stubs).parent)] if installation.cuda_stubs else []
     return [
         "-shared", "-Wl,--gc-sections", *(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed",
         *(f"-l{name}" for name in there), str(runtime), f"-Wl,-rpath,{runtime.parent}",

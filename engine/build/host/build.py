@@ -166,12 +166,12 @@ class BuildFailed(Exception):
 class Builder:
     """Builds with one installation into one cache folder."""
 
-    here: Installation
+    installation: Installation
     cache: Path
     limit_s: float = 300.0
     isolation: Isolation = field(default_factory=Isolation)
 
-    def build(self, wanted: BuildRequest, module_text: str) -> Built:
+    def build(self, build_request: BuildRequest, module_text: str) -> Built:
         """The library of a request: light header first, the stock one where the light one does not reach.
 
         Raises:
@@ -179,13 +179,13 @@ class Builder:
             flags.FlagRefused: the request asks for a flag that is not allowed.
             RequestRefused: the request has device code.
         """
-        wanted = request.without_cuda(wanted)
-        stock = recipe.write(wanted, module_text, self.here, Binding.STOCK)
+        build_request = request.without_cuda(build_request)
+        stock = recipe.write(build_request, module_text, self.installation, Binding.STOCK)
         if found := self._libraries.find(stock.key):
             return found
-        if light_headers.can_do(wanted.sources, wanted.functions):
+        if light_headers.can_do(build_request.sources, build_request.functions):
             try:
-                return self._light(wanted, module_text)
+                return self._light(build_request, module_text)
             except BuildFailed as failure:
                 if failure.is_timeout or not is_gap(failure.log):
                     raise
@@ -200,9 +200,9 @@ class Builder:
     def _libraries(self) -> BuildCache:
         return BuildCache(self.cache / "libraries")
 
-    def _light(self, wanted: BuildRequest, module_text: str) -> Built:
-        header = self._header(flags.allowed(wanted.flags))
-        plan = recipe.write(wanted, module_text, self.here, Binding.STABLE, header, self._runtime())
+    def _light(self, build_request: BuildRequest, module_text: str) -> Built:
+        header = self._header(flags.allowed(build_request.flags))
+        plan = recipe.write(build_request, module_text, self.installation, Binding.STABLE, header, self._runtime())
         return self._libraries.find(plan.key) or self._make(plan, module_text)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
@@ -213,7 +213,8 @@ class Builder:
             # g++ quotes the lines that #line points to from the file of that name.
             (work / request.CANDIDATE_FILE).write_text(module_text)
             log = done_or_failed(
-                sandbox.run([self.here.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()), self.limit_s
+                sandbox.run([self.installation.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()),
+                self.limit_s,
             )
             said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
             seconds = time.monotonic() - started
@@ -222,20 +223,25 @@ class Builder:
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
-        here = self.here
-        folders = (here.torch, here.cutlass_include, here.cuda_include, here.python_include)
+        installation = self.installation
+        folders = (
+            installation.torch,
+            installation.cutlass_include,
+            installation.cuda_include,
+            installation.python_include,
+        )
         (self.cache / "headers").mkdir(parents=True, exist_ok=True)
-        return (*trees_of(here.compiler), *map(Path, folders), light_headers.SHIM, self.cache / "headers")
+        return (*trees_of(installation.compiler), *map(Path, folders), light_headers.SHIM, self.cache / "headers")
 
     def _runtime(self) -> Path:
-        return light_headers.runtime_object(self.here.compiler, self.here.compiler_version, self.cache)
+        return light_headers.runtime_object(self.installation.compiler, self.installation.compiler_version, self.cache)
 
     def _header(self, extra: tuple[str, ...]) -> Path | None:
         """Folder with the precompiled header for these flags, built once per machine; None when the set is rare."""
         if not flags.has_shared_header(extra):
             return None
-        words = recipe.header_flags(self.here, extra)
-        known = [words, self.here.fingerprint, light_headers.shim_version()]
+        words = recipe.header_flags(self.installation, extra)
+        known = [words, self.installation.fingerprint, light_headers.shim_version()]
         key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
         folder = self.cache / "headers" / key[:32]
         compiled = folder / "prefix.hpp.gch"
@@ -250,7 +256,7 @@ class Builder:
     def _precompile(self, words: list[str], folder: Path, compiled: Path) -> None:
         shutil.copy(light_headers.SHIM / "prefix.hpp", folder / "prefix.hpp")
         draft = folder / f"draft.{os.getpid()}.gch"
-        command = [self.here.compiler, *words, "-x", "c++-header", str(folder / "prefix.hpp"), "-o", str(draft)]
+        command = [self.installation.compiler, *words, "-x", "c++-header", str(folder / "prefix.hpp"), "-o", str(draft)]
         done = sandbox.run(command, cwd=folder, limit_s=HEADER_S)
         if done.status != 0:
             draft.unlink(missing_ok=True)

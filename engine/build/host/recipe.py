@@ -41,51 +41,53 @@ class Recipe:
 
 
 def write(
-    wanted: BuildRequest,
+    build_request: BuildRequest,
     module_text: str,
-    here: Installation,
+    installation: Installation,
     binding: Binding,
     header: Path | None = None,
     runtime: Path | None = None,
 ) -> Recipe:
     """The recipe of one request. `header` is the folder of a matching precompiled header, `runtime` our object file."""
-    extra = flags.allowed(wanted.flags)
-    code = candidate_code(wanted.sources, module_text, "cpp_sources")
+    extra = flags.allowed(build_request.flags)
+    code = candidate_code(build_request.sources, module_text, "cpp_sources")
     known = [
         binding,
         code,
-        wanted.name,
-        wanted.functions,
+        build_request.name,
+        build_request.functions,
         flags.compile_flags(extra),
-        here.fingerprint,
+        installation.fingerprint,
         light_headers.shim_version(),
     ]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    namespace = space(binding, key, wanted)
-    text = "#include <torch/extension.h>\n" + code + bindings(wanted.functions, namespace, binding)
+    namespace = space(binding, key, build_request)
+    text = "#include <torch/extension.h>\n" + code + bindings(build_request.functions, namespace, binding)
     words = [
         *flags.compile_flags(extra),
         *flags.QUIET,
-        *_includes(here, binding, header),
+        *_includes(installation, binding, header),
         *binding_flags(binding, namespace),
     ]
     words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
-    return Recipe(key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(here, words, binding, runtime)})
+    return Recipe(
+        key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(installation, words, binding, runtime)}
+    )
 
 
-def header_flags(here: Installation, extra: Sequence[str]) -> list[str]:
+def header_flags(installation: Installation, extra: Sequence[str]) -> list[str]:
     """Flags to precompile the prefix with: the same as a build's, or g++ would ignore the result silently."""
     return [
         *flags.compile_flags(extra),
         *flags.QUIET,
-        *_paths(here, Binding.STABLE),
+        *_paths(installation, Binding.STABLE),
         *binding_flags(Binding.STABLE, ""),
     ]
 
 
-def space(binding: Binding, key: str, wanted: BuildRequest) -> str:
+def space(binding: Binding, key: str, build_request: BuildRequest) -> str:
     """Namespace of the operators, or name of the Python module."""
-    return f"tw_{key[:16]}" if binding is Binding.STABLE else wanted.name
+    return f"tw_{key[:16]}" if binding is Binding.STABLE else build_request.name
 
 
 def candidate_code(sources: Sequence[str], module_text: str, argument: str) -> str:
@@ -124,34 +126,35 @@ def binding_flags(binding: Binding, namespace: str) -> list[str]:
     return [f"-DTORCH_EXTENSION_NAME={namespace}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
 
 
-def _includes(here: Installation, binding: Binding, header: Path | None) -> list[str]:
+def _includes(installation: Installation, binding: Binding, header: Path | None) -> list[str]:
     if binding is Binding.STOCK:
-        return ["-include", str(light_headers.SHIM / "vector_length.hpp"), *_paths(here, binding)]
+        return ["-include", str(light_headers.SHIM / "vector_length.hpp"), *_paths(installation, binding)]
     prefix = (header or light_headers.SHIM) / "prefix.hpp"
-    return ["-include", str(prefix), *_paths(here, binding)]
+    return ["-include", str(prefix), *_paths(installation, binding)]
 
 
-def _paths(here: Installation, binding: Binding) -> list[str]:
-    torch = f"{here.torch}/include"
+def _paths(installation: Installation, binding: Binding) -> list[str]:
+    torch = f"{installation.torch}/include"
     own = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
-    system = [torch, here.cutlass_include, here.cuda_include, f"{here.cuda_include}/cccl"]
+    system = [torch, installation.cutlass_include, installation.cuda_include, f"{installation.cuda_include}/cccl"]
     if binding is Binding.STOCK:
-        system[1:1] = [f"{torch}/torch/csrc/api/include", here.python_include]
+        system[1:1] = [f"{torch}/torch/csrc/api/include", installation.python_include]
     return [*own, *(word for folder in system for word in ("-isystem", folder))]
 
 
-def _libraries(here: Installation, binding: Binding) -> list[str]:
+def _libraries(installation: Installation, binding: Binding) -> list[str]:
     names = ["torch_cpu"] if binding is Binding.STABLE else ["c10", "torch_cpu", "torch", "torch_python"]
-    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{here.torch}/lib", *(f"-l{name}" for name in names)]
+    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{installation.torch}/lib", *(f"-l{name}" for name in names)]
 
 
-def _ninja(here: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
+def _ninja(installation: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
     """Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process."""
-    cc = escape([here.compiler, *compile_words])
+    cc = escape([installation.compiler, *compile_words])
     objects = f"main.o {runtime}" if runtime else "main.o"
+    libraries = _libraries(installation, binding)
     return (
         f"rule compile\n  command = {cc} -c $in -o $out\n"
-        f"rule link\n  command = {escape([here.compiler])} $in -o $out {escape(_libraries(here, binding))}\n"
+        f"rule link\n  command = {escape([installation.compiler])} $in -o $out {escape(libraries)}\n"
         f"build main.o: compile main.cpp\nbuild {LIBRARY}: link {objects}\n"
     )
 

@@ -28,17 +28,17 @@ class Occupancy:
     limiter: str
 
 
-def theoretical_occupancy(here: DeviceCeilings, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def theoretical_occupancy(ceilings: DeviceCeilings, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """Of a launch with so many threads per block, registers per thread and shared bytes per block (all kinds)."""
     warps = max(1, math.ceil(threads / WARP))
     blocks_by = {
-        "warps": here.warps // warps,
-        "blocks": here.blocks,
-        "registers": _by_registers(here, warps, registers),
-        "shared memory": _by_shared(here, shared_bytes),
+        "warps": ceilings.warps // warps,
+        "blocks": ceilings.blocks,
+        "registers": _by_registers(ceilings, warps, registers),
+        "shared memory": _by_shared(ceilings, shared_bytes),
     }
     limiter = smallest_limit(blocks_by)
-    return Occupancy(100.0 * min(blocks_by.values()) * warps / here.warps, blocks_by, limiter)
+    return Occupancy(100.0 * min(blocks_by.values()) * warps / ceilings.warps, blocks_by, limiter)
 
 
 def smallest_limit(blocks_by: dict[str, int]) -> str:
@@ -47,16 +47,16 @@ def smallest_limit(blocks_by: dict[str, int]) -> str:
     return " and ".join(name for name, blocks in blocks_by.items() if blocks == least)
 
 
-def _by_registers(here: DeviceCeilings, warps: int, registers: int) -> int:
+def _by_registers(ceilings: DeviceCeilings, warps: int, registers: int) -> int:
     if registers <= 0:
-        return here.blocks
+        return ceilings.blocks
     per_warp = math.ceil(registers * WARP / REGISTER_UNIT) * REGISTER_UNIT
-    return here.registers // QUARTERS // per_warp * QUARTERS // warps
+    return ceilings.registers // QUARTERS // per_warp * QUARTERS // warps
 
 
-def _by_shared(here: DeviceCeilings, shared_bytes: int) -> int:
-    per_block = math.ceil((shared_bytes + here.reserved_shared_bytes) / SHARED_UNIT) * SHARED_UNIT
-    return here.shared_bytes // per_block
+def _by_shared(ceilings: DeviceCeilings, shared_bytes: int) -> int:
+    per_block = math.ceil((shared_bytes + ceilings.reserved_shared_bytes) / SHARED_UNIT) * SHARED_UNIT
+    return ceilings.shared_bytes // per_block
 
 
 NEAR_PEAK = 60.0

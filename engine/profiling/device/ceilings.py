@@ -163,8 +163,8 @@ def from_told(device: Device, measured: Mapping[str, object]) -> DeviceCeilings:
         ToolchainError: a rate is missing or makes no sense.
     """
     fields = {one.name for one in dataclasses.fields(DeviceCeilings)}
-    here = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
-    known: dict[str, Any] = {name: value for name, value in {**measured, **here}.items() if name in fields}
+    machine_ids = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
+    known: dict[str, Any] = {name: value for name, value in {**measured, **machine_ids}.items() if name in fields}
     found = DeviceCeilings(**known)
     if not (found.bandwidth_gb_s > 0 and found.fp32_gflop_s > 0):
         raise ToolchainError(f"the device's limits could not be measured: {dict(measured)}")

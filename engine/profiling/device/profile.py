@@ -55,49 +55,49 @@ def profile(subject: Subject, ncu: str | None, run: Run) -> ProfileResult:
         ProfileUnavailable: the candidate ran neither under the profiler nor without it.
     """
     started = time.monotonic()
-    folder, here, limit_s = subject.folder, subject.ceilings, subject.limit_s
+    folder, ceilings, limit_s = subject.folder, subject.ceilings, subject.limit_s
     nothing = nsight.Nothing(NO_PROFILER)
     if ncu:
-        found = nsight.collect(folder, ncu, run, here.capability, subject.cache, limit_s, subject.python)
+        found = nsight.collect(folder, ncu, run, ceilings.capability, subject.cache, limit_s, subject.python)
         if isinstance(found, Collected):
-            return counted(subject.kernel_hash, found, here, subject.limit, time.monotonic() - started)
+            return counted(subject.kernel_hash, found, ceilings, subject.limit, time.monotonic() - started)
         nothing = found
-    seen, done = without_counters.watch(folder, run, here, limit_s, subject.python)
+    seen, done = without_counters.watch(folder, run, ceilings, limit_s, subject.python)
     if seen is None:
         said = "it took too long" if done.is_timeout else nsight.last_error(done.output)
         raise ProfileUnavailable(f"{nothing.reason}; and without counters the candidate did not run: {said}")
     taken_s = time.monotonic() - started
-    return watched(subject.kernel_hash, seen, nothing, here, subject.limit, taken_s)
+    return watched(subject.kernel_hash, seen, nothing, ceilings, subject.limit, taken_s)
 
 
 def counted(
-    kernel_hash: str, found: Collected, here: DeviceCeilings, limit: HardwareLimit, seconds: float
+    kernel_hash: str, found: Collected, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
 ) -> ProfileResult:
     """From hardware counters."""
     together = launch_counters.whole_of(found.launches)
     shown = [name for name in found.missing if _is_shown(name)]
-    seen = summary.Seen(found.launches, together, found.advice, here, limit, COUNTED, shown, found.is_cut)
+    seen = summary.Seen(found.launches, together, found.advice, ceilings, limit, COUNTED, shown, found.is_cut)
     evidence = {
         "way": "hardware counters",
         "profiler": f"Nsight Compute {found.version}",
         "passes": str(found.passes),
         "clocks": nsight.CLOCKS,
         "caches": nsight.CACHES,
-        **_device(here),
+        **_device(ceilings),
         **({"launches": f"only the first {len(found.launches)} were profiled"} if found.is_cut else {}),
         **({} if found.sampled else {"source lines": "not available: the profiler printed none that can be read"}),
         **({} if found.report else {"report": f"{found.report_bytes / 1e6:.1f} MB, too large to keep"}),
     }
     return ProfileResult(
         kernel_hash=kernel_hash,
-        metrics=(*_whole_metrics(together, found.launches, here), *_metrics(found.launches)),
+        metrics=(*_whole_metrics(together, found.launches, ceilings), *_metrics(found.launches)),
         bound=str(bottleneck.of_call(found.launches, together)),
         summary=summary.text(seen),
         raw=found.text,
         seconds=seconds,
         missing=tuple(shown),
         advice=tuple(found.advice),
-        ceilings=here.by_name(),
+        ceilings=ceilings.by_name(),
         evidence=evidence,
         report=found.report,
         lines=tuple(found.sampled.lines) if found.sampled else (),
@@ -107,7 +107,7 @@ def counted(
 
 
 def watched(
-    kernel_hash: str, found: Watched, why: Nothing, here: DeviceCeilings, limit: HardwareLimit, seconds: float
+    kernel_hash: str, found: Watched, why: Nothing, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
 ) -> ProfileResult:
     """From the trace and the compiler. What is near a limit is known to be bound by it; the rest stays unknown."""
     together = launch_counters.whole_of(found.launches)
@@ -120,14 +120,14 @@ def watched(
         kernel_hash=kernel_hash,
         metrics=(*_least_metrics(limit, taken_s, memory, compute), *_metrics(found.launches)),
         bound=str(bound),
-        summary="\n".join(summary.without_counters(found, why.reason, bound, (memory, compute), taken_s, here)),
+        summary="\n".join(summary.without_counters(found, why.reason, bound, (memory, compute), taken_s, ceilings)),
         raw=f"{why.said}\n{found.text}",
         seconds=seconds,
         missing=tuple(
             one.name for one in counters.COUNTERS if _is_shown(one.name) and not _has(found.launches, one.name)
         ),
-        ceilings=here.by_name(),
-        evidence={"way": WITHOUT_COUNTERS, "because": why.reason, **_remedy(why), **_device(here)},
+        ceilings=ceilings.by_name(),
+        evidence={"way": WITHOUT_COUNTERS, "because": why.reason, **_remedy(why), **_device(ceilings)},
     )
 
 
@@ -152,14 +152,14 @@ def _is_outline(name: str) -> bool:
     return name in OUTLINE or name.startswith(counters.OCCUPANCY_LIMIT)
 
 
-def _whole_metrics(together: Whole, launches: Sequence[Launch], here: DeviceCeilings) -> Iterator[Metric]:
+def _whole_metrics(together: Whole, launches: Sequence[Launch], ceilings: DeviceCeilings) -> Iterator[Metric]:
     yield Metric("device time", "s", together.seconds)
     yield Metric("launches", "1", float(len(launches)))
     if together.bandwidth is not None and together.dram_bytes is not None:
         yield Metric("memory traffic", "B", together.dram_bytes)
         yield Metric("memory throughput", "B/s", together.bandwidth)
-        yield Metric("memory throughput share", "1", together.bandwidth / (here.bandwidth_gb_s * 1e9))
-    yield from _arithmetic(together, here)
+        yield Metric("memory throughput share", "1", together.bandwidth / (ceilings.bandwidth_gb_s * 1e9))
+    yield from _arithmetic(together, ceilings)
     room = bottleneck.headroom(together.average(counters.MEMORY), together.average(counters.COMPUTE))
     if room is not None:
         yield Metric("headroom", "%", room)
@@ -168,11 +168,11 @@ def _whole_metrics(together: Whole, launches: Sequence[Launch], here: DeviceCeil
             yield Metric(name, unit, value)
 
 
-def _arithmetic(together: Whole, here: DeviceCeilings) -> Iterator[Metric]:
+def _arithmetic(together: Whole, ceilings: DeviceCeilings) -> Iterator[Metric]:
     if not together.flop or together.rate is None:
         return
     yield Metric("arithmetic throughput", "FLOP/s", together.rate)
-    peak = here.by_name().get(together.main_kind)
+    peak = ceilings.by_name().get(together.main_kind)
     if peak:
         yield Metric("arithmetic throughput share", "1", together.rate / peak)
     if together.intensity is not None:
@@ -209,5 +209,5 @@ def _remedy(why: Nothing) -> dict[str, str]:
     return {"what to do": nsight.ALLOW_COUNTERS} if nsight.REFUSED in why.reason else {}
 
 
-def _device(here: DeviceCeilings) -> dict[str, str]:
-    return {"device": here.device, "compute capability": here.capability, "driver": here.driver}
+def _device(ceilings: DeviceCeilings) -> dict[str, str]:
+    return {"device": ceilings.device, "compute capability": ceilings.capability, "driver": ceilings.driver}

@@ -47,10 +47,10 @@ def text(seen: Seen) -> str:
 
 
 def without_counters(
-    found: Watched, reason: str, bound: str, shares: tuple[float, float], seconds: float, here: DeviceCeilings
+    found: Watched, reason: str, bound: str, shares: tuple[float, float], seconds: float, ceilings: DeviceCeilings
 ) -> Iterator[str]:
     """The summary of a profile that had no counters."""
-    yield f"No hardware counters on {here.device}: {reason}."
+    yield f"No hardware counters on {ceilings.device}: {reason}."
     yield f"Device time {duration(seconds)}. Bottleneck: {bound}."
     yield (
         f"The task's least bytes make {percent(shares[0])} of the memory limit in that time, its least operations "
@@ -65,32 +65,32 @@ def without_counters(
 
 
 def _call(seen: Seen) -> Iterator[str]:
-    all_of_it, limit, here = seen.whole, seen.limit, seen.ceilings
+    all_of_it, limit, ceilings = seen.whole, seen.limit, seen.ceilings
     memory, compute = all_of_it.average(counters.MEMORY), all_of_it.average(counters.COMPUTE)
     room = bottleneck.headroom(memory, compute)
     number = _count(len(seen.launches), "launch")
-    yield f"{seen.how} on {here.device}: {number}, {duration(all_of_it.seconds)} on the device."
+    yield f"{seen.how} on {ceilings.device}: {number}, {duration(all_of_it.seconds)} on the device."
     bound = bottleneck.of_call(seen.launches, all_of_it)
     yield (
         f"Bottleneck: {bound}. Memory path {percent(memory)} of peak, compute {percent(compute)}"
         + (f", headroom {percent(room)}." if room is not None else ".")
     )
     if all_of_it.bandwidth is not None:
-        share = 100 * all_of_it.bandwidth / (here.bandwidth_gb_s * 1e9)
+        share = 100 * all_of_it.bandwidth / (ceilings.bandwidth_gb_s * 1e9)
         times = bottleneck.traffic(all_of_it, limit.min_bytes)
         yield (
             f"Device memory: {size(all_of_it.dram_bytes or 0)} moved at {all_of_it.bandwidth / 1e12:.3g} TB/s, "
             f"{percent(share)} of the copy bandwidth"
             + (f"; {times:.2f} times the least this task needs ({size(limit.min_bytes)})." if times else ".")
         )
-    yield from _arithmetic(all_of_it, here)
+    yield from _arithmetic(all_of_it, ceilings)
 
 
-def _arithmetic(all_of_it: Whole, here: DeviceCeilings) -> Iterator[str]:
+def _arithmetic(all_of_it: Whole, ceilings: DeviceCeilings) -> Iterator[str]:
     if all_of_it.flop and all_of_it.rate and all_of_it.intensity is not None:
         kinds = ", ".join(f"{name} {value:.3g}" for name, value in all_of_it.flop.items())
         kind = all_of_it.main_kind
-        peak = here.by_name().get(kind)
+        peak = ceilings.by_name().get(kind)
         share = f", {percent(100 * all_of_it.rate / peak)} of the {kind} peak" if peak else ""
         yield (
             f"Roofline: {all_of_it.intensity:.3g} operations per byte, {all_of_it.rate / 1e12:.3g} TFLOP/s{share} "

@@ -31,15 +31,15 @@ def main(folder: str, mode: str) -> None:
     os.environ.setdefault("LOGNAME", "candidate")  # its user number has no name, and some of torch asks for one
     import torch
 
-    here, imported = Path(folder), time.monotonic()
-    call, warm_up = prepare(here)
+    work_folder, imported = Path(folder), time.monotonic()
+    call, warm_up = prepare(work_folder)
     prepared = time.monotonic()
     with torch.no_grad():
         for _ in range(warm_up):
             call()
         torch.cuda.synchronize()
         warm = time.monotonic()
-        {"profile": _profiled, "watch": _watched}[mode](call, here)
+        {"profile": _profiled, "watch": _watched}[mode](call, work_folder)
     spans = (imported - started, prepared - imported, warm - prepared, time.monotonic() - warm)
     names = ("import", "prepare", "warm up", mode)
     seconds = ", ".join(f"{name} {span:.2f} s" for name, span in zip(names, spans, strict=True))

@@ -36,7 +36,7 @@ class Watched:
     text: str
 
 
-def watch(folder: Path, run: Run, here: DeviceCeilings, limit_s: float, python: str) -> tuple[Watched | None, Done]:
+def watch(folder: Path, run: Run, ceilings: DeviceCeilings, limit_s: float, python: str) -> tuple[Watched | None, Done]:
     """Call the candidate without the profiler; None when its process gave nothing."""
     for name in (target.EVENTS, target.TRACE):
         (folder / name).unlink(missing_ok=True)
@@ -44,7 +44,7 @@ def watch(folder: Path, run: Run, here: DeviceCeilings, limit_s: float, python: 
     times = _json(folder / target.EVENTS)
     latency = times.get("latency_ms") if isinstance(times, dict) else None
     trace = _json(folder / target.TRACE)
-    launches = list(_launches(trace, here)) if isinstance(trace, dict) else []
+    launches = list(_launches(trace, ceilings)) if isinstance(trace, dict) else []
     if not launches and not isinstance(latency, float):
         return None, done
     compiled = compiled_resources(_libraries(folder), run)
@@ -52,7 +52,7 @@ def watch(folder: Path, run: Run, here: DeviceCeilings, limit_s: float, python: 
     return Watched(launches, latency if isinstance(latency, float) else None, compiled, text), done
 
 
-def _launches(trace: Mapping[str, Any], here: DeviceCeilings) -> Iterator[Launch]:
+def _launches(trace: Mapping[str, Any], ceilings: DeviceCeilings) -> Iterator[Launch]:
     events = trace.get("traceEvents")
     kernels = (
         [e for e in events if isinstance(e, dict) and e.get("cat") == "kernel"] if isinstance(events, list) else []
@@ -61,11 +61,11 @@ def _launches(trace: Mapping[str, Any], here: DeviceCeilings) -> Iterator[Launch
         arguments = event.get("args")
         if isinstance(arguments, dict):
             seconds = _number(event.get("dur")) * 1e-6
-            yield Launch(number, str(event.get("name"))[:2000], dict(_values(arguments, seconds, here)))
+            yield Launch(number, str(event.get("name"))[:2000], dict(_values(arguments, seconds, ceilings)))
 
 
 def _values(
-    arguments: Mapping[str, Any], seconds: float, here: DeviceCeilings
+    arguments: Mapping[str, Any], seconds: float, ceilings: DeviceCeilings
 ) -> Iterator[tuple[str, tuple[str, float]]]:
     grid, block = (_product(arguments.get(name)) for name in ("grid", "block"))
     registers, shared = (_number(arguments.get(name)) for name in ("registers per thread", "shared memory"))
@@ -74,11 +74,11 @@ def _values(
     yield counters.BLOCK, ("1", block)
     yield counters.REGISTERS, ("1", registers)
     yield "shared memory per block", ("B", shared)
-    fits = bottleneck.theoretical_occupancy(here, int(block), int(registers), int(shared))
+    fits = bottleneck.theoretical_occupancy(ceilings, int(block), int(registers), int(shared))
     yield counters.THEORETICAL, ("%", fits.percent)
     for name, blocks in fits.blocks_by.items():
         yield f"{counters.OCCUPANCY_LIMIT}{name.replace(' memory', '_mem')}", ("1", float(blocks))
-    at_once = min(fits.blocks_by.values()) * here.sm_count
+    at_once = min(fits.blocks_by.values()) * ceilings.sm_count
     if at_once:
         yield counters.WAVES, ("1", grid / at_once)
 

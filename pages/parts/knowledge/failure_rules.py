@@ -102,9 +102,11 @@ def _draw_one(rule: FailureRule) -> str | None:
             )  # fmt: skip
     db = index.current()
     found = knowledge.cases(db, rule)
-    here = {run.run_id for run in queries.of_ids(db, list({one.run_id for one in found}))}
+    known_runs = {run.run_id for run in queries.of_ids(db, list({one.run_id for one in found}))}
     rows = [
-        table.Row(f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in here), _link(one, here))
+        table.Row(
+            f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in known_runs), _link(one, known_runs)
+        )
         for one in found
     ]
     opened = table.draw("Kernels of this failure", CASES, rows, key="rule_cases", is_cards=True)
@@ -113,9 +115,9 @@ def _draw_one(rule: FailureRule) -> str | None:
     return f"{opened}\n" if opened else None
 
 
-def _link(one: FailureCase, here: set[str]) -> str:
+def _link(one: FailureCase, known_runs: set[str]) -> str:
     run = wording.in_address(one.run_id)
-    return f"candidate?run={run}&candidate={wording.in_address(one.candidate_id)}" if one.run_id in here else ""
+    return f"candidate?run={run}&candidate={wording.in_address(one.candidate_id)}" if one.run_id in known_runs else ""
 
 
 def case_cells(one: FailureCase, rule: FailureRule, is_here: bool) -> dict[str, table.Cell]:

@@ -48,8 +48,8 @@ def _one(run: RunRow) -> None:
     )
     _delete_button([run])
     if dialogs.buttons("labels", "Save", ":material/check:"):
-        wanted = Labels(name, tuple(tags), note, is_archived)
-        _change([run], lambda _: wanted, f"Saved {run.run_id}.")
+        edited = Labels(name, tuple(tags), note, is_archived)
+        _change([run], lambda _: edited, f"Saved {run.run_id}.")
 
 
 @st.dialog("Several runs", icon=":material/label:", on_dismiss=dialogs.close)

@@ -84,8 +84,8 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
         return column
     first, second = HEADS[column.key]
     now = ("ascending" if sort in UPWARDS else "descending") if sort in (first, second) else ""
-    wanted = second if sort is first else first
-    return table.Column(column.key, column.label, column.align, column.help, f"{ORDER}{wanted}", now)
+    next_sort = second if sort is first else first
+    return table.Column(column.key, column.label, column.align, column.help, f"{ORDER}{next_sort}", now)
 
 
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:

@@ -70,12 +70,12 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     return True
 
 
-def act(run_id: str, wanted: Act) -> None:
+def act(run_id: str, action: Act) -> None:
     """Carry out what an alert offers: at once, or through the dialog that shows first what will follow."""
-    if dialog := dialogs.OF_VERB.get(wanted.command):
-        dialogs.ask(dialog, run_id, wanted.argument)
+    if dialog := dialogs.OF_VERB.get(action.command):
+        dialogs.ask(dialog, run_id, action.argument)
     else:
-        send(run_id, wanted.command, wanted.argument)
+        send(run_id, action.command, action.argument)
 
 
 def pending(run_id: str) -> CommandKind | None:

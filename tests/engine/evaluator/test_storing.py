@@ -44,7 +44,7 @@ def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
         "task_source": small_swish.source,
         "policy": codec.to_plain(free(small_swish).policy),
         "source": EAGER,
-        "installation": asdict(cpu.here),
+        "installation": asdict(cpu.installation),
         "cache": str(cache_folder()),
         "scratch": str(tmp_path),
         "times": asdict(Times(timing_s=1.0)),
