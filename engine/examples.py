@@ -25,7 +25,7 @@ from engine.errors import EngineError
 from engine.tasks import SHIPPED as TASKS
 from storage import codec, damage, journal, labels, liveness, read_only, trash
 from storage import events as ev
-from storage.folder import RUN_ID, RunFolder, all_runs, runs_folder
+from storage.folder import RUN_ID, RunFolder, all_runs, home, runs_folder
 from storage.labels import Labels
 from storage.records import LEFT, RunSettings, RunState
 from storage.trash import TrashError
@@ -158,9 +158,10 @@ def _open(example: Example) -> RunFolder:
     for name, text in found.items():
         if name.startswith("blobs/") and hashlib.sha256(text).hexdigest() != name.removeprefix("blobs/"):
             raise EngineError(f"the example {example.path.name} is damaged: {name} is not what its name says")
-    # Whole or not at all: whoever follows the runs must not find half of one.
-    beside = runs_folder() / f".opening-{secrets.token_hex(4)}"
+    # Whole or not at all: whoever follows the runs must not find half of one among them.
+    beside = home() / f".opening-{secrets.token_hex(4)}"
     try:
+        runs_folder().mkdir(parents=True, exist_ok=True)
         (beside / "blobs").mkdir(parents=True)
         for name, text in found.items():
             (beside / name).write_bytes(text)
@@ -171,7 +172,7 @@ def _open(example: Example) -> RunFolder:
 
 
 def remove_examples() -> list[str]:
-    """Move every example that is open here to the trash, and delete replays of them; returns the ids.
+    """Move every example that is open here to the trash, and replays of them; returns the ids.
 
     Raises:
         EngineError: this server only shows runs, or one cannot be moved.

@@ -88,6 +88,13 @@ def test_removed_examples_come_back(home: Path, packed: Path) -> None:
         examples.open_examples(["gone"], packed)
 
 
+def test_the_first_visit_opens_one_example(home: Path) -> None:
+    examples.open_first_example()
+    tagged = [one.run_id for one in examples.shipped_examples() if examples.FIRST in one.labels.tags]
+    assert [one.is_open for one in examples.shipped_examples()].count(True) == 1
+    assert all(find_run(name) for name in tagged[:1])
+
+
 def test_a_fork_with_another_toolchain_has_the_tasks_sizes_for_it(home: Path, packed: Path) -> None:
     (run,) = examples.open_examples(folder=packed)
     settings = replace(run.read_settings(), task_name="matrix_vector", toolchain="cuda", language="triton")
