@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access, client
-from pages.parts.status import notices
+from pages.parts.status import away, notices
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -38,4 +38,5 @@ page = st.navigation(
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 notices.draw()
+away.draw()
 access.draw_foot()

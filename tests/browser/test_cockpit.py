@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from pages.parts.status import away
 from storage import events as ev
 from storage.records import RunState, StepKind
 from tests import samples
@@ -93,7 +94,7 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
 
 
 def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_and_another_server(
-    own_server: Callable[..., Server], page: Page
+    own_server: Callable[..., Server], page: Page, problems: list[str]
 ) -> None:
     server = own_server()
     samples.write_run(server.runs, "kept-open", depths=4)
@@ -105,13 +106,18 @@ def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_an
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     page.reload()
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
-    page.goto("about:blank")
-    stop_server(server)
+    with page.expect_console_message(lambda said: "server is not responding" in said.text):
+        stop_server(server)
+    expect(page.get_by_role("alert").get_by_text(away.WORDS)).to_be_visible()
+    expect(page.get_by_test_id("stDialog")).to_have_count(0)
+    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     again = start_server(server.home)
+    expect(page.get_by_text(away.WORDS)).to_be_hidden()
     page.goto(f"{again.url}/run?run=kept-open&candidate=c004")
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     page.goto("about:blank")
     stop_server(again)
+    problems.clear()  # what the browser says of a server that is away
 
 
 def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> None:
