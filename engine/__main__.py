@@ -185,6 +185,8 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     began = time.time()
     lock = liveness.hold(folder)
     settings, journal = folder.read_settings(), _whole_journal(folder)
+    if not is_patient and journal.entries:
+        began = journal.entries[-1].time  # a stop sent while no engine ran was meant for this run, not for an engine
     _leave_name(folder)
     record = Record.of(settings, journal.entries)
     if settings.replay_of is not None:

@@ -98,6 +98,10 @@ def test_runs_take_the_replies_that_have_arrived_and_wait_again_also_on_another_
     assert here.journal_file.read_bytes() == before
     os.close(lock)
 
+    commands.send(there.commands_file, CommandKind.STOP)
+    (stopped,) = asked_for(tilewright("advance", wrong, "--json"))
+    assert (stopped["state"], stopped["reason"]) == ("stopped", "stopped by a person")
+
 
 def test_a_run_that_an_engine_holds_is_named_and_not_touched(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_id, _ = start(depths=1)
