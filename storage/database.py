@@ -88,15 +88,17 @@ class Database:
     def transaction(self) -> Iterator[Writer]:
         """All that is written inside is committed together, or not at all. For the one writing thread."""
         self._writer.execute("BEGIN")
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._roll_back)
             writer = Writer(self._writer, self._columns)
             yield writer
             self._writer.execute("COMMIT")
             self.memory.wrote(writer.tables)
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):
-                self._writer.execute("ROLLBACK")
-            raise
+            undo.pop_all()
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(duckdb.Error):
+            self._writer.execute("ROLLBACK")
 
     def positions(self) -> list[tuple[str, str, int, int, int, int]]:
         """How far each run's files are read: run, file, inode, bytes, lines, last event."""

@@ -162,7 +162,7 @@ def last_error(output: str) -> str:
     """The line that says what went wrong: the last that names an error, else the last of all."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     naming = [line for line in lines if RAISED.match(line)]
-    return (naming or lines or ["it said nothing"])[-1][:400]
+    return (naming or lines or ["no output"])[-1][:400]
 
 
 def _text(done: Done, raw: Done, details: Done) -> str:

@@ -101,10 +101,7 @@ class Watcher:
 
     def _post(self) -> None:
         while one := self._posts.get():
-            try:
-                send(one)
-            except Exception:  # noqa: BLE001 - one that cannot be posted must not keep back the next
-                _log.exception("a notice could not be posted")
+            send(one)
 
     def _work(self) -> None:
         while not self._ending.wait(EVERY_S):
