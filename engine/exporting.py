@@ -6,12 +6,13 @@ they use nothing of this module, and what they import is imported inside of them
 
 import ast
 import inspect
+import json
 import pprint
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine import languages
+from engine import languages, tasks
 from engine.build.host import flags
 from engine.build.light_headers import SHIM
 from engine.errors import EngineError
@@ -20,6 +21,7 @@ from engine.toolchain_table import GPU, HOST, device_of
 from storage import codec, journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder
+from storage.records import REACHED
 
 NEEDS = {
     HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
@@ -31,6 +33,8 @@ NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which 
 # Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
 MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
+SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"
+ENTRY = "run"
 _WRAPPED = re.compile(r"_tilewright\(([\w.\s]+?)(?:, \*_TILEWRIGHT_HOST)?\)")
 
 
@@ -40,10 +44,7 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
-    try:
-        record = Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
-    except codec.DecodeError as error:
-        raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
+    record = _record(folder)
     candidate = kernel_of(folder, record, candidate_id) if candidate_id else record.best
     if candidate is None:
         raise EngineError(f"run {folder.run_id} has no correct kernel yet")
@@ -54,6 +55,49 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
     return f"{_heading(folder.run_id, record, candidate, number)}\n\n\n{text}"
+
+
+def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
+    """The same as a solution of the problem that the run's task was made from, one of SOLUTIONS, as JSON.
+
+    Raises:
+        EngineError: as `exported`; or the task was made from no problem.
+    """
+    text = exported(folder, candidate_id)
+    record = _record(folder)
+    settings = record.settings
+    problem = tasks.problems.asked_for(settings.task_source)
+    if problem is None:
+        raise EngineError(
+            f"run {folder.run_id} is of the task {settings.task_name}, which was made from no problem of "
+            f"{' or '.join(SOLUTIONS)}: leave out --format"
+        )
+    definition, inputs = problem
+    names, is_triton = ", ".join(inputs), settings.language == "triton"
+    spec: dict[str, Any] = {"entry_point": f"main.py::{ENTRY}", "destination_passing_style": False, "dependencies": []}
+    if form == SOL_EXECBENCH:  # C++ that a Python file builds itself counts as Python there
+        spec |= {"languages": ["triton" if is_triton else "pytorch"], "target_hardware": ["LOCAL"]}
+    else:
+        device = record.limit.device.removesuffix(REACHED) if record.limit else settings.toolchain
+        spec |= {"language": "triton" if is_triton else "python", "target_hardware": [device.replace(" ", "_")]}
+    place = "" if device_of(settings.toolchain) == HOST else '.to("cuda")'
+    entry = f"_MODEL = ModelNew(){place}\n\n\ndef {ENTRY}({names}):\n    return _MODEL({names})\n"
+    plain = {
+        "name": folder.run_id,
+        "definition": definition,
+        "author": "tilewright",
+        "description": text.partition("\n")[0].removeprefix("# "),
+        "spec": spec,
+        "sources": [{"path": "main.py", "content": f"{text.rstrip()}\n\n\n{entry}"}],
+    }
+    return f"{json.dumps(plain, indent=2)}\n"
+
+
+def _record(folder: RunFolder) -> Record:
+    try:
+        return Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    except codec.DecodeError as error:
+        raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
 
 
 def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:

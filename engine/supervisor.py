@@ -50,7 +50,7 @@ from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.strategies.catalogue import refused_by as refused_by
-from engine.tasks import TaskFile, of_text, shipped_names
+from engine.tasks import TaskFile, made_of, of_text, problems, shipped_names
 from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.records import CommandKind, RunSettings
@@ -74,6 +74,15 @@ def exported(folder: RunFolder, candidate_id: str | None = None) -> str:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
     return exporting.exported(folder, candidate_id)
+
+
+def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
+    """The same as a solution in JSON of the problem that its task was made from, for another benchmark.
+
+    Raises:
+        EngineError: as of `exported`, or the task was made from no problem.
+    """
+    return exporting.solution(folder, candidate_id, form)
 
 
 def see_that_it_fits(settings: RunSettings) -> None:
@@ -103,6 +112,20 @@ def module_of(text: str, name: str) -> TaskFile:
         raise TaskError(str(error).replace(str(path), plain or "module")) from None
 
 
+def problem_of(definition: str, workloads: str) -> TaskFile:
+    """A problem of SOL-ExecBench or flashinfer-bench that a person has uploaded, as `keep_module` would keep it.
+
+    Raises:
+        TaskError: one of its files cannot be used.
+    """
+    digest = hashlib.sha256(f"{definition}\n{workloads}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    path = _modules() / digest / problems.DEFINITION
+    try:
+        return made_of(problems.of_texts(definition, workloads, path), path)
+    except TaskError as error:
+        raise TaskError(str(error).replace(str(path), path.name).replace(f"{path.parent}/", "")) from None
+
+
 def keep_module(task: TaskFile) -> None:
     """Write the file of a module that was pasted or uploaded, once. Any other task is on disk already.
 
@@ -114,9 +137,11 @@ def keep_module(task: TaskFile) -> None:
     read_only.guard(EngineError, "keep modules")
     try:
         task.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = task.path.with_suffix(f".{os.getpid()}")
-        beside.write_text(task.text, encoding="utf-8")
-        beside.replace(task.path)
+        for name, text in (task.made_from or {task.path.name: task.text}).items():
+            file = task.path.with_name(name)
+            beside = file.with_suffix(f".{os.getpid()}")
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(file)
     except (OSError, UnicodeEncodeError) as error:
         raise EngineError(f"the module cannot be kept: {error}") from error
 

@@ -15,6 +15,7 @@ from pages.parts.kernel import (
     prompts_tab,
     repair_tab,
     trust_tab,
+    workloads_table,
 )
 from pages.parts.status import address, damaged, now
 from pages.parts.steering import open_dialog, steer
@@ -65,6 +66,7 @@ def live() -> None:
         damaged.banner(run_id)
     kernel_header.draw(run, candidate)
     kernel_header.draw_actions(run, candidate)
+    workloads_table.draw(run_id, candidate_id)
     asked_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:

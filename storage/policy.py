@@ -37,6 +37,8 @@ class Policy:
         imports: Python modules a candidate may import beyond those every candidate may.
         special_values: whether NaN and infinities decide or are only reported.
         other_sizes: further sizes, by module-level name, at which a candidate must be right too.
+        workloads: several sizes, by module-level name, that are each checked and timed; the speed-up is the geometric
+            mean of theirs. Empty where the task has its own sizes alone; those are one of them.
         suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
         backward: whether a call is forward and backward: gradients of inputs and parameters are checked as outputs are,
             and both passes are timed together.
@@ -51,6 +53,7 @@ class Policy:
     imports: tuple[str, ...] = ()
     special_values: SpecialValues = SpecialValues.REPORTED
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
+    workloads: tuple[Mapping[str, int | float], ...] = ()
     suspicious_speedup: float = 10.0
     counts_operations: bool = True
     backward: bool = False

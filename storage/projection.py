@@ -236,6 +236,9 @@ def _(event: events.Timed) -> Rows:
     result = event.result
     row = _stage(event, "time") | _fields(result) | _derived(result)
     yield "evaluations", row | {"verdict": Verdict.PASSED, "message": ""}
+    for number, one in enumerate(result.workloads):
+        head = {"candidate_id": event.candidate_id, "number": number, "sizes": codec.dumps(one.sizes)}
+        yield "workloads", head | _derived(one.timing)
     yield from _proofs(event, "time")
 
 

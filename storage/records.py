@@ -344,6 +344,9 @@ class TimingResult:
 
     Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs; the interval of the
     speed-up also covers `device_interval`, what a second clock says of calls that are short for the first.
+
+    A task with several workloads has a timing of each in `workloads`; its own figures are the geometric means of
+    theirs, and pair i is that of their pairs i.
     """
 
     candidate_ms: tuple[float, ...]
@@ -353,6 +356,7 @@ class TimingResult:
     evidence: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[CheckRecord, ...] = ()
     device_interval: tuple[float, float] | None = None
+    workloads: tuple[TimedWorkload, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):
@@ -363,21 +367,32 @@ class TimingResult:
     @property
     def latency_ms(self) -> float:
         """Median candidate latency."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.latency_ms for one in self.workloads)
         return statistics.median(self.candidate_ms)
 
     @property
     def baseline_latency_ms(self) -> float:
         """Median baseline latency."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.baseline_latency_ms for one in self.workloads)
         return statistics.median(self.baseline_ms)
 
     @property
     def speedup(self) -> float:
         """Median over pairs of baseline / candidate."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.speedup for one in self.workloads)
         return statistics.median(self._ratios())
 
     @property
     def speedup_interval(self) -> tuple[float, float]:
-        """Distribution-free confidence interval (95 % or the widest the sample allows) of the median ratio."""
+        """Distribution-free confidence interval (95 % or the widest the sample allows) of the median ratio.
+
+        Of several workloads: their intervals, relative to their speed-ups, combined as of independent measurements.
+        """
+        if self.workloads:
+            return self._combined_interval()
         ratios = sorted(self._ratios())
         low, high = median_ranks(len(ratios))
         second = self.device_interval or (ratios[low], ratios[high])
@@ -389,8 +404,25 @@ class TimingResult:
         low, high = self.speedup_interval
         return (high - low) / 2 / self.speedup
 
+    def _combined_interval(self) -> tuple[float, float]:
+        low, high, speedup = 0.0, 0.0, self.speedup
+        for one in self.workloads:
+            its_low, its_high = one.timing.speedup_interval
+            low += math.log(one.timing.speedup / its_low) ** 2
+            high += math.log(its_high / one.timing.speedup) ** 2
+        count = len(self.workloads)
+        return speedup / math.exp(math.sqrt(low) / count), speedup * math.exp(math.sqrt(high) / count)
+
     def _ratios(self) -> list[float]:
         return [base / cand for cand, base in zip(self.candidate_ms, self.baseline_ms, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWorkload:
+    """What was measured at one of a task's workloads; `sizes` by module-level name."""
+
+    sizes: Mapping[str, int | float]
+    timing: TimingResult
 
 
 def median_ranks(n: int) -> tuple[int, int]:

@@ -97,6 +97,12 @@ CREATE TABLE evaluations (
     baseline_latency_ms DOUBLE, baseline VARCHAR, candidate_ms DOUBLE[], baseline_ms DOUBLE[]
 );
 
+-- One row per workload of a timing, for tasks that have several, in the task's order; sizes is a JSON object by name.
+CREATE TABLE workloads (
+    run_id VARCHAR, seq BIGINT, time DOUBLE, candidate_id VARCHAR, number BIGINT, sizes VARCHAR, speedup DOUBLE,
+    speedup_low DOUBLE, speedup_high DOUBLE, noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE
+);
+
 -- One row per check that stands behind an evaluation, in the order they were made. value is what was measured, allowed
 -- what it is compared with; both are NULL where a check compares no numbers.
 CREATE TABLE proofs (

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from engine.exporting import SOLUTIONS
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
 from engine.strategies import catalogue
@@ -148,7 +149,10 @@ def _whole() -> _Parser:
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
     listed = verbs.add_parser("tasks", help="list the shipped tasks and their sizes, or the tasks in a folder")
     listed.add_argument(
-        "folder", nargs="?", metavar="FOLDER", help="folder of KernelBench-style files (default: the shipped tasks)"
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="folder of KernelBench-style files or problems (default: the shipped tasks)",
     )
     strategies = verbs.add_parser("strategies", help="list search methods and their options")
     strategies.add_argument(
@@ -305,7 +309,11 @@ def _toolchains(language: str) -> str:
 
 def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run = verbs.add_parser("run", help="optimise a task")
-    run.add_argument("task", metavar="TASK", help="a shipped task's name or the path of a KernelBench-style file")
+    run.add_argument(
+        "task",
+        metavar="TASK",
+        help="a shipped task's name, or the path of a KernelBench-style file or of a problem's definition.json",
+    )
     _sizes(run)
     _policy(run)
     _model_options(run)
@@ -469,6 +477,10 @@ def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
     export = verbs.add_parser("export", help="write a run's best kernel as one Python file with a class ModelNew")
     export.add_argument("run_id", metavar="RUN")
     export.add_argument("--candidate", help="number of another kernel than the best")
+    export.add_argument(
+        "--format", default="", choices=SOLUTIONS,
+        help="as a solution in JSON of the problem that the task was made from (default: a Python file)",
+    )  # fmt: skip
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
     about = "write prompts, replies and rewards of a run as JSON Lines, to train on"
     experience = verbs.add_parser("experience", help=about)

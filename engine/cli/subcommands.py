@@ -95,7 +95,11 @@ def export_kernel(options: Namespace) -> int:
     """Write a kernel out."""
     folder = find_run(options.run_id)
     warn_of_damage(folder)
-    report.write(supervisor.exported(folder, options.candidate), options.output)
+    if options.format:
+        text = supervisor.solution(folder, options.candidate, options.format)
+    else:
+        text = supervisor.exported(folder, options.candidate)
+    report.write(text, options.output)
     return OK
 
 
@@ -180,7 +184,8 @@ def _list_folder(folder: Path) -> int:
             memory = f"{cost.bytes / 1e9:.3g} GB" if cost else "memory unknown"
             smaller = fitting.sizes_that_fit(task, {}, meter)
             sizes = f"on the cpu: {_sizes(smaller)}" if smaller else _sizes(task.task().sizes)
-            print(f"{entry.path}  {task.kernel_class or task.guessed_class}  {memory}  {sizes}")
+            count = f"  {len(task.policy.workloads)} workloads" if task.policy.workloads else ""
+            print(f"{entry.path}  {task.kernel_class or task.guessed_class}  {memory}  {sizes}{count}")
     return OK
 
 
@@ -192,6 +197,8 @@ def chosen_sizes(options: Namespace) -> dict[str, tasks.Size]:
     """The sizes that `--set` names; beside them, on a processor, smaller ones for a file that is too large as it is."""
     kept: dict[str, tasks.Size] = dict(options.overrides)
     file = tasks.find(options.task)
+    if file.remark:
+        print(f"tilewright: {file.path}: {file.remark}.", file=sys.stderr)
     if device_of(options.toolchain) != HOST or file.is_shipped:
         return kept
     with fitting.CostMeter() as meter:

@@ -365,12 +365,13 @@ def _seed() -> int:
 def with_other_sizes(
     result: CheckResult, request: EvaluationRequest, check: Callable[[EvaluationRequest], CheckResult]
 ) -> CheckResult:
-    """A passed result, extended by a short check at each of the policy's other sizes; the first failure decides.
+    """A passed result, extended by a short check at each other size and workload of the policy; the first
+    failure decides.
 
     Raises:
         UnusableTask: the task cannot be had at a size.
     """
-    sizes = request.policy.other_sizes
+    sizes = (*request.policy.other_sizes, *tasks.workloads.others(request.task_source, request.policy))
     if result.verdict is not Verdict.PASSED or not sizes:
         return _with(result, CheckOutcome.ABSENT, ONE_SHAPE if not sizes else "not reached")
     for one in sizes:
@@ -392,7 +393,7 @@ def _resized(request: EvaluationRequest, sizes: Mapping[str, int | float]) -> Ev
         source = tasks.set_constants(request.task_source, sizes)
     except TaskError as error:
         raise UnusableTask(f"other_sizes of the task's policy: {error}") from error
-    return replace(request, task_source=source, policy=replace(request.policy, other_sizes=()))
+    return replace(request, task_source=source, policy=replace(request.policy, other_sizes=(), workloads=()))
 
 
 def _named(sizes: Mapping[str, int | float]) -> str:

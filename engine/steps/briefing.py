@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from engine import languages, prompting, tuning
+from engine import languages, prompting, tasks, tuning
 from engine.build.device import flags
 from engine.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
 from engine.evaluation import tolerance
@@ -116,14 +116,15 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
     stated = f" ({', '.join(sizes)})" if sizes else ""
-    others = "; ".join(", ".join(f"{name}={value}" for name, value in one.items()) for one in policy.other_sizes)
+    others = "; ".join(map(tasks.workloads.named, policy.other_sizes or policy.workloads))
     more = {"others": others} if others else {}
+    kind = "workloads" if policy.workloads else "more" if others else "own"
     styles = dict.fromkeys(trial.style for trial in PLAN)
     return prompting.fill(
         "contract.md",
         **allowed(policy),
         imports=", ".join(sorted((IMPORTS - FLAGGED_IMPORTS) | {*policy.imports, *languages.find(language).imports})),
-        sizes=prompting.fill(f"policy/{'more' if others else 'own'}_sizes.md", sizes=stated, **more).strip(),
+        sizes=prompting.fill(f"policy/{kind}_sizes.md", sizes=stated, **more).strip(),
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),

@@ -2,9 +2,13 @@
 
 files.py        a module with the TOML file beside it, by path or shipped name; a folder of them; a person's policy
 constants.py    its sizes: module-level numbers, read and replaced
+problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
+workloads.py    a task that is timed at several sizes
 operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
 """
 
+from engine.tasks import problems as problems
+from engine.tasks import workloads as workloads
 from engine.tasks.constants import Size as Size
 from engine.tasks.constants import set_constants as set_constants
 from engine.tasks.files import SHIPPED as SHIPPED
@@ -13,6 +17,7 @@ from engine.tasks.files import Task as Task
 from engine.tasks.files import TaskFile as TaskFile
 from engine.tasks.files import find as find
 from engine.tasks.files import in_folder as in_folder
+from engine.tasks.files import made_of as made_of
 from engine.tasks.files import of_text as of_text
 from engine.tasks.files import policy_with as policy_with
 from engine.tasks.files import read as read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from engine.tasks import problems
 from engine.tasks.constants import Size, constants, parse, set_constants
 from engine.tasks.operators import guessed_class, proposed_operators
 from engine.toolchain_table import HOST, device_of
@@ -43,7 +45,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """A task on disk: the module as written, its constants, and what the TOML file beside it says."""
+    """A task on disk: the module as written, its constants, and what the TOML file beside it says.
+
+    One made from a problem has the definition's name as `own_name`, in `remark` what was left out, and in `made_from`
+    the problem's files by name.
+    """
 
     path: Path
     text: str
@@ -53,11 +59,14 @@ class TaskFile:
     title: str
     policy: Policy
     guessed_class: KernelClass = KernelClass.OTHER
+    own_name: str = ""
+    remark: str = ""
+    made_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """File name without suffix, with what the policy makes of it: `linear-backward`."""
-        return f"{self.path.stem}{self.policy.variant}"
+        return f"{self.own_name or self.path.stem}{self.policy.variant}"
 
     @property
     def is_shipped(self) -> bool:
@@ -74,9 +83,15 @@ class TaskFile:
         changed = {**preset, **(overrides or {})}
         source = set_constants(self.text, changed, self.path)
         sizes = constants(parse(source, self.path))
-        return Task(
-            self.name, source, sizes, self.kernel_class, self.title, self.policy, guessed_class=self.guessed_class
-        )
+        policy = replace(self.policy, workloads=_changed(self.policy.workloads, changed))
+        return Task(self.name, source, sizes, self.kernel_class, self.title, policy, guessed_class=self.guessed_class)
+
+
+def _changed(workloads: tuple[Mapping[str, Size], ...], by: Mapping[str, Size]) -> tuple[Mapping[str, Size], ...]:
+    """Workloads where sizes are overridden: in all of them, and those that are alike then count once."""
+    changed = [{name: by.get(name, size) for name, size in one.items()} for one in workloads]
+    once = [one for number, one in enumerate(changed) if one not in changed[:number]]
+    return tuple(once) if len(once) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +115,39 @@ def shipped_names() -> list[str]:
 
 
 def in_folder(folder: Path) -> list[FolderEntry]:
-    """Every Python file of a folder and of the folders in it, by path: a task, or the reason why it is none.
+    """Every Python file and every problem's definition of a folder and of the folders in it, by path: a task, or the
+    reason why it is none.
 
     Raises:
-        TaskError: it is no folder, or no Python file is in it.
+        TaskError: it is no folder, or no such file is in it.
     """
-    paths = sorted(path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")))
+    definitions = set(folder.rglob(problems.DEFINITION))
+    beside = {path.parent for path in definitions}  # a problem may come with its reference as a file of its own
+    found = (path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")) and path.parent not in beside)
+    paths = sorted({*definitions, *found})
     if not paths:
-        raise TaskError(f"{folder} is no folder with KernelBench-style files (*.py) in it")
+        raise TaskError(
+            f"{folder} is no folder with KernelBench-style files (*.py) or problems ({problems.DEFINITION}) in it"
+        )
     return [_entry(path) for path in paths]
 
 
 def _entry(path: Path) -> FolderEntry:
     try:
-        return FolderEntry(path, read(path))
+        return FolderEntry(path, of_problem(path) if path.name == problems.DEFINITION else read(path))
     except TaskError as error:
         return FolderEntry(path, None, str(error))
 
 
 def find(name: str) -> TaskFile:
-    """A task by path, or a shipped one by name; `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors,
+    """A task by path, which may be that of a problem or of its folder, or a shipped one by name; `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors,
     forward and backward.
 
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
     """
+    if definition := problems.definition_in(Path(name)):
+        return of_problem(definition)
     if Path(name).is_dir():
         raise TaskError(_which(Path(name)))
     if name.endswith(".py") or "/" in name:
@@ -169,6 +192,23 @@ def read(path: Path) -> TaskFile:
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read task {path}: {error}") from error
     return of_text(text, path)
+
+
+def of_problem(path: Path) -> TaskFile:
+    """The task of a problem's definition and the workloads beside it.
+
+    Raises:
+        TaskError: one of them is missing or cannot be used.
+    """
+    return made_of(problems.read(path), path)
+
+
+def made_of(problem: problems.Problem, path: Path) -> TaskFile:
+    """A problem as a task, as it would be at a path."""
+    file = of_text(problem.text, path)
+    name = re.sub(r"\W+", "_", problem.name, flags=re.ASCII).strip("_") or "problem"
+    policy = replace(file.policy, workloads=problem.workloads)
+    return replace(file, policy=policy, title=problem.name, own_name=name, remark=problem.left_out, made_from=problem.files)
 
 
 def of_text(text: str, path: Path) -> TaskFile:

@@ -71,16 +71,23 @@ def _correctness_fields(checked: CheckResult | None) -> dict[str, Any]:
 def _speed_fields(timed: TimingResult | None) -> dict[str, Any]:
     if timed is None:
         names = ("speedup", "speedup_interval", "latency_ms", "baseline_latency_ms", "baseline", "noise", "pairs")
-        return {**dict.fromkeys(names), "timing_evidence": {}}
+        return {**dict.fromkeys(names), "timing_evidence": {}, "workloads": []}
+    return {
+        **_speed_of(timed),
+        "baseline": timed.baseline,
+        "noise": timed.noise,
+        "pairs": len(timed.candidate_ms),
+        "timing_evidence": dict(timed.evidence),
+        "workloads": [{"sizes": dict(one.sizes), **_speed_of(one.timing)} for one in timed.workloads],
+    }
+
+
+def _speed_of(timed: TimingResult) -> dict[str, Any]:
     return {
         "speedup": timed.speedup,
         "speedup_interval": list(timed.speedup_interval),
         "latency_ms": timed.latency_ms,
         "baseline_latency_ms": timed.baseline_latency_ms,
-        "baseline": timed.baseline,
-        "noise": timed.noise,
-        "pairs": len(timed.candidate_ms),
-        "timing_evidence": dict(timed.evidence),
     }
 
 

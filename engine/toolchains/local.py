@@ -10,13 +10,13 @@ import shutil
 import tempfile
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from engine import languages
+from engine import languages, tasks
 from engine.build import just_in_time
 from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
@@ -27,10 +27,11 @@ from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from storage import codec
 from storage.policy import EVERYTHING
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
+from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimedWorkload, TimingResult
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5
+SHARE_S = 0.5  # of timing samples, for one of several workloads at least
 HINT_S = 120.0  # what torch.compile writes is a hint: it is not worth a longer wait
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
 ENGINE = Path(__file__).resolve().parents[1]
@@ -136,7 +137,9 @@ class LocalToolchain(ABC):
 
     def limit(self, task: Task) -> HardwareLimit:
         """What this machine can do at the task's size, and what the task needs at least."""
-        return self._limit(task, again=True)
+        # What the machine can do is measured again once, whatever the number of workloads.
+        found = [self._limit(one, again=not place) for place, (_, one) in enumerate(tasks.workloads.each(task))]
+        return tasks.workloads.limit_of(found)
 
     @abstractmethod
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
@@ -168,18 +171,40 @@ class LocalToolchain(ABC):
         return result
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe."""
-        first = self._time(task, source)
+        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe.
+
+        Several workloads are timed in turn and share the time there is.
+        """
+        return self._in_turn(task, lambda one, share_s: self._believed(one, source, share_s), self._times.timing_s)
+
+    def _believed(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
+        first = self._time(task, source, timing_s)
         if isinstance(first, CheckResult):
             return first
         bounds = Bounds(task.policy, self._known_limit(task))
         if not (reason := bounds.reason(first)):
             return timing_checks.unsuspicious(first, bounds)
-        return timing_checks.settled(first, self._time(task, source), bounds, reason)
+        return timing_checks.settled(first, self._time(task, source, timing_s), bounds, reason)
 
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
-        return self._time(task, source, timing_s=min(BRIEF_S, self._times.timing_s))
+        brief_s = min(BRIEF_S, self._times.timing_s)
+        return self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s)
+
+    def _in_turn(
+        self, task: Task, time: Callable[[Task, float], TimingResult | CheckResult], timing_s: float
+    ) -> TimingResult | CheckResult:
+        """One workload after the other, and the first that fails ends it."""
+        if not task.policy.workloads:
+            return time(task, timing_s)
+        found = list[TimedWorkload]()
+        share_s = max(timing_s / len(task.policy.workloads), min(SHARE_S, timing_s))
+        for sizes, one in tasks.workloads.each(task):
+            timed = time(one, share_s)
+            if isinstance(timed, CheckResult):
+                return replace(timed, message=f"with {tasks.workloads.named(sizes)}: {timed.message}")
+            found.append(TimedWorkload(sizes, timed))
+        return tasks.workloads.together(found)
 
     def compiled_baseline(self, task: Task) -> TimingResult:
         """The reference through torch.compile, timed in the candidate's place; the first call compiles.
@@ -189,17 +214,20 @@ class LocalToolchain(ABC):
         """
         if os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
-        times = replace(self._times, call_s=self._times.reference_s)
+        timing = self._in_turn(task, self._compiled, self._times.timing_s)
+        if isinstance(timing, CheckResult):
+            raise BaselineUnavailable(timing.message)
+        return timing
+
+    def _compiled(self, task: Task, timing_s: float) -> TimingResult | CheckResult:
+        times = replace(self._times, call_s=self._times.reference_s, timing_s=timing_s)
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         # It is the library's own work that is timed here.
         free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)), language="")
         with lease.hold(*self.lease_files):
             source = compiled_source(task.source, task.policy.precision)
             plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
-        if "verdict" in plain:
-            raise BaselineUnavailable(str(plain["message"]))
-        timing: TimingResult = codec.from_plain(TimingResult, plain)
-        return timing
+        return _timed(plain)
 
     def compiler_source(self, task: Task) -> str:
         """What torch.compile writes for the reference, in a process that has run no candidate.
@@ -220,7 +248,7 @@ class LocalToolchain(ABC):
         Raises:
             ProfileUnavailable: none can be had.
         """
-        timed_ms = timed.latency_ms if timed else None
+        timed_ms = tasks.workloads.own_latency_ms(task, timed) if timed else None
         result = self._profile(task, source, timed_ms)
         return self._profile(task, source, timed_ms) if result.disturbance else result
 
@@ -237,15 +265,14 @@ class LocalToolchain(ABC):
             for folder in (self._scratch,) if self._own_scratch else self._scratch.glob(f"{REQUEST_FOLDER}*"):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _time(self, task: Task, source: str, timing_s: float | None = None) -> TimingResult | CheckResult:
+    def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
-        times = replace(self._times, timing_s=timing_s or self._times.timing_s)
+        times = replace(self._times, timing_s=timing_s)
         with lease.hold(*self.lease_files) as waited_s:
             plain = self._ask("time", task, source, times=asdict(times))
-        if "verdict" in plain:
-            failed: CheckResult = codec.from_plain(CheckResult, plain)
-            return failed
-        timing: TimingResult = codec.from_plain(TimingResult, plain)
+        timing = _timed(plain)
+        if isinstance(timing, CheckResult):
+            return timing
         return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
 
     def _known_limit(self, task: Task) -> HardwareLimit:
@@ -270,6 +297,14 @@ class LocalToolchain(ABC):
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
             return self._evaluator.ask(request, limit_s)
+
+
+def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:
+    if "verdict" in plain:
+        failed: CheckResult = codec.from_plain(CheckResult, plain)
+        return failed
+    timing: TimingResult = codec.from_plain(TimingResult, plain)
+    return timing
 
 
 @functools.cache

@@ -74,12 +74,14 @@ from storage.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorR
 from storage.queries.evaluations import EvaluationRow as EvaluationRow
 from storage.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.queries.evaluations import TimingSamples as TimingSamples
+from storage.queries.evaluations import WorkloadRow as WorkloadRow
 from storage.queries.evaluations import baseline as baseline
 from storage.queries.evaluations import check_records as check_records
 from storage.queries.evaluations import correctness_errors as correctness_errors
 from storage.queries.evaluations import evaluation as evaluation
 from storage.queries.evaluations import outcome_counts as outcome_counts
 from storage.queries.evaluations import timing_samples as timing_samples
+from storage.queries.evaluations import workloads as workloads
 from storage.queries.feed import EventRow as EventRow
 from storage.queries.feed import FeedKind as FeedKind
 from storage.queries.feed import FeedRow as FeedRow

@@ -212,3 +212,25 @@ def baseline(db: Database, run_id: str) -> BaselineRow | None:
     sql = """SELECT name, speedup, speedup_low AS low, speedup_high AS high, noise, latency_ms, baseline_latency_ms,
         coalesce(failure, '') AS failure FROM baselines WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
     return fetch.one(db, BaselineRow, sql, [run_id])
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRow:
+    """What was measured of a kernel at one workload of its task; the kernel's own speed-up is the geometric mean."""
+
+    number: int
+    sizes: Mapping[str, object]
+    speedup: float
+    low: float
+    high: float
+    latency_ms: float
+    baseline_latency_ms: float
+
+
+def workloads(db: Database, run_id: str, candidate_id: str) -> list[WorkloadRow]:
+    """Those of the timing that stands, in the task's order; none where the task has one workload alone."""
+    sql = """SELECT w.number, w.sizes, w.speedup, w.speedup_low AS low, w.speedup_high AS high, w.latency_ms,
+        w.baseline_latency_ms
+    FROM workloads w JOIN timings t ON t.run_id = w.run_id AND t.candidate_id = w.candidate_id AND t.seq = w.seq
+    WHERE w.run_id = $run AND w.candidate_id = $candidate ORDER BY w.number"""
+    return fetch.rows(db, WorkloadRow, sql, {"run": run_id, "candidate": candidate_id})

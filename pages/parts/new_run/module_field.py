@@ -3,6 +3,8 @@ wrong with it is said while it is typed."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from engine import supervisor, tasks
@@ -13,6 +15,7 @@ from pages.parts.widgets import editor
 
 SOURCES = SHIPPED, OWN_FILE, PASTED, UPLOADED = "shipped task", "file on this machine", "paste", "upload"
 WHAT_IT_TAKES = "A KernelBench-style file: class Model, get_inputs() and get_init_inputs()."
+OR_A_PROBLEM = "Or a problem of SOL-ExecBench or flashinfer-bench: definition.json and workload.jsonl together."
 EXAMPLE = """import torch
 import torch.nn as nn
 
@@ -70,7 +73,7 @@ def _file() -> TaskFile | None:
     if not path:
         st.caption(f"Enter the path of a file. {WHAT_IT_TAKES}")
         return None
-    return tasks.find(path if path.endswith(".py") else f"{path}/")
+    return tasks.find(path if path.endswith((".py", ".json")) else f"{path}/")
 
 
 def _pasted() -> TaskFile | None:
@@ -89,23 +92,44 @@ def _pasted() -> TaskFile | None:
 
 
 def _uploaded() -> TaskFile | None:
-    found = st.file_uploader("Module", type="py", key="module_file", max_upload_size=1)
-    if found is None:
-        st.caption(WHAT_IT_TAKES)
+    found = st.file_uploader(
+        "Module", type=["py", "json", "jsonl"], key="module_file", max_upload_size=1, accept_multiple_files=True
+    )
+    if not found:
+        st.caption(f"{WHAT_IT_TAKES} {OR_A_PROBLEM}")
         return None
+    texts = {Path(one.name).suffix: _text(one.name, one.getvalue()) for one in found}
+    if len(found) == 1 and ".py" in texts:
+        return _checked(texts[".py"], found[0].name.removesuffix(".py"))
+    if len(found) != 2 or set(texts) != {".json", ".jsonl"}:
+        raise TaskError(f"upload one Python file, or the two files of a problem. {OR_A_PROBLEM}")
+    return _valid(supervisor.problem_of(texts[".json"], texts[".jsonl"]))
+
+
+def _text(name: str, content: bytes) -> str:
     try:
-        text = found.getvalue().decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError:
-        raise TaskError(f"{found.name} is not a text in UTF-8: upload a Python file") from None
-    return _checked(text, found.name.removesuffix(".py"))
+        raise TaskError(f"{name} is not a text in UTF-8: upload a text file") from None
 
 
 def _checked(text: str, name: str) -> TaskFile:
     """The module as a task. Its file is written when a run starts, or when a person wants it for a shell: not each
     version that was typed on the way."""
-    task = supervisor.module_of(text, name)
+    return _valid(supervisor.module_of(text, name))
+
+
+def _valid(task: TaskFile) -> TaskFile:
     named = ", ".join(f"{name} = {value}" for name, value in task.constants.items())
+<<<<<<< HEAD
     summary = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
+=======
+    told = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
+    if task.policy.workloads:
+        told += f"; {len(task.policy.workloads)} workloads, each checked and timed"
+    if task.remark:
+        st.caption(wording.plain(f"{task.remark}."))
+>>>>>>> d1c06ce (tasks: problems of SOL-ExecBench and flashinfer-bench, each workload checked and timed, and their solutions as an export)
     is_kept = task.path.exists()
     where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
     st.markdown(f":green-badge[:material/check: valid] {wording.plain(summary)}. {where}")

@@ -1,0 +1,40 @@
+"""What was measured of a kernel at each workload of its task. What turns a row into words is pure."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import queries
+from storage.queries import WorkloadRow
+
+COLUMNS = [
+    table.Column("sizes", "Workload"),
+    table.Column("latency", "Time", "right"),
+    table.Column("baseline", "PyTorch", "right", "eager"),
+    table.Column("speedup", "Speed-up", "right"),
+    table.Column("interval", "95 % interval", "right"),
+]
+
+
+def draw(run_id: str, candidate_id: str) -> None:
+    """A table; nothing where the task has one workload alone."""
+    rows = queries.workloads(index.current(), run_id, candidate_id)
+    if not rows:
+        return
+    st.markdown("## Workloads")
+    st.caption(f"The kernel's speed-up is the geometric mean of these {len(rows)}; its times are those of theirs.")
+    shown = [table.Row(f"{one.number}", words(one)) for one in rows]
+    table.draw("Workloads of the task", COLUMNS, shown, key="workloads", is_folding=True)
+
+
+def words(one: WorkloadRow) -> dict[str, table.Cell]:
+    """A workload as a row."""
+    return {
+        "sizes": ", ".join(f"{name} {value}" for name, value in one.sizes.items()),
+        "latency": wording.latency(one.latency_ms),
+        "baseline": wording.latency(one.baseline_latency_ms),
+        "speedup": wording.speedup(one.speedup),
+        "interval": f"{wording.speedup(one.low)} to {wording.speedup(one.high)}",
+    }

@@ -1,0 +1,205 @@
+"""Problems of SOL-ExecBench and flashinfer-bench: what becomes of their files, how they are judged, the way back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import exporting, supervisor, tasks
+from engine.errors import EngineError, TaskError
+from engine.evaluation.findings import OTHER_SHAPES
+from engine.toolchains.cpu import CpuToolchain
+from storage import events as ev
+from storage.blobs import Blobs
+from storage.folder import RunFolder
+from storage.journal import Journal
+from storage.policy import EVERYTHING, Policy
+from storage.records import CheckResult, CompileResult, Origin, TimingResult, Verdict
+from tests.real_pair import real_pair
+
+REFERENCE = """\
+import torch
+import torch.nn.functional as F
+
+@torch.no_grad()
+def run(x, w, eps):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w
+"""
+DEFINITION: dict[str, Any] = {
+    "name": "rms norm/64", "description": 'Rows of "x".', "reference": REFERENCE,
+    "axes": {"rows": {"type": "var"}, "h": {"type": "const", "value": 32}, "F": {"type": "const", "value": 2},
+             "n": {"type": "expr", "expression": "h * F"}},
+    "inputs": {"x": {"shape": ["rows", "n"], "dtype": "float32"}, "w": {"shape": ["n"], "dtype": "float32"},
+               "eps": {"shape": None, "dtype": "float32"}},
+    "outputs": {"y": {"shape": ["rows", "n"], "dtype": "float32"}},
+}  # fmt: skip
+RIGHT = """\
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def forward(self, x, w, eps):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w
+"""
+
+
+def workload(rows: int, kind: str = "random", eps: object = 1e-6) -> dict[str, Any]:
+    inputs = {"x": {"type": kind}, "w": {"type": "random"}, "eps": {"type": "scalar", "value": eps}}
+    return {"uuid": f"{rows}", "axes": {"rows": rows}, "inputs": inputs}
+
+
+def problem(folder: Path, *workloads: dict[str, Any], **changed: object) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "definition.json").write_text(json.dumps({**DEFINITION, **changed}))
+    (folder / "workload.jsonl").write_text("\n".join(map(json.dumps, workloads)) + "\n")
+    return folder
+
+
+def test_a_problem_is_a_task_at_its_largest_workload_with_all_of_them_as_sizes(tmp_path: Path) -> None:
+    traced = {"definition": "d", "workload": workload(16), "solution": None, "evaluation": None}
+    file = tasks.find(str(problem(tmp_path, workload(8), traced, workload(4, "safetensors"))))
+    assert file.name == "rms_norm_64"
+    assert file.policy.workloads == ({"rows": 8, "eps": 1e-6}, {"rows": 16, "eps": 1e-6})
+    assert file.remark.startswith("1 of 3 workloads are left out: the input x is of type safetensors")
+    task = file.task()
+    assert task.sizes == {"rows": 16, "eps": 1e-6, "h": 32, "F_size": 2}  # F is what the reference imports
+    module: dict[str, Any] = {}
+    exec(task.source, module)
+    x, w, eps = module["get_inputs"]()
+    assert (x.shape, w.shape, eps, module["Model"]()(x, w, eps).shape) == ((16, 64), (64,), 1e-6, (16, 64))
+    assert tasks.problems.asked_for(task.source) == ("rms norm/64", ["x", "w", "eps"])
+    # One size for all of them leaves one workload, which is the task's own then.
+    alone = file.task(overrides={"rows": 4})
+    assert (alone.policy.workloads, alone.sizes["rows"]) == ((), 4)
+    entries = tasks.in_folder(tmp_path)
+    assert [entry.task.name for entry in entries if entry.task] == ["rms_norm_64"]
+
+
+def test_inputs_that_the_reference_makes_itself_are_drawn_on_the_device_asked_for(tmp_path: Path) -> None:
+    made = f"{REFERENCE}\ndef get_inputs(axes, device):\n    n = axes['n']\n    return dict(eps=1e-5, " + (
+        "w=torch.ones(n, device=device), x=torch.ones(axes['rows'], n, device=device))\n"
+    )
+    custom = {**workload(8), "inputs": {name: {"type": "custom"} for name in DEFINITION["inputs"]}}
+    folder = problem(tmp_path, custom, reference=made, custom_inputs_entrypoint="get_inputs")
+    module: dict[str, Any] = {}
+    exec(tasks.find(str(folder)).task().source, module)
+    x, w, eps = module["get_inputs"]()
+    assert (x.shape, w.shape, eps) == ((8, 64), (64,), 1e-5)
+
+
+def test_the_files_of_a_trace_data_set_are_found_in_its_folders(tmp_path: Path) -> None:
+    source = problem(tmp_path / "there", workload(8))
+    for kind, name in (("definitions", "norm.json"), ("workloads", "norm.jsonl")):
+        (tmp_path / kind / "rmsnorm").mkdir(parents=True)
+        old = source / ("definition.json" if kind == "definitions" else "workload.jsonl")
+        (tmp_path / kind / "rmsnorm" / name).write_text(old.read_text())
+    assert tasks.find(str(tmp_path / "definitions" / "rmsnorm" / "norm.json")).task().sizes["rows"] == 8
+
+
+Change = Callable[[Path], object]
+BAD: list[tuple[Change, str]] = [
+    (lambda at: (at / "definition.json").write_text("{"), "definition.json is not valid JSON"),
+    (lambda at: (at / "definition.json").write_text("[]"), "definition.json is not a JSON object"),
+    (lambda at: (at / "workload.jsonl").unlink(), "workload.jsonl, which does not exist: put workload.jsonl there"),
+    (lambda at: (at / "workload.jsonl").write_text("\n"), "names no workload: write one JSON object a line"),
+    (lambda at: (at / "workload.jsonl").write_text("{}"), "line 1 of the workloads of .* needs axes and inputs"),
+    (lambda at: problem(at, {**workload(8), "axes": {}}), "gives the axis rows no whole number"),
+    (lambda at: problem(at, workload(8, "safetensors")), "no workload can be used: the input x is of type safetensors"),
+    (lambda at: problem(at, workload(8, eps=True)), "scalars must be finite numbers"),
+    (lambda at: problem(at, workload(8, "custom")), "names no custom_inputs_entrypoint"),
+    (lambda at: problem(at, workload(8), axes=None), "it has no axes"),
+    (lambda at: problem(at, workload(8), inputs=["x"]), "no definition of a problem that can be read"),
+    (lambda at: problem(at, workload(8), reference="def run(x):\n    return x"), r"run\(x\) does not take the inputs"),
+    (lambda at: problem(at, workload(8), reference="x = 1"), "defines no function run"),
+    (lambda at: problem(at, workload(8), reference="def"), "is not valid Python"),
+    (
+        lambda at: problem(at, workload(8), outputs={"y": {"shape": ["rows"], "dtype": "float8_e4m3fn"}}),
+        "float8_e4m3fn",
+    ),
+    (lambda at: problem(at, workload(8), outputs={"y": {"shape": ["k"], "dtype": "float32"}}), "k, which is no axis"),
+    (lambda at: problem(at, workload(8), outputs={"y": {"shape": None, "dtype": "float32"}}), "only tensors"),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), BAD, ids=[told for _, told in BAD])
+def test_a_file_that_cannot_be_used_is_told_in_one_sentence(tmp_path: Path, change: Change, told: str) -> None:
+    change(problem(tmp_path, workload(8)))
+    with pytest.raises(TaskError, match=told) as caught:
+        tasks.find(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.judging
+def test_each_workload_is_checked_and_timed_and_the_speedup_is_their_geometric_mean(home: Path, tmp_path: Path) -> None:
+    file = tasks.find(str(problem(tmp_path / "norm", workload(8), workload(64))))
+    policy = Policy(library_operators=(EVERYTHING,), workloads=file.policy.workloads)
+    task = tasks.Task(file.name, file.task().source, file.task().sizes, policy=policy)
+    toolchain = CpuToolchain(tmp_path / "scratch")
+    try:
+        checked, timed = toolchain.check(task, RIGHT), toolchain.time_briefly(task, RIGHT)
+        assert checked.verdict is Verdict.PASSED, checked.message
+        assert next(one.detail for one in checked.proofs if one.check == OTHER_SHAPES) == "rows=8, eps=1e-06"
+        assert isinstance(timed, TimingResult), timed.message
+        small, large = timed.workloads
+        assert (small.sizes["rows"], large.sizes["rows"]) == (8, 64)
+        assert timed.speedup == pytest.approx((small.timing.speedup * large.timing.speedup) ** 0.5)
+        low, high = timed.speedup_interval
+        assert low <= timed.speedup <= high
+        assert tasks.workloads.own_latency_ms(task, timed) == large.timing.latency_ms
+        wrong = RIGHT.replace("* w", "* w if x.shape[0] == 64 else x.clone()")
+        failed = toolchain.check(task, wrong)
+        assert failed.verdict is Verdict.INCORRECT
+        assert failed.message.startswith("right at the task's own sizes, but not with rows=8, eps=1e-06")
+        # A limit of the mean: no larger than the mean of the limits.
+        limits = [toolchain.limit(one).limit_ms for _, one in tasks.workloads.each(task)]
+        assert 0 < toolchain.limit(task).limit_ms <= 2 * (limits[0] * limits[1]) ** 0.5
+    finally:
+        toolchain.close()
+
+
+@pytest.mark.parametrize("form", exporting.SOLUTIONS)
+def test_a_kernel_is_exported_as_a_solution_of_its_problem(home: Path, tmp_path: Path, form: str) -> None:
+    settings = supervisor.new_settings(str(problem(tmp_path / "norm", workload(8), workload(16))), model="manual")
+    folder = RunFolder(home / "runs" / settings.run_id)
+    folder.write_settings(settings)
+    blobs, book = Blobs(folder.blobs), Journal(folder.journal_file)
+    book.append(ev.RunStarted(settings.run_id, settings.task_name))
+    book.append(
+        ev.CandidateCreated(1, "c001", None, None, 0, 0, 0, Origin.MANUAL, blobs.put(RIGHT), None, 0, 0, summary="one")
+    )
+    book.append(ev.Compiled(1, "c001", CompileResult(True, 1.0), None))
+    book.append(ev.Checked(1, "c001", CheckResult(Verdict.PASSED, 1.0)))
+    book.append(ev.Timed(1, "c001", TimingResult((1.0,) * 7, (2.0,) * 7)))
+    book.close()
+    plain = json.loads(supervisor.solution(folder, None, form))
+    assert (plain["definition"], plain["spec"]["entry_point"]) == ("rms norm/64", "main.py::run")
+    assert plain["spec"]["destination_passing_style"] is False
+    language = plain["spec"].get("languages") or plain["spec"]["language"]
+    assert language == {"sol-execbench": ["pytorch"], "flashinfer-bench": "python"}[form]
+    code = plain["sources"][0]["content"]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    task: dict[str, Any] = {}
+    exec(settings.task_source, task)
+    inputs = task["get_inputs"]()
+    assert names["run"](*inputs).equal(task["run"](*inputs))
+
+
+def test_a_run_of_another_task_has_no_solution_to_export(home: Path) -> None:
+    with pytest.raises(EngineError, match="was made from no problem of sol-execbench or flashinfer-bench"):
+        supervisor.solution(real_pair(home), None, "sol-execbench")
+
+
+def test_an_uploaded_problem_is_kept_as_its_two_files(home: Path, tmp_path: Path) -> None:
+    there = problem(tmp_path / "norm", workload(8), workload(16))
+    texts = [(there / name).read_text() for name in ("definition.json", "workload.jsonl")]
+    task = supervisor.problem_of(*texts)
+    supervisor.keep_module(task)
+    assert [(task.path.parent / name).read_text() for name in ("definition.json", "workload.jsonl")] == texts
+    assert tasks.find(str(task.path)).task() == task.task()
+    with pytest.raises(TaskError, match=r"^definition\.json is not valid JSON"):
+        supervisor.problem_of("{", texts[1])
