@@ -71,6 +71,7 @@ POLICIES = (
     Policy(dtype="bf16"),
     Policy("tf32", library_operators=("conv2d", "matmul"), other_sizes=({"N": 96}, {"N": 1000})),
     Policy("half", backward=True),
+    Policy(workloads=({"N": 96}, {"N": 1000})),
 )
 
 
