@@ -9,7 +9,7 @@ from dataclasses import replace
 from engine.tasks.constants import Size, set_constants
 from engine.tasks.files import Task
 from storage.policy import Policy
-from storage.proof import Proof
+from storage.check_records import CheckRecord
 from storage.records import HardwareLimit, TimedWorkload, TimingResult
 
 
@@ -68,9 +68,9 @@ def own_latency_ms(task: Task, timed: TimingResult) -> float:
     return next(stays, timed).latency_ms
 
 
-def _of_all(found: Sequence[TimedWorkload]) -> list[Proof]:
+def _of_all(found: Sequence[TimedWorkload]) -> list[CheckRecord]:
     """Each check once, as it stands at the workload where it stands worst."""
-    worst: dict[tuple[str, str], Proof] = {}
+    worst: dict[tuple[str, str], CheckRecord] = {}
     for one in found:
         for proof in one.timing.proofs:
             key = (proof.group, proof.check)

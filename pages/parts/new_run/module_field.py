@@ -121,15 +121,11 @@ def _checked(text: str, name: str) -> TaskFile:
 
 def _valid(task: TaskFile) -> TaskFile:
     named = ", ".join(f"{name} = {value}" for name, value in task.constants.items())
-<<<<<<< HEAD
     summary = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
-=======
-    told = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
     if task.policy.workloads:
-        told += f"; {len(task.policy.workloads)} workloads, each checked and timed"
+        summary += f"; {len(task.policy.workloads)} workloads, each checked and timed"
     if task.remark:
         st.caption(wording.plain(f"{task.remark}."))
->>>>>>> d1c06ce (tasks: problems of SOL-ExecBench and flashinfer-bench, each workload checked and timed, and their solutions as an export)
     is_kept = task.path.exists()
     where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
     st.markdown(f":green-badge[:material/check: valid] {wording.plain(summary)}. {where}")
