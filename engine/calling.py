@@ -128,7 +128,7 @@ class Question:
         if terms is None:
             if reason := limits.exhausted(context.record):
                 raise BudgetExhausted(reason)
-            return self._told(context.listen(self.messages, purpose), self._keep(self.messages), 0)
+            return self._journaled(context.listen(self.messages, purpose), self._keep(self.messages), 0)
         messages = fit_conversation(self.messages, limits.room(context.record, terms))
         failed: list[CallError] = []
         while True:
@@ -177,12 +177,12 @@ class Question:
         return self.context.blobs.put(as_json(messages))
 
     def _settled(self, completion: Completion, order: ev.CallSent, messages: list[Message]) -> Completion:
-        call = self._told(completion, order.prompt_blob, sum(len(m.text) for m in messages))
+        call = self._journaled(completion, order.prompt_blob, sum(len(m.text) for m in messages))
         actual = _spent((completion.input_tokens or 0) + (completion.output_tokens or 0), completion.cost_usd)
         self.context.ledger.settle(_spent(order.expected_tokens, order.expected_cost_usd), actual)
         return call
 
-    def _told(self, completion: Completion, prompt_blob: str, prompt_characters: int) -> Completion:
+    def _journaled(self, completion: Completion, prompt_blob: str, prompt_characters: int) -> Completion:
         """Journal a reply."""
         context = self.context
         is_counted = completion.input_tokens is not None and completion.output_tokens is not None

@@ -226,7 +226,7 @@ def _compiler() -> Checked:
     found = next((place for place in places if place and os.access(place, os.X_OK)), None)
     if found is None:
         return Checked("CUDA compiler", False, "nvcc not found; optional", INSTALL_NVCC)
-    version = re.search(r"release [\d.]+, V([\d.]+)", _told([found, "--version"]).output)
+    version = re.search(r"release [\d.]+, V([\d.]+)", _run([found, "--version"]).output)
     return Checked(
         "CUDA compiler",
         version is not None,
@@ -238,7 +238,7 @@ def _compiler() -> Checked:
 def _profiler(ncu: str | None) -> Checked:
     if ncu is None:
         return Checked("Nsight Compute", False, "ncu not found; optional", INSTALL_NCU)
-    version = re.search(r"Version ([\d.]+)", _told(nsight.version_command(ncu)).output)
+    version = re.search(r"Version ([\d.]+)", _run(nsight.version_command(ncu)).output)
     return Checked(
         "Nsight Compute", version is not None, f"{ncu} {version[1] if version else ''}", "" if version else INSTALL_NCU
     )
@@ -254,7 +254,7 @@ def _counters(seen: Sequence[Device], ncu: str | None) -> Checked:
     with lease.held_if_free(*lease.of_host(seen[0].lease)) as is_free:
         if not is_free:
             return Checked("GPU counters", False, "not tried: a run is timing on the GPU right now; optional", "")
-        return counted(_told(words, PROBE_S))
+        return counted(_run(words, PROBE_S))
 
 
 def _tool(name: str) -> Checked:
@@ -263,7 +263,7 @@ def _tool(name: str) -> Checked:
     return Checked(name, True, found, "") if found else Checked(name, False, "not installed; optional", TOOLS[name])
 
 
-def _told(words: list[str], limit_s: float = TOLD_S) -> Done:
+def _run(words: list[str], limit_s: float = TOLD_S) -> Done:
     try:
         done = subprocess.run(
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=limit_s

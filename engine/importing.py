@@ -222,11 +222,11 @@ def take_over_kernel(context: RunContext) -> None:
     makes = NewCandidate(Origin.FORKED, None, 0, "", f"kernel {fork.number} of {fork.run_id}")
     create_candidate(context, context.blobs.get(fork.source_blob), None, makes, makes.untitled)
     if not any(isinstance(entry.event, ev.Imported) for entry in context.journal.entries):
-        context.emit(_told(fork, next(iter(record.candidates))))
+        context.emit(_imported_event(fork, next(iter(record.candidates))))
     context.emit(ev.StepFinished(1, StepKind.SUBMIT, 0.0, "created"))
 
 
-def _told(fork: Fork, candidate_id: str) -> ev.Imported:
+def _imported_event(fork: Fork, candidate_id: str) -> ev.Imported:
     place = f"{fork.candidate_id} of run {fork.run_id}"
     return ev.Imported(
         candidate_id, place, "passed" if fork.latency_ms else "", fork.latency_ms, fork.baseline_latency_ms

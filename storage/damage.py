@@ -167,7 +167,7 @@ def advice(damage: Damage) -> str:
     return ""
 
 
-def told(folder: RunFolder) -> list[str]:
+def damage_notes(folder: RunFolder) -> list[str]:
     """What is wrong with a run's files and what to do, in sentences; empty when nothing is."""
     found = examine(folder)
     return [text for text in (*sentences(found), advice(found)) if text]

@@ -91,7 +91,7 @@ class JustInTime:
         if self._is_listening and not any(compiled is one for one in self._launched):
             self._launched.append(compiled)
 
-    def told(self) -> dict[str, Any]:
+    def as_plain(self) -> dict[str, Any]:
         """The kernels launched, with registers, spills and shared memory, and the choices; as plain JSON."""
         made = [asdict(_choice(*name, times)) for name, times in self._tried.items() if times]
         return {"kernels": [_resources(one) for one in self._launched[:MAX_TRIED]], "choices": made}

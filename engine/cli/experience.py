@@ -30,7 +30,7 @@ def lines(folder: RunFolder) -> Iterator[str]:
         calls = [called for (number, _), called in sorted(record.calls.items()) if number == step]
         for called in calls:
             brought = made.get(step) if called is calls[-1] else None
-            yield json.dumps(_told(folder, record, called, brought, blobs), ensure_ascii=False)
+            yield json.dumps(_row(folder, record, called, brought, blobs), ensure_ascii=False)
 
 
 def _steps(record: Record) -> Iterator[int]:
@@ -40,7 +40,7 @@ def _steps(record: Record) -> Iterator[int]:
             yield event.step
 
 
-def _told(
+def _row(
     folder: RunFolder, record: Record, called: ev.ModelCalled, made: Candidate | None, blobs: Blobs
 ) -> dict[str, Any]:
     timed = made.timed if made is not None else None

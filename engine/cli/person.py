@@ -56,7 +56,7 @@ def answer_call(options: Namespace) -> int:
     if not is_held:
         print("Reply saved. The run is not running; it uses the reply when it is advanced or resumed.")
         return OK
-    return _told(folder, sent.command_id)
+    return _report_on(folder, sent.command_id)
 
 
 def submit_kernel(options: Namespace) -> int:
@@ -69,7 +69,7 @@ def submit_kernel(options: Namespace) -> int:
     if not liveness.is_held(folder):
         print("Kernel saved. The run is not running; it uses the kernel when it is resumed.")
         return OK
-    return _told(folder, sent.command_id)
+    return _report_on(folder, sent.command_id)
 
 
 def _text(file: str) -> str:
@@ -85,7 +85,7 @@ def _raw(file: str) -> str:
     return exporting.without_support(text)
 
 
-def _told(folder: RunFolder, command_id: str) -> int:
+def _report_on(folder: RunFolder, command_id: str) -> int:
     """Wait for the engine's word on a command and pass it on."""
     offset, deadline = 0, time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:

@@ -202,7 +202,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
         console.print(f"knowledge: {in_words(record.settings.knowledge)}", highlight=False, markup=False)
     console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
-    for note in damage.told(folder):
+    for note in damage.damage_notes(folder):
         console.print(f"{label} {escape(printable(note))}", highlight=False, soft_wrap=True)
     console.print(attempts_table(list(record.candidates.values()), catalogue.words(record.settings.strategy)))
     for name, sweep in record.sweeps.items():

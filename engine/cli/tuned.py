@@ -42,7 +42,7 @@ def tune(
     while (act := sweep.next(width())) is not None:
         for event in carried_out(toolchain, task, source, sweep, act):
             sweep.apply(event)
-            tell(_told(event.number, sweep))
+            tell(_variant_line(event.number, sweep))
     kept = sweep.kept
     return sweep, tunables.with_values(source, kept.values) if kept else "", time.monotonic() - began
 
@@ -140,7 +140,7 @@ def _failed_again(found: CheckResult) -> str:
     return f"As written it failed when timed again: {found.verdict}: {headline(found).rstrip('.')}."
 
 
-def _told(number: int, sweep: Sweep) -> str:
+def _variant_line(number: int, sweep: Sweep) -> str:
     if number == AS_WRITTEN:
         if sweep.failed_again:
             return printable(_failed_again(sweep.failed_again))

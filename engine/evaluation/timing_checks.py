@@ -325,7 +325,7 @@ def settled(
     if isinstance(second, CheckResult):
         return replace(second, message=f"when timed again because {reason}: {second.message}")
     lower = min(first, second, key=lambda timed: timed.speedup)
-    detail = f"because {reason}: first {_told(first)}, then {_told(second)}"
+    detail = f"because {reason}: first {_in_words(first)}, then {_in_words(second)}"
     if bounds.is_impossible(lower):
         return _refused(lower, bounds, detail)
     if not _overlap(first, second):
@@ -366,6 +366,6 @@ def _overlap(first: TimingResult, second: TimingResult) -> bool:
     return a <= d and c <= b
 
 
-def _told(timed: TimingResult) -> str:
+def _in_words(timed: TimingResult) -> str:
     low, high = timed.speedup_interval
     return f"{timed.speedup:.3g}x ({low:.3g} to {high:.3g}) at {timed.latency_ms:.3g} ms"

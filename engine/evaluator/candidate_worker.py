@@ -77,7 +77,7 @@ class Candidate:
             self._kernels.listen()
             call()
         model_caller.settle()
-        return self._kernels.told()
+        return self._kernels.as_plain()
 
     def construct(
         self,
@@ -188,11 +188,11 @@ def body(source: str, shared: SharedTensors, place: Place | None, line: Channel)
             answer = getattr(candidate, name)(**question)
             model_caller.settle()
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
-            answer = _told(error, source)
+            answer = _failure_of(error, source)
         line.send({**answer, "number": number} | ({"seen": seen} if seen else {}))
 
 
-def _told(error: BaseException, source: str) -> dict[str, Any]:
+def _failure_of(error: BaseException, source: str) -> dict[str, Any]:
     return {
         "raised": type(error).__name__,
         "text": str(error)[:MAX_TRACE],

@@ -65,7 +65,7 @@ class ModelCaller:
             outputs = self._model(*arguments)
             nanoseconds = _clock() - start
         lent, held = storages_of(self._buffers), storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
-        self._described = [self._told(leaf, lent, held) for leaf in leaves_of(outputs)]
+        self._described = [self._layout_of(leaf, lent, held) for leaf in leaves_of(outputs)]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
 
@@ -107,7 +107,7 @@ class ModelCaller:
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
                     target.copy_(leaf)
 
-    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
+    def _layout_of(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
         if type(leaf) is not torch.Tensor:
             return {"type": f"{type(leaf).__module__}.{type(leaf).__qualname__}"[:200]}
         if leaf.layout is not torch.strided:
@@ -186,23 +186,23 @@ class DeviceModelCaller(ModelCaller):
                 end.record()
             _synchronize()
         nanoseconds = sum(begin.elapsed_time(end) for begin, end in self._marks) * 1e6
-        calls = self._told_of(results)
+        calls = self._layouts_of(results)
         self._results, self._outputs, self._described = results, results[0], calls[0]["outputs"]
         return {"ns": max(1, round(nanoseconds)), "host_ns": host_ns, **calls[0], "calls": calls}
 
-    def _told_of(self, results: list[Any]) -> list[dict[str, Any]]:
+    def _layouts_of(self, results: list[Any]) -> list[dict[str, Any]]:
         lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
         held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
         layouts = []
         for found in results:
             leaves = leaves_of(found)
-            outputs = [self._told(leaf, lent, held) for leaf in leaves]
+            outputs = [self._layout_of(leaf, lent, held) for leaf in leaves]
             layouts.append({"outputs": outputs, "container": type(found).__name__})
             held |= storages_of(leaves)
         return layouts
 
-    def _told(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
-        layout = super()._told(leaf, lent, held)
+    def _layout_of(self, leaf: Any, lent: Container[int], held: Container[int]) -> dict[str, Any]:
+        layout = super()._layout_of(leaf, lent, held)
         if layout.get("device") == "cuda" and leaf.numel():
             layout["address"] = _claim(leaf)
         return layout

@@ -108,7 +108,7 @@ class AttemptFold:
                 case ev.StepFinished(outcome="patch_failed", step=step) if self.step.candidate_id is not None:
                     about = self.record.candidates.get(self.step.candidate_id)
                     if about is not None and not about.has_failed and not self._is_told(step):
-                        prediction = self._told(step, about.candidate_id)
+                        prediction = self._prediction_of(step, about.candidate_id)
                         self._fail(
                             f"step {step}", self.step.depth, about.candidate_id, prediction, self._last_reason(step)
                         )
@@ -158,7 +158,7 @@ class AttemptFold:
     def _is_told(self, step: int) -> bool:
         return any(one.name == f"step {step}" for one in self.found)
 
-    def _told(self, step: int, about: str) -> Prediction:
+    def _prediction_of(self, step: int, about: str) -> Prediction:
         """Of a reply that could not be used: its own words, else those of the review that it follows."""
         reply = self.text(self.called.reply_blob) if self.called else ""
         prediction = read_prediction(reply)

@@ -46,7 +46,7 @@ def _cases(record: Record, kernels: Iterator[Candidate], at: float) -> Iterator[
         before, own = record.candidates.get(made.parent_id or ""), signature(kernel)
         failed = signature(before) if before else ""
         mends = failed if before and failed != own and _is_past(before, kernel) else ""
-        rules = () if made.origin is Origin.REPAIR else _told(record, made.step)
+        rules = () if made.origin is Origin.REPAIR else _rules_before(record, made.step)
         if own or mends or rules:
             yield FailureCase(
                 run_id=settings.run_id,
@@ -71,7 +71,7 @@ def _is_past(before: Candidate, kernel: Candidate) -> bool:
     return compiled if before.verdict is Verdict.COMPILE_ERROR else kernel.verdict is Verdict.PASSED
 
 
-def _told(record: Record, step: int) -> tuple[str, ...]:
+def _rules_before(record: Record, step: int) -> tuple[str, ...]:
     rules = [one for one in record.told_rules if one.step <= step]
     return tuple(rule.name for rule in rules[-1].rules) if rules else ()
 

@@ -89,7 +89,7 @@ class Sign:
         reached = 1.0 if math.isinf(value) or not span else min(1.0, (value - self.at) / span)
         return SURE + (MOST - SURE) * reached
 
-    def told(self, value: float) -> str:
+    def in_words(self, value: float) -> str:
         """The figure in words."""
         return f"{self.figure} {value:.3g} ({self.at:g} or {'more' if self.sure >= self.at else 'less'})"
 
@@ -196,7 +196,7 @@ def of_figures(figures: Mapping[str, float], rules: Sequence[Rule]) -> Found:
     rule, sure = holding[0]
     names = dict.fromkeys(one.name for one, _ in holding[1:] if one.name != rule.name)
     decided = {sign.figure: figures[sign.figure] for sign in rule.signs}
-    signs = "; ".join(sign.told(decided[sign.figure]) for sign in rule.signs)
+    signs = "; ".join(sign.in_words(decided[sign.figure]) for sign in rule.signs)
     why = f"{rule.name}: {signs}"
     return Found(rule.state, STATES[rule.state], round(sure, 3), why, tuple(names)[:SECONDARY], decided)
 

@@ -139,7 +139,7 @@ class EndpointModel:
             raise CallError(CallFailure.EMPTY, f"{self.name} sent an empty reply", is_charged=True)
 
     def _failure(self, error: Exception, draft: Draft, scrubber: Scrubber) -> CallError:
-        found = error if isinstance(error, CallError) else self._told(error, draft)
+        found = error if isinstance(error, CallError) else self._call_error_of(error, draft)
         return CallError(
             found.failure,
             scrubber.whole(str(found)),
@@ -150,7 +150,7 @@ class EndpointModel:
             usage=draft.usage,
         )
 
-    def _told(self, error: Exception, draft: Draft) -> CallError:
+    def _call_error_of(self, error: Exception, draft: Draft) -> CallError:
         """The failure behind a client's error; a field that the endpoint does not take is left out from now on."""
         assert isinstance(error, (openai.OpenAIError, httpx2.HTTPError))
         found = call_error(error, has_text=not draft.is_empty)

@@ -124,14 +124,14 @@ def _topology(system: Path = PROCESSORS) -> tuple[int, dict[str, int]]:
     """Cores behind the processors that this process may use, and the caches of one of them; empty where Linux does not
     tell."""
     mine = sorted(os.sched_getaffinity(0))
-    siblings = {_told(system / f"cpu{number}/topology/thread_siblings_list") for number in mine} - {""}
+    siblings = {_text_of(system / f"cpu{number}/topology/thread_siblings_list") for number in mine} - {""}
     caches: dict[str, int] = {}
     for cache in sorted((system / f"cpu{mine[0]}/cache").glob("index*")):
-        size = _told(cache / "size")
-        if _told(cache / "type") != "Instruction" and size.endswith("K"):
-            caches[_told(cache / "level")] = int(size[:-1]) << 10
+        size = _text_of(cache / "size")
+        if _text_of(cache / "type") != "Instruction" and size.endswith("K"):
+            caches[_text_of(cache / "level")] = int(size[:-1]) << 10
     return len(siblings), caches
 
 
-def _told(file: Path) -> str:
+def _text_of(file: Path) -> str:
     return file.read_text().strip() if file.is_file() else ""

@@ -97,7 +97,9 @@ def history(record: Record, base_id: str | None, word: str, about: str | None = 
     for number, one in enumerate(failed):
         if one.kernels:
             lead = named(record, one.kernels[-1])
-            passages.append(Passage(PRESENT, _told(record, record.candidates[one.kernels[-1]], lead), (3, number)))
+            passages.append(
+                Passage(PRESENT, _summary_of(record, record.candidates[one.kernels[-1]], lead), (3, number))
+            )
         elif one is failed[-1]:
             text = f"- the last reply could not be used: {one.unused[-1][1]}"
             passages.append(Passage(PRESENT, text, (3, number)))
@@ -118,7 +120,7 @@ def _on_line(record: Record, name: str, base_id: str | None, word: str) -> Passa
     marks = ["the base"] * is_base + ["the best so far"] * (name == record.best_id)
     index = next((done.depth for done in record.concluded if done.candidate_id == name), candidate.created.depth)
     lead = f"{word} {index}, {named(record, name)}" + (f" ({', '.join(marks)})" if marks else "")
-    return Passage(LINE, _told(record, candidate, lead), _worth(record, candidate, is_base))
+    return Passage(LINE, _summary_of(record, candidate, lead), _worth(record, candidate, is_base))
 
 
 def _off_line(record: Record, attempt: Attempt, heading: str, word: str) -> Passage:
@@ -126,7 +128,7 @@ def _off_line(record: Record, attempt: Attempt, heading: str, word: str) -> Pass
     base, best = candidate.created.base_id, " (the best so far)" * (candidate.candidate_id == record.best_id)
     origin = f" from {named(record, base)}" if base else ""
     lead = f"{word} {attempt.index}, {named(record, candidate.candidate_id)}{best}{origin}"
-    return Passage(heading, _told(record, candidate, lead), _worth(record, candidate))
+    return Passage(heading, _summary_of(record, candidate, lead), _worth(record, candidate))
 
 
 def _worth(record: Record, candidate: Candidate, is_base: bool = False) -> tuple[float, ...]:
@@ -147,7 +149,7 @@ def _against_base(record: Record, candidate: Candidate) -> relative.Relative | N
     return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise)
 
 
-def _told(record: Record, candidate: Candidate, lead: str) -> str:
+def _summary_of(record: Record, candidate: Candidate, lead: str) -> str:
     """One line of a list: what became of a kernel, what it changed, and its last error if it failed."""
     error = f" [{candidate.failure.partition('. ')[0]}]" if candidate.has_failed else ""
     return f"- {lead}: {_outcome(record, candidate)}: {_change(record, candidate)}{error}"

@@ -68,12 +68,12 @@ class PassRates:
         """(name, value) as people read them, with every k up to the number of tries."""
         for k in SHOWN:
             if (found := self.pass_at(k)) is not None:
-                yield f"Pass@{k}", told(found, is_estimate=self.is_independent)
+                yield f"Pass@{k}", share_text(found, is_estimate=self.is_independent)
         yield "Perf@1", wording.speedup(self.perf_at_1)
         yield "Cost a pass", cost(self)
 
 
-def told(share: float, *, is_estimate: bool) -> str:
+def share_text(share: float, *, is_estimate: bool) -> str:
     """A share; of one sequence of tries only yes or no."""
     return wording.percent(share) if is_estimate else "yes" if share else "no"
 

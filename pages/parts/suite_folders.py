@@ -16,7 +16,7 @@ PACE_S = 3.0
 """Seconds between two looks at a suite's runs: a page over hundreds of them must not disturb what is timed."""
 
 _read: dict[str, tuple[tuple[int, int], Suite | None]] = {}
-_told: dict[str, tuple[str, float, str]] = {}
+_read_before: dict[str, tuple[str, float, str]] = {}
 
 
 def read(folder: SuiteFolder) -> Suite | None:
@@ -46,11 +46,11 @@ def _named(name: str) -> SuiteFolder | None:
 def _sign(folder: SuiteFolder) -> str:
     suite = read(folder)
     head = f"{folder.name}{folder.has_runner}{_journal_size(folder)}"
-    known = _told.get(str(folder.path))
+    known = _read_before.get(str(folder.path))
     if suite is not None and (known is None or known[0] != head or time.monotonic() - known[1] > PACE_S):
         db = index.current()
         versions = str(sum(queries.version(db, one.run_id) for one in suite.planned if one.run_id))
-        known = _told[str(folder.path)] = head, time.monotonic(), versions
+        known = _read_before[str(folder.path)] = head, time.monotonic(), versions
     return head + (known[2] if known else "")
 
 

@@ -65,7 +65,7 @@ def find(arch: str | None = None) -> DeviceInstallation:
         nvcc=str(nvcc),
         nvcc_version=_version_of(nvcc),
         compiler=compiler,
-        compiler_version=_told([compiler, "--version"]).split("\n")[0],
+        compiler_version=_output_of([compiler, "--version"]).split("\n")[0],
         ninja=host.find_ninja(),
         torch=str(torch),
         torch_version=metadata.version("torch"),
@@ -168,13 +168,13 @@ def _pip_folders() -> list[str]:
 
 
 def _version_of(nvcc: Path) -> str:
-    match = re.search(r"release [\d.]+, V([\d.]+)", _told([str(nvcc), "--version"]))
+    match = re.search(r"release [\d.]+, V([\d.]+)", _output_of([str(nvcc), "--version"]))
     if match is None:
         raise ToolchainError(f"{nvcc} does not print its version: {INSTALL_NVCC}")
     return match[1]
 
 
-def _told(command: list[str]) -> str:
+def _output_of(command: list[str]) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError) as error:

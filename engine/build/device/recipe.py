@@ -203,7 +203,7 @@ def lay_out(folder: Path, found: Phases, key: str) -> None:
 
 def phases_of(dry_run: str) -> Phases | None:
     """The steps of nvcc's dry run for `-c kernel.cu -o kernel.o`; None when it is not the known shape."""
-    settings, commands = _told(dry_run)
+    settings, commands = _read_dry_run(dry_run)
     if len(commands) != len(_SHAPE) or any(mark not in one for mark, one in zip(_SHAPE, commands, strict=True)):
         return None
     if any(name not in settings for name in _NEEDED) or "--gen_module_id_file" not in commands[1]:
@@ -218,7 +218,7 @@ def phases_of(dry_run: str) -> Phases | None:
     )
 
 
-def _told(dry_run: str) -> tuple[Mapping[str, str], list[str]]:
+def _read_dry_run(dry_run: str) -> tuple[Mapping[str, str], list[str]]:
     settings: dict[str, str] = {}
     commands: list[str] = []
     for line in dry_run.split("\n"):

@@ -153,10 +153,10 @@ def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
             raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error
         except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
             raise ToolchainError(f"the device's limits could not be measured: {error}") from error
-    return from_told(device, measured)
+    return from_measured(device, measured)
 
 
-def from_told(device: Device, measured: Mapping[str, object]) -> DeviceCeilings:
+def from_measured(device: Device, measured: Mapping[str, object]) -> DeviceCeilings:
     """What the child printed, with the device's own names.
 
     Raises:

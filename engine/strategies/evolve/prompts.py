@@ -38,7 +38,7 @@ class Mutate:
             context,
             ask,
             "evolve/mutate.md",
-            earlier=_told(record, self.population, [parent.candidate_id]),
+            earlier=_earlier_kernels(record, self.population, [parent.candidate_id]),
             kernel=as_code(context.source(parent)),
             timing=timing_line(parent),
             headroom=briefing.headroom(record, parent),
@@ -62,7 +62,7 @@ class Cross:
             context,
             ask,
             "evolve/cross.md",
-            earlier=_told(context.record, self.population, [parent.candidate_id, second.candidate_id]),
+            earlier=_earlier_kernels(context.record, self.population, [parent.candidate_id, second.candidate_id]),
             kernel=as_code(context.source(parent)),
             timing=timing_line(parent),
             second_kernel=as_code(context.source(second)),
@@ -81,7 +81,7 @@ def _common(context: RunContext) -> dict[str, str]:
     }
 
 
-def _told(record: Record, population: Sequence[str], parents: Sequence[str]) -> Ranked:
+def _earlier_kernels(record: Record, population: Sequence[str], parents: Sequence[str]) -> Ranked:
     """Who is alive, and the reports of what failed: the parents' own children are worth most, then the newest."""
     passages = list[Passage]()
     for place, name in enumerate(population):

@@ -43,7 +43,7 @@ class ReadOutline:
             found.fault("steps", f"must hold {LEAST_STEPS} to {MOST_STEPS} objects, one a technique")
         found.close()
         found.report()
-        return Reading({"steps": "\n".join(_told(n, one) for n, one in enumerate(steps, 1))}, {"steps": steps})
+        return Reading({"steps": "\n".join(_step_line(n, one) for n, one in enumerate(steps, 1))}, {"steps": steps})
 
     def _step(self, one: Object) -> dict[str, str]:
         name = name_as_known(one.text("technique", NAME), self.known)
@@ -119,5 +119,5 @@ class ReadProposal:
         return Reading(fields, {**fields, "predicted_gain": gain, "is_known": is_known})
 
 
-def _told(number: int, step: dict[str, str]) -> str:
+def _step_line(number: int, step: dict[str, str]) -> str:
     return f"{number}. {step['technique']}: {step['think']}"[: 2 * SENTENCE]

@@ -255,7 +255,7 @@ class GraphSearchState(AcceptedLine):
                 self.present.consulted.add(name)
                 self._extend(event.edges)
             case ev.ReviewWritten(problem="") if event.payload:
-                self._be_told(event, json.loads(event.payload))
+                self._note_review(event, json.loads(event.payload))
             case ev.DepthFinished():
                 self._finish_index(event)
             case _:
@@ -330,7 +330,7 @@ class GraphSearchState(AcceptedLine):
             case _:
                 pass
 
-    def _be_told(self, event: ev.ReviewWritten, payload: Payload) -> None:
+    def _note_review(self, event: ev.ReviewWritten, payload: Payload) -> None:
         match event.label:
             case "outline":
                 known = set(self.known(event.candidate_id))

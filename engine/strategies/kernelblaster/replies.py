@@ -151,7 +151,7 @@ class ReadEdits:
         edits = [_edit(one, names) for one in found.objects("edits", MOST_EDITS)]
         found.close()
         found.report()
-        summary = "\n".join(f"{number}. {_told(one)}: {one['why']}" for number, one in enumerate(edits, 1))
+        summary = "\n".join(f"{number}. {_edit_line(one)}: {one['why']}" for number, one in enumerate(edits, 1))
         return Reading({"edits": summary or "nothing is to change"}, {"edits": edits})
 
 
@@ -239,7 +239,7 @@ _EDITS: Mapping[str, Callable[[Object, _Names], dict[str, Any]]] = {
 }
 
 
-def _told(edit: Mapping[str, Any]) -> str:
+def _edit_line(edit: Mapping[str, Any]) -> str:
     """An edit in words."""
     expected = [f"{edit['gain']:.3g}x" for _ in range("gain" in edit)]
     expected += [f"confidence {edit['confidence']:.2g}" for _ in range("confidence" in edit)]

@@ -199,7 +199,7 @@ class KernelBlasterState(AcceptedLine):
                 self.known = known_states(event) if event.states else self.known
                 self.expected |= {(event.state, one.technique): one for one in event.found}
             case ev.ReviewWritten(problem=""):
-                self._be_told(event, json.loads(event.payload) if event.payload else {})
+                self._note_review(event, json.loads(event.payload) if event.payload else {})
             case ev.DepthFinished():
                 self._finish_index(event)
             case _:
@@ -287,7 +287,7 @@ class KernelBlasterState(AcceptedLine):
             case _:
                 pass
 
-    def _be_told(self, event: ev.ReviewWritten, payload: Payload) -> None:
+    def _note_review(self, event: ev.ReviewWritten, payload: Payload) -> None:
         now, name = self.present, event.candidate_id
         match event.label:
             case "classify":

@@ -40,7 +40,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SentMessage:
     """A message of a prompt. One that nobody divided is one section; `parts` are its shares in characters then, as runs
     made before sections have them."""
 
@@ -51,28 +51,28 @@ class Told:
     parts: Mapping[str, int]
 
 
-def read(stored: str) -> list[Told]:
+def read(stored: str) -> list[SentMessage]:
     """The messages of a stored prompt; a text that is no list of messages is one message."""
     try:
-        return [_told(one, str(one["role"]), str(one["text"])) for one in json.loads(stored)]
+        return [_sent_message(one, str(one["role"]), str(one["text"])) for one in json.loads(stored)]
     except (json.JSONDecodeError, TypeError, KeyError):
-        return [Told("text", stored, (Section("Prompt", stored),), False, {})]
+        return [SentMessage("text", stored, (Section("Prompt", stored),), False, {})]
 
 
-def _told(kept: Mapping[str, Any], role: str, text: str) -> Told:
+def _sent_message(kept: Mapping[str, Any], role: str, text: str) -> SentMessage:
     try:
         lengths = [(str(name), int(length)) for name, length in kept.get("sections") or ()]
         parts = {str(name): int(count) for name, count in dict(kept.get("parts") or {}).items()}
     except (TypeError, ValueError):
         lengths, parts = [], {}
     if not lengths or sum(length for _, length in lengths) != len(text) or any(length <= 0 for _, length in lengths):
-        return Told(role, text, (Section(WHOLE.get(role, "Prompt"), text),), False, parts)
+        return SentMessage(role, text, (Section(WHOLE.get(role, "Prompt"), text),), False, parts)
     ends = itertools.accumulate(length for _, length in lengths)
     found = [Section(name, text[end - length : end]) for (name, length), end in zip(lengths, ends, strict=True)]
-    return Told(role, text, tuple(found), True, {})
+    return SentMessage(role, text, tuple(found), True, {})
 
 
-def shares(messages: Sequence[Told]) -> dict[str, int]:
+def shares(messages: Sequence[SentMessage]) -> dict[str, int]:
     """Characters under each name over all messages, the largest first; empty where no message was divided."""
     sums: dict[str, int] = {}
     for one in messages:
@@ -102,7 +102,7 @@ class Change:
     now: str
 
 
-def changes(before: Sequence[Told], now: Sequence[Told]) -> list[Change]:
+def changes(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> list[Change]:
     """Each section of this prompt in order, then those of the one before that are gone.
 
     Sections are compared by name and place among those of one name; where either prompt was not divided, messages are.
@@ -113,7 +113,7 @@ def changes(before: Sequence[Told], now: Sequence[Told]) -> list[Change]:
     return found + [Change(place[1], State.GONE, text, "") for place, text in old.items() if place not in new]
 
 
-def _by_place(messages: Sequence[Told], is_divided: bool) -> dict[tuple[str, str, int], str]:
+def _by_place(messages: Sequence[SentMessage], is_divided: bool) -> dict[tuple[str, str, int], str]:
     found: dict[tuple[str, str, int], str] = {}
     for one in messages:
         whole = (Section(WHOLE.get(one.role, "Prompt"), one.text),)
@@ -127,7 +127,7 @@ def _state(before: str | None, now: str) -> State:
     return State.NEW if before is None else State.SAME if before.strip() == now.strip() else State.CHANGED
 
 
-def common_start(before: Sequence[Told], now: Sequence[Told]) -> int:
+def common_start(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
     """Characters that both prompts begin with: what an endpoint's cache can reuse of the first for the second."""
     count = 0
     for old, new in zip(before, now, strict=False):
@@ -138,13 +138,13 @@ def common_start(before: Sequence[Told], now: Sequence[Told]) -> int:
     return count
 
 
-def characters_per_token(prompt: Prompt, messages: Sequence[Told]) -> float:
+def characters_per_token(prompt: Prompt, messages: Sequence[SentMessage]) -> float:
     """As the endpoint counted this prompt, or by rule where it did not."""
     whole = sum(len(one.text) for one in messages)
     return whole / prompt.input_tokens if prompt.input_tokens and not prompt.is_estimated else CHARACTERS_PER_TOKEN
 
 
-def size_line(prompt: Prompt, messages: Sequence[Told], before: Sequence[Told] | None) -> str:
+def size_line(prompt: Prompt, messages: Sequence[SentMessage], before: Sequence[SentMessage] | None) -> str:
     """How long the prompt is, what the endpoint counted, what of it came from the cache and what could have."""
     per = characters_per_token(prompt, messages)
     whole, count = sum(len(one.text) for one in messages), sum(len(one.sections) for one in messages)
@@ -206,7 +206,7 @@ def draw(run_id: str, prompt: Prompt) -> None:
             _whole(messages, {(one.name, one.now): one.state for one in compared} if before else {}, prompt.seq, per)
 
 
-def _whole(messages: Sequence[Told], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
+def _whole(messages: Sequence[SentMessage], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
     for number, one in enumerate(messages):
         st.markdown(f"**Prompt, {wording.plain(one.role)}** :gray[{len(one.text):,} characters]")
         for place, section in enumerate(one.sections):

@@ -28,7 +28,7 @@ def draw(run_id: str, candidate_id: str) -> None:
         st.markdown("## From the knowledge base")
     if rules:
         with st.expander(f"Told {wording.counted(len(rules), 'failure rule')}", icon=":material/rule:"):
-            st.markdown("\n".join(f"- {wording.plain(told(one))}" for one in rules))
+            st.markdown("\n".join(f"- {wording.plain(rule_text(one))}" for one in rules))
     if asked is None:
         return
     st.markdown("  \n".join(wording.plain(line) for line in (state(asked), followed(asked)) if line))
@@ -45,7 +45,7 @@ def draw(run_id: str, candidate_id: str) -> None:
             st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
 
 
-def told(one: ToldRule) -> str:
+def rule_text(one: ToldRule) -> str:
     """A failure rule with its evidence as it stood then."""
     return (
         f"{one.signature}: {one.words} ({wording.counted(one.kernels, 'kernel')} of {wording.counted(one.runs, 'run')})"

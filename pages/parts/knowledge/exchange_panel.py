@@ -107,10 +107,10 @@ def differing(one: Conflict) -> tuple[str, str]:
     """The fields that differ, as each side has them."""
     mine, theirs = _fields(one.mine), _fields(one.theirs)
     names = [name for name in mine or theirs if mine.get(name) != theirs.get(name)]
-    return _told(mine, names), _told(theirs, names)
+    return _differences_of(mine, names), _differences_of(theirs, names)
 
 
-def _told(side: Mapping[str, object], names: Sequence[str]) -> str:
+def _differences_of(side: Mapping[str, object], names: Sequence[str]) -> str:
     return "; ".join(f"{name.removeprefix('is_')}: {_short(side[name])}" for name in names if name in side)
 
 
@@ -138,11 +138,11 @@ def _import(path: Path, prefer: Prefer | None) -> None:
     except (KnowledgeError, OSError) as error:
         st.error(wording.plain(str(error)), icon=":material/error:")
         return
-    steer.say(told(done))
+    steer.say(import_summary(done))
     dialogs.leave()
 
 
-def told(done: Imported) -> str:
+def import_summary(done: Imported) -> str:
     """What an import did."""
     return (
         f"Imported from {done.origin}: {wording.counted(done.attempts, 'attempt')} and "

@@ -61,7 +61,7 @@ class Watcher:
 
     def __init__(self, since: float | None = None) -> None:
         self._since = time.time() if since is None else since
-        self._told: set[tuple[str, str, int]] = set()
+        self._seen: set[tuple[str, str, int]] = set()
         self._lost: set[str] | None = None
         self._kept: deque[Notice] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
@@ -114,8 +114,8 @@ class Watcher:
         db = index.current()
         for row in queries.news(db, self._since):
             key = (row.run_id, row.kind, row.seq)
-            if key not in self._told:
-                self._told.add(key)
+            if key not in self._seen:
+                self._seen.add(key)
                 text = row.text.replace("_", " ") if row.kind == "budget" else row.text
                 yield self._notice(row.kind, row.run_id, row.title, text)
         now = set(run_state.lost(queries.unfinished_runs(db)))

@@ -32,7 +32,7 @@ def test_what_was_chosen_in_the_compile_step_is_taken_later_without_a_measuremen
     first = JustInTime(is_tuning=True)
     for config in took:
         first.bench(tuner(7), lambda _tuner, config: [took[config]] * 3, (), config, {})
-    choices = just_in_time.read_choices(json.loads(json.dumps(first.told()["choices"])))
+    choices = just_in_time.read_choices(json.loads(json.dumps(first.as_plain()["choices"])))
     assert [(one.kernel, one.key, one.config) for one in choices] == [("double", "(7)", "TILE: 128")]
     assert str(choices[0]).startswith(
         "autotune of double for (7): 3 configurations tried in the compile step; 1 of them"

@@ -23,26 +23,26 @@ TOLD = {
 
 
 def test_what_the_child_tells_becomes_the_ceilings_of_that_device() -> None:
-    found = ceilings.from_told(DEVICE, TOLD)
+    found = ceilings.from_measured(DEVICE, TOLD)
     assert (found.uuid, found.capability, found.fp32_gflop_s) == ("GPU-c25c6378", "9.0", 66011.2)
     assert found.by_name() == {"memory": 4278.3e9, "fp32": 66011.2e9, "tf32": 436345.7e9, "bf16": 863933.8e9}
 
 
 def test_a_run_is_told_of_the_device_what_the_child_told() -> None:
-    facts = ceilings.from_told(DEVICE, TOLD).facts("sm_90a")
+    facts = ceilings.from_measured(DEVICE, TOLD).facts("sm_90a")
     assert (facts.architecture, facts.processors, facts.block_shared_bytes) == ("sm_90a", 132, 232448)
     assert (facts.has_clusters, facts.cluster_blocks) == (True, 16)
     assert facts.rates_gflop_s == {"fp32": 66011.2, "tf32": 436345.7, "bf16": 863933.8}
-    assert not ceilings.from_told(DEVICE, TOLD | {"has_clusters": -1}).facts("sm_89").has_clusters
+    assert not ceilings.from_measured(DEVICE, TOLD | {"has_clusters": -1}).facts("sm_89").has_clusters
 
 
 def test_a_device_without_a_measured_rate_has_no_ceilings() -> None:
     with pytest.raises(ToolchainError, match="could not be measured"):
-        ceilings.from_told(DEVICE, TOLD | {"bandwidth_gb_s": 0.0})
+        ceilings.from_measured(DEVICE, TOLD | {"bandwidth_gb_s": 0.0})
 
 
 def test_of_two_measurements_the_higher_rate_is_kept() -> None:
-    found = ceilings.highest(ceilings.from_told(DEVICE, TOLD), H200)
+    found = ceilings.highest(ceilings.from_measured(DEVICE, TOLD), H200)
     assert (found.bandwidth_gb_s, found.fp32_gflop_s) == (4300.7, 66011.2)
     assert found.copy_gb_s["8589934592"] == 4300.7
     assert ceilings.highest(H200, None) == H200
