@@ -62,8 +62,9 @@ class Results:
 
     @property
     def counted(self) -> list[CellResult]:
-        """The cells that figures are made of."""
-        return [one for one in self.cells if self.is_partial or one.standing.state in _ENDED]
+        """The cells that figures are made of; one that has no run yet is none of them."""
+        partial = self.is_partial
+        return [one for one in self.cells if one.standing.state in _ENDED or (partial and one.standing.run_id)]
 
     @property
     def arms(self) -> list[str]:

@@ -230,6 +230,9 @@ def test_cells_that_have_not_ended_are_left_out_unless_asked_for() -> None:
     whole, partial = (summary.gather(results.suite, runs, is_partial) for is_partial in (False, True))
     means = [found.mean.value for one in (whole, partial) if (found := summary.figures(one, "a")).mean]
     assert means == pytest.approx([2.0, math.sqrt(8)])
+    uneven = suite({("x", "a"): [run(2.0), run(2.0)], ("y", "a"): [run(4.0)]})
+    planned = summary.gather(uneven.suite, {"x-a-1": run(2.0), "x-a-2": run(2.0), "y-a-1": run(4.0)}, True)
+    assert len(planned.counted) == 3
     nothing = summary.gather(Suite(results.suite.defined), {})
     empty = summary.figures(nothing, "a")
     assert (empty.mean, empty.valid, empty.pass_at, empty.limit_share) == (None, None, (), None)
