@@ -39,6 +39,7 @@ READING = {
     "knowledge": ("--rows", "200", "--rounds", "1"),
     "prompt_sizes": ("--class", "matmul", "--method", "cutegen"),
     "redraw": ("--rounds", "1"),
+    "labelled_runs": ("--runs", "20", "--deleted", "2"),
     "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),
 }
 BROWSING = {

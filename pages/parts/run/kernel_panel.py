@@ -192,7 +192,8 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
         return
     before = next(c.previous_id for c in found if c.previous_id)
     place = queries.neighbours(index.current(), run.run_id, before)
-    st.markdown(f"### Profile :gray[against kernel {place.number}, largest effect first]" if place else "### Profile")
+    # A heading of two lines would be covered by the table below it.
+    st.markdown(f"### Profile :gray[against kernel {place.number}]" if place else "### Profile")
     rows = [table.Row(f"{i}", metrics.change_cells(one)) for i, one in enumerate(moved[:MOST])]
     table.draw(
         "Changes in the profile, largest effect first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",

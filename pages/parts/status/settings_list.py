@@ -54,7 +54,11 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
 
 def draw(run_id: str) -> None:
     """The rows of one run, folded away."""
-    with st.expander("Settings", icon=":material/tune:"):
+    # With a key and its state on the server it stays open when what stands above it on the page comes or goes.
+    box = st.expander("Settings", icon=":material/tune:", key=f"settings:{run_id}", on_change="rerun")
+    if not box.open:
+        return
+    with box:
         found = of(run_id)
         if isinstance(found, str):
             st.caption(wording.plain(found))
