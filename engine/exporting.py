@@ -79,7 +79,10 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
         spec |= {"languages": ["triton" if is_triton else "pytorch"], "target_hardware": ["LOCAL"]}
     else:
         device = record.limit.device.removesuffix(REACHED) if record.limit else settings.toolchain
-        spec |= {"language": "triton" if is_triton else "python", "target_hardware": [device.replace(" ", "_")]}
+        spec |= {
+            "language": "triton" if is_triton else "python",
+            "target_hardware": [device.partition(",")[0].replace(" ", "_")],
+        }
     place = "" if device_of(settings.toolchain) == HOST else '.to("cuda")'
     entry = f"_MODEL = ModelNew(){place}\n\n\ndef {ENTRY}({names}):\n    return _MODEL({names})\n"
     plain = {

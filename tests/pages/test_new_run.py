@@ -28,6 +28,7 @@ from storage.queries import PaceRow, TokensRow
 from storage.records import Budget, RunSettings
 from tests import samples
 from tests.engine.strategies.test_catalogue import MINE
+from tests.engine.test_problems import problem, workload
 from tests.pages.conftest import Open, words
 
 
@@ -316,3 +317,17 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
     assert "square_matmul_" in app.error[0].value.replace("\\", "")
     (kept,) = (home / "modules").rglob("*.py")
     assert kept.read_text() == module_field.EXAMPLE
+
+
+def test_a_problem_is_uploaded_as_its_two_files_together(open_page: Open, tmp_path: Path) -> None:
+    there = problem(tmp_path / "norm", workload(8), workload(16))
+    app = open_page("new_run")
+    app.session_state["task_source"] = module_field.UPLOADED
+    app.run()
+    definition = ("definition.json", (there / "definition.json").read_bytes(), "application/json")
+    app.file_uploader[0].upload(*definition).run()
+    assert wording.plain("upload one Python file, or definition.json and workload.jsonl") in words(app)
+    workloads = ("workload.jsonl", (there / "workload.jsonl").read_bytes(), "application/jsonl")
+    app.file_uploader[0].upload(*definition).upload(*workloads).run()
+    assert not app.exception
+    assert "2 workloads, each checked and timed" in words(app)

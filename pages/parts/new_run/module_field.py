@@ -102,7 +102,7 @@ def _uploaded() -> TaskFile | None:
     if len(found) == 1 and ".py" in texts:
         return _checked(texts[".py"], found[0].name.removesuffix(".py"))
     if len(found) != 2 or set(texts) != {".json", ".jsonl"}:
-        raise TaskError(f"upload one Python file, or the two files of a problem. {OR_A_PROBLEM}")
+        raise TaskError("upload one Python file, or definition.json and workload.jsonl of a problem together")
     return _valid(supervisor.problem_of(texts[".json"], texts[".jsonl"]))
 
 
