@@ -88,7 +88,7 @@ def small(file: TaskFile, meter: CostMeter) -> dict[str, Size]:
 
 def prompt_of(task: Task, toolchain: str) -> str:
     """The system prompt of a run on the task, and the reference as a first message shows it."""
-    slots = briefing.standing(toolchain, task, None) | {"failure_rules": "", "tunables": ""}
+    slots = briefing.fixed_slots(toolchain, task, None) | {"failure_rules": "", "tunables": ""}
     system = prompting.message("system", "system.md", **{name: slots[name] for name in prompting.slots("system.md")})
     return f"{system.text}\n{as_code(task.source)}"
 

@@ -72,7 +72,7 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.caption(wording.plain(suite.defined.about))
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
-    st.markdown(" · ".join([f"**{state}**", tables.standing(results), used, devices]))
+    st.markdown(" · ".join([f"**{state}**", tables.progress_line(results), used, devices]))
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")

@@ -56,7 +56,7 @@ def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
         "or fewer to see their curves."
     )
     chosen, db = set(run_ids), index.current()
-    states = {run.run_id: run_state.standing(run) for run in queries.of_ids(db, run_ids)}
+    states = {run.run_id: run_state.shown_state(run) for run in queries.of_ids(db, run_ids)}
     opened = chosen_runs.draw([one for one in choices if one.run_id in chosen], run_results(db, run_ids), states)
     if opened:
         st.switch_page("run.py", query_params={"run": opened})

@@ -47,7 +47,7 @@ class OpenPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStatus:
     """Where a run stands. `state` is that of the run, `waiting` where it was left because it waits for a person.
 
     `refused` says why replies to the open prompt could not be used, `notes` what has become of the run's prompt files.
@@ -77,12 +77,12 @@ def advance_runs(options: Namespace) -> int:
             pool.shutdown(wait=False, cancel_futures=True)
             _stop(folders)
             return INTERRUPTED
-    tell([standing for standing, _ in found], as_json=options.json)
+    tell([status for status, _ in found], as_json=options.json)
     codes = {code for _, code in found}
     return next((code for code in (FAILED, MACHINE_LACKS, ALREADY_RUNNING) if code in codes), OK)
 
 
-def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[Standing, int]:
+def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[RunStatus, int]:
     """Where the run stands afterwards, and 0 where nothing is wrong with that."""
     try:
         before = seen(folder)
@@ -94,7 +94,7 @@ def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[S
         code, said = supervisor.advance(folder, device)
         after = seen(folder)
     except (EngineError, FileNotFoundError) as error:
-        return Standing(folder.run_id, "", str(RunState.FAILED), str(error)), FAILED
+        return RunStatus(folder.run_id, "", str(RunState.FAILED), str(error)), FAILED
     if code not in (OK, ALREADY_RUNNING):
         after = replace(after, state=str(RunState.FAILED), reason=said)
     console.print(f"{folder.run_id}: {after.state}", highlight=False, soft_wrap=True)
@@ -118,7 +118,7 @@ def _stop(folders: Iterable[RunFolder]) -> None:
             commands.send(folder.commands_file, CommandKind.STOP)
 
 
-def seen(folder: RunFolder) -> Standing:
+def seen(folder: RunFolder) -> RunStatus:
     """Where a run stands, with the prompt that waits in it; that is also written to its folder as text."""
     record = report.load(folder)
     folder.prompt_file.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def seen(folder: RunFolder) -> Standing:
         state, reason = RUNNING, "an engine is at work on it" + (" and waits for your reply" if prompt else "")
     elif report.was_left(record):
         state = WAITING
-    return Standing(
+    return RunStatus(
         folder.run_id, record.settings.task_name, state, reason, max(record.step_index - 1, 0), record.budget.depths,
         record.best.timed.speedup if record.best and record.best.timed else None,
         tuple(_refused(record)), tuple(prompt_pack.changes(record.settings.prompts)), prompt,
@@ -156,7 +156,7 @@ def _refused(record: Record) -> Iterable[str]:
                 yield event.reason
 
 
-def tell(found: Iterable[Standing], *, as_json: bool) -> None:
+def tell(found: Iterable[RunStatus], *, as_json: bool) -> None:
     """Print where runs stand: as a table with what to do for those that wait, or as JSON."""
     found = list(found)
     if as_json:

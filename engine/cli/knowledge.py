@@ -20,7 +20,7 @@ from storage.knowledge import changes, exported, files, merging
 from storage.knowledge.base import Base
 from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.failures import FailureRule
-from storage.knowledge.figures import standing
+from storage.knowledge.figures import revisions_in_force
 from storage.knowledge.records import Evidence, Figures, Revision, RuleWords, State, Technique
 
 SHOWN_ATTEMPTS = 10
@@ -261,7 +261,7 @@ def _show_attempts(console: Console, rows: list[Evidence]) -> None:
 def list_revisions(options: Namespace) -> None:
     """Every change and whether it still counts."""
     base = files.load()
-    counting = {one.revision_id for one in standing(base.revisions)}
+    counting = {one.revision_id for one in revisions_in_force(base.revisions)}
     if options.json:
         found = [codec.to_plain(one) | {"counts": one.revision_id in counting} for one in base.revisions]
         print(json.dumps(found))

@@ -38,7 +38,7 @@ AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
 
 
-def standing(
+def fixed_slots(
     toolchain: str, task: Task, limit: HardwareLimit | None, language: str = languages.DEFAULT
 ) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""

@@ -25,7 +25,7 @@ def open_conversation(
 ) -> list[Message]:
     """System message and the first user message, from prompt files, as much of it as the model's window holds."""
     language = context.language.name
-    slots = briefing.standing(context.toolchain.name, context.task, context.record.limit, language)
+    slots = briefing.fixed_slots(context.toolchain.name, context.task, context.record.limit, language)
     slots |= {"failure_rules": guidance.failure_rules(context)}
     slots |= {"tunables": briefing.tunables(language) if context.record.settings.tune else ""}
     system_name = prompting.for_language(system_name, language)

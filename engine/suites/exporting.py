@@ -132,7 +132,11 @@ def as_json(results: Results) -> str:
 
 def as_markdown(results: Results) -> str:
     """Sentences, then tables as GitHub reads them."""
-    parts = [f"# {_title(results)}", tables.standing(results) + ".", "\n".join(f"- {one}" for one in _said(results))]
+    parts = [
+        f"# {_title(results)}",
+        tables.progress_line(results) + ".",
+        "\n".join(f"- {one}" for one in _said(results)),
+    ]
     for table in all_tables(results):
         rows = [
             [column.label for column in table.columns], ["---:" if c.is_number else "---" for c in table.columns],
@@ -173,7 +177,7 @@ def as_html(results: Results) -> str:
     """One file that needs no server and no network: sentences, two charts, every table."""
     title, charts = html.escape(_title(results)), _fast_chart(results) + _call_chart(results)
     said = "".join(f"<li>{html.escape(one)}</li>" for one in _said(results))
-    about = html.escape(f"{tables.standing(results)}. {results.suite.defined.about}")
+    about = html.escape(f"{tables.progress_line(results)}. {results.suite.defined.about}")
     body = "".join(map(_html_table, all_tables(results)))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'

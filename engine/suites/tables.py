@@ -413,7 +413,7 @@ def _classes(results: Results) -> list[str]:
     return [ALL, *results.classes] if len(results.classes) > 1 else [ALL]
 
 
-def standing(results: Results) -> str:
+def progress_line(results: Results) -> str:
     """How far the suite is: "20 of 26 cells finished, 2 running"."""
     counts = results.suite.counts
     cells = len(results.suite.planned)

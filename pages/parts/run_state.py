@@ -21,7 +21,7 @@ def of(run: RunRow) -> RunState:
     return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST
 
 
-def standing(run: RunRow) -> RunState:
+def shown_state(run: RunRow) -> RunState:
     """The same; waiting too where it was left at a prompt of a person, though no engine works on it."""
     state = of(run)
     return RunState.WAITING if state is RunState.STOPPED and run.waiting_reason else state

@@ -13,7 +13,7 @@ from storage import codec
 from storage.knowledge.base import Base
 from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.failures import FailureRule
-from storage.knowledge.figures import standing
+from storage.knowledge.figures import revisions_in_force
 from storage.knowledge.records import Prior, Revision, RuleWords, State, Technique
 
 _FIXED = ("name", "is_discovered", "rule")
@@ -113,7 +113,7 @@ def reverted(base: Base, revision_id: str, why: str = "", by: str = "") -> Revis
     """
     if revision_id not in {one.revision_id for one in base.revisions}:
         raise KnowledgeError(f"there is no revision {revision_id!r}: `python -m engine knowledge revisions` shows them")
-    if revision_id not in {one.revision_id for one in standing(base.revisions)}:
+    if revision_id not in {one.revision_id for one in revisions_in_force(base.revisions)}:
         raise KnowledgeError(f"revision {revision_id} is reverted already: revert the revert to bring it back")
     return change(why or f"reverted {revision_id}", by, reverts=revision_id)
 

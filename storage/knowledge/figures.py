@@ -107,7 +107,7 @@ class Known:
     rules: Mapping[str, RuleWords] = field(default_factory=dict)
 
 
-def standing(revisions: Sequence[Revision]) -> list[Revision]:
+def revisions_in_force(revisions: Sequence[Revision]) -> list[Revision]:
     """Those that count: neither reverted, nor the revert of another. Later ones judge those before them."""
     found: list[Revision] = []
     reverted: set[str] = set()
@@ -122,7 +122,7 @@ def standing(revisions: Sequence[Revision]) -> list[Revision]:
 
 def known_by(revisions: Sequence[Revision]) -> Known:
     """What these revisions say, the later in place of the earlier."""
-    counting = standing(revisions)
+    counting = revisions_in_force(revisions)
     return Known(
         {one.name: one for revision in counting for one in revision.states},
         {one.name: one for revision in counting for one in revision.techniques},

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from storage.database import Database
 from storage.knowledge import failures
 from storage.knowledge.failures import Counts, FailureRule, FailureTally
-from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, log_units, standing
+from storage.knowledge.figures import NOTHING_KNOWN, Known, Reckoning, Tally, figures_of, log_units, revisions_in_force
 from storage.knowledge.graph import START, value
 from storage.knowledge.records import (
     Evidence,
@@ -184,7 +184,7 @@ def revisions(db: Database) -> list[RevisionRow]:
         technique_count AS techniques, prior_count AS priors, transition_count AS transitions,
         rule_count AS rules, true AS counts FROM revisions ORDER BY line"""
     found = {row.revision_id: row for row in reversed(fetch.rows(db, RevisionRow, sql))}
-    counting = {one.revision_id for one in standing(_revision_ids(db)[1])}
+    counting = {one.revision_id for one in revisions_in_force(_revision_ids(db)[1])}
     return [replace(row, counts=row.revision_id in counting) for row in found.values()]
 
 
@@ -208,7 +208,7 @@ def revision(db: Database, revision_id: str) -> Revision | None:
 def known(db: Database) -> Known:
     """States, techniques and priors as the changes that count leave them."""
     lines, found = _revision_ids(db)
-    counting = {one.revision_id for one in standing(found)}
+    counting = {one.revision_id for one in revisions_in_force(found)}
     states, techniques, priors, transitions, rules = _named(
         db, [line for line, one in zip(lines, found, strict=True) if one.revision_id in counting]
     )

@@ -7,7 +7,7 @@ from engine import prompting, tasks
 from engine.actions import Ask
 from engine.errors import PromptError
 from engine.prompting import PROMPTS
-from engine.steps.briefing import allowed, contract, standing
+from engine.steps.briefing import allowed, contract, fixed_slots
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.policy import PRECISIONS, Policy
@@ -46,7 +46,7 @@ def test_every_class_has_a_guide_that_puts_structure_before_tuning(kernel_class:
 
 @pytest.mark.parametrize("toolchain", ["cpu", "cuda"])
 def test_the_system_text_carries_the_notes_of_its_toolchain(toolchain: str) -> None:
-    told = standing(toolchain, tasks.find("softmax").task(toolchain), None)
+    told = fixed_slots(toolchain, tasks.find("softmax").task(toolchain), None)
     notes = prompting.in_language(f"toolchains/{toolchain}.md", "cute")
     assert told["toolchain"] == notes
     is_gpu = "cuda_sources" in notes

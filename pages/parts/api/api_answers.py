@@ -56,7 +56,7 @@ def run(row: RunRow) -> dict[str, Any]:
             "interval_95": [row.best_low, row.best_high],
             "latency_ms": row.best_latency_ms,
         }
-    state, found = run_state.standing(row), damaged.of(row.run_id)
+    state, found = run_state.shown_state(row), damaged.of(row.run_id)
     crashed = damage.title(found) if found.is_cut else "the run crashed"
     return {
         "run": row.run_id, "name": row.label or None, "tags": row.tags, "note": row.note or None,

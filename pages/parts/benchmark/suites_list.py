@@ -7,7 +7,7 @@ import functools
 import streamlit as st
 
 from engine.suites import definition
-from engine.suites.tables import standing
+from engine.suites.tables import progress_line
 from pages.parts import suite_folders, wording
 from pages.parts.widgets import table
 from storage.suites import files, summary
@@ -67,7 +67,7 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
     return {
         "name": table.link(name, wording.cut(defined.title, 70)),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
-        "cells": standing(summary.gather(suite, {})),
+        "cells": progress_line(summary.gather(suite, {})),
         "size": f"{len(defined.tasks)} x {len(defined.arms)} x {defined.repeats}",
         "spent": table.text(
             wording.cost(spent.cost_usd),

@@ -65,7 +65,7 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
     return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
 
 
-def standing(found: relative.Relative) -> str:
+def faster_or_slower(found: relative.Relative) -> str:
     """Faster, slower or neither, by the engine's rule for a gain."""
     if found.is_faster:
         return "faster"
@@ -110,7 +110,7 @@ def _compared(found: relative.Relative, number: int) -> str:
     noise = wording.plus_minus(found.noise)
     if found.speedup >= 2:
         return f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({noise})"
-    return f"{100 * abs(found.speedup - 1):.0f} % {standing(found)} than kernel {number} ({noise})"
+    return f"{100 * abs(found.speedup - 1):.0f} % {faster_or_slower(found)} than kernel {number} ({noise})"
 
 
 def _predicted(facts: Facts) -> str:

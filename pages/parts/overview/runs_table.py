@@ -89,7 +89,7 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
 
 
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
-    actions, state = _actions(run, state), run_state.standing(run)
+    actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{run.task_name.replace('_', ' ')} · " if run.label else ""

@@ -89,7 +89,7 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     if change and other:
         what = "parent" if other is parent else "base"
         right.metric(f"Over {what} (kernel {other.number})", wording.speedup(change.speedup, change.noise))
-        right.caption(f"{story.standing(change).capitalize()} ({wording.plus_minus(change.noise)})")
+        right.caption(f"{story.faster_or_slower(change).capitalize()} ({wording.plus_minus(change.noise)})")
 
 
 def _mended(run: RunRow, kernel: CandidateRow) -> None:

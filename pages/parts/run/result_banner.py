@@ -21,7 +21,7 @@ from storage.records import RunState
 
 def is_due(run: RunRow, state: RunState) -> bool:
     """Whether the run has ended; one that is lost has not."""
-    return state.is_finished and state is not RunState.FAILED and run_state.standing(run) is not RunState.WAITING
+    return state.is_finished and state is not RunState.FAILED and run_state.shown_state(run) is not RunState.WAITING
 
 
 def draw(run: RunRow, state: RunState) -> None:

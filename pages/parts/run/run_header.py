@@ -247,7 +247,7 @@ def draw_figures(run: RunRow, state: RunState) -> None:
 
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
     if state is RunState.STOPPED:
-        state = run_state.standing(run)
+        state = run_state.shown_state(run)
     return {
         "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
         "note": f"{method.words(run.run_id).step} {run.depth if run.depth is not None else 0} of {run.depths}",
