@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine import tasks
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain

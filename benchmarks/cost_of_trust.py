@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import tasks
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from engine.machine.worker_limits import Limits
 from engine.sandbox import ChildSpec, Isolation, SandboxFilesystem, start
 from engine.sandbox.probe import probe

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from engine.llm.recording import recorded_tasks
 from engine.record import Record
 from storage import events, journal

@@ -18,7 +18,7 @@ from collections import Counter
 from typing import Any
 
 from engine import supervisor
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from storage import codec, events, journal
 from storage.folder import RunFolder
 from storage.records import Budget, RunState

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of
 from engine import tasks
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from engine.errors import EngineError
 from engine.languages import LANGUAGES
 from engine.tasks import Task

@@ -24,7 +24,7 @@ from benchmarks.recorded_kernels import kernels_of, parents_of
 from engine import tasks
 from engine.build import tunables
 from engine.cli import tuned
-from engine.cli.arguments import size
+from engine.cli.argument_types import size
 from engine.llm.recording import read_recording
 from engine.tasks import Task
 from engine.toolchain_table import find_toolchain

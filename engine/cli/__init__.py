@@ -1,6 +1,7 @@
 """The command line's own parts: arguments, live view, printing. Knows records, not how a kernel is judged.
 
-arguments.py            grammar and help
+arguments.py            grammar and help; arguments_across_runs.py: of the verbs about many runs
+argument_types.py       what words are read as, and what is said of wrong ones
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py               answer, submit, record
 labelling.py            label, delete, undelete

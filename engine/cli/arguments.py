@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import functools
-import re
-from collections.abc import Callable
-from typing import NoReturn
 
+from engine.cli import arguments_across_runs
+from engine.cli.argument_types import Parser, checked, size
 from engine.exporting import SOLUTIONS
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
 from engine.strategies import catalogue
 from engine.strategies.loading import DEFAULT, TABLE, options_of
-from engine.suites import definition, exporting
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
-from storage.knowledge.merging import Prefer
 from storage.models import NAMES, ModelRole, with_option
 from storage.policy import DTYPES, OWN_DTYPE, PRECISIONS
 from storage.records import Budget, CommandKind, KernelClass
@@ -81,23 +78,14 @@ def steering_help() -> str:
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with the words given and where help is; exits with 2."""
-
-    def error(self, message: str) -> NoReturn:
-        said = message.replace("the following arguments are required:", "missing").removeprefix("argument ")
-        said = re.sub(r"(.+): invalid choice: ('.*') \(choose from (.*)\)", r"\2 is not a valid \1: use \3", said)
-        self.exit(2, f"tilewright: {said}. See: {self.prog} --help\n")
-
-
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line; exits with 2 on bad usage."""
     return _whole().parse_args(arguments)
 
 
 @functools.cache
-def _whole() -> _Parser:
-    parser = _Parser(
+def _whole() -> Parser:
+    parser = Parser(
         prog="python -m engine",
         description=DESCRIPTION,
         epilog=EXAMPLES,
@@ -105,29 +93,9 @@ def _whole() -> _Parser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND")
     _run(verbs)
-    resume = verbs.add_parser("resume", help="continue a run that was stopped, lost or failed")
-    resume.add_argument("run_id", metavar="RUN")
-    resume.add_argument(
-        "--set-budget",
-        dest="budget",
-        action="append",
-        type=_checked(lambda text: budgets.changed(Budget(), text)),
-        default=[],
-        metavar="NAME=NUMBER",
-        help=f"change a limit: {', '.join(budgets.FIELDS)}; 'none' removes it; may be repeated",
-    )
-    leaving = resume.add_mutually_exclusive_group()
-    leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
-    leaving.add_argument("--until-waiting", action="store_true", help=UNTIL_WAITING)
-    _other_device(resume)
+    _resume(verbs)
     _advance(verbs)
-    listing = verbs.add_parser("list", help="list all runs, newest last")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    listing.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag")
-    listing.add_argument("--archived", action="store_true", help="only archived runs, which are left out otherwise")
-    show = verbs.add_parser("show", help="show one run and its kernels")
-    show.add_argument("run_id", metavar="RUN")
-    show.add_argument("--json", action="store_true", help="print JSON")
+    _shown(verbs)
     _labels(verbs)
     _command(verbs)
     _fork(verbs)
@@ -138,15 +106,60 @@ def _whole() -> _Parser:
     _remeasure(verbs)
     _evaluate(verbs)
     _tune(verbs)
+    _screen(verbs)
+    _compile(verbs)
+    _patch(verbs)
+    _tasks(verbs)
+    arguments_across_runs.knowledge(verbs)
+    arguments_across_runs.suite(verbs)
+    _reproduce(verbs)
+    _machine(verbs)
+    return parser
+
+
+def _resume(verbs: argparse._SubParsersAction[Parser]) -> None:
+    resume = verbs.add_parser("resume", help="continue a run that was stopped, lost or failed")
+    resume.add_argument("run_id", metavar="RUN")
+    resume.add_argument(
+        "--set-budget",
+        dest="budget",
+        action="append",
+        type=checked(lambda text: budgets.changed(Budget(), text)),
+        default=[],
+        metavar="NAME=NUMBER",
+        help=f"change a limit: {', '.join(budgets.FIELDS)}; 'none' removes it; may be repeated",
+    )
+    leaving = resume.add_mutually_exclusive_group()
+    leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+    leaving.add_argument("--until-waiting", action="store_true", help=UNTIL_WAITING)
+    _other_device(resume)
+
+
+def _shown(verbs: argparse._SubParsersAction[Parser]) -> None:
+    listing = verbs.add_parser("list", help="list all runs, newest last")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag")
+    listing.add_argument("--archived", action="store_true", help="only archived runs, which are left out otherwise")
+    show = verbs.add_parser("show", help="show one run and its kernels")
+    show.add_argument("run_id", metavar="RUN")
+    show.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _screen(verbs: argparse._SubParsersAction[Parser]) -> None:
     screen = verbs.add_parser("screen", help="show what a kernel's text breaks; builds and runs nothing")
     screen.add_argument("task", metavar="TASK")
     screen.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
     _required_language(screen)
     screen.add_argument("--json", action="store_true", help="print JSON")
-    _compile(verbs)
+
+
+def _patch(verbs: argparse._SubParsersAction[Parser]) -> None:
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
+
+
+def _tasks(verbs: argparse._SubParsersAction[Parser]) -> None:
     listed = verbs.add_parser("tasks", help="list the shipped tasks and their sizes, or the tasks in a folder")
     listed.add_argument(
         "folder",
@@ -159,8 +172,9 @@ def _whole() -> _Parser:
         "names", nargs="*", metavar="NAME", help="one of these, or package.module:Name for one of your own"
     )
     strategies.add_argument("--json", action="store_true", help="print JSON")
-    _knowledge(verbs)
-    _suite(verbs)
+
+
+def _reproduce(verbs: argparse._SubParsersAction[Parser]) -> None:
     reproduce = verbs.add_parser("reproduce", help="judge the best kernels of a suite again, from its manifest")
     reproduce.add_argument("manifest", metavar="MANIFEST", help="file of `suite manifest`")
     reproduce.add_argument(
@@ -178,45 +192,15 @@ def _whole() -> _Parser:
         help="also judge kernels of tasks that do not come with Tilewright: their references run outside the sandbox",
     )
     reproduce.add_argument("--output", metavar="FILE", help="write every answer there as JSON")
+
+
+def _machine(verbs: argparse._SubParsersAction[Parser]) -> None:
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
     tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
     tried.add_argument("--model", help="model name at the endpoint (default: TILEWRIGHT_MODEL)")
     _model_options(tried)
     tried.add_argument("--json", action="store_true", help="print what came of it as JSON")
-    return parser
-
-
-def size(text: str) -> tuple[str, int | float]:
-    """`NAME=NUMBER` as a pair.
-
-    Raises:
-        argparse.ArgumentTypeError: anything else.
-    """
-    name, equals, value = text.partition("=")
-    try:
-        number: int | float = int(value, 0)
-    except ValueError:
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-    if not equals or not name.isidentifier() or number != number:
-        raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")
-    return name, number
-
-
-def _checked(check: Callable[[str], object]) -> Callable[[str], str]:
-    """A converter that hands on a text which `check` has nothing against."""
-
-    def convert(text: str) -> str:
-        try:
-            check(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return text
-
-    return convert
 
 
 def _sizes(parser: argparse.ArgumentParser) -> None:
@@ -238,7 +222,7 @@ def _sizes(parser: argparse.ArgumentParser) -> None:
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--option", dest="model_options", action="append", type=_checked(lambda text: with_option((), text)),
+        "--option", dest="model_options", action="append", type=checked(lambda text: with_option((), text)),
         default=[], metavar="[ROLE.]NAME=VALUE",
         help=f"model option: {', '.join(NAMES)}; ROLE is one of {', '.join(ModelRole)}; may be repeated",
     )  # fmt: skip
@@ -307,7 +291,7 @@ def _toolchains(language: str) -> str:
     return " and ".join(name for name in TOOLCHAINS if language in of_toolchain(name))
 
 
-def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run = verbs.add_parser("run", help="optimise a task")
     run.add_argument(
         "task",
@@ -363,13 +347,13 @@ def _run(verbs: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("--json", action="store_true", help="with --until-waiting: print JSON, as advance does")
 
 
-def _advance(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _advance(verbs: argparse._SubParsersAction[Parser]) -> None:
     advance = verbs.add_parser(
         "advance", help="let runs go on with the replies that have arrived, until each waits for a person again"
     )
     advance.add_argument("runs", nargs="+", metavar="RUN")
     advance.add_argument(
-        "--jobs", type=_checked(_positive), default="1", metavar="N",
+        "--jobs", type=checked(_positive), default="1", metavar="N",
         help="runs at work at a time (default 1); they compile side by side and measure in turn",
     )  # fmt: skip
     _other_device(advance)
@@ -387,7 +371,7 @@ def _positive(text: str) -> None:
         raise ValueError(f"expected a number of at least 1, got {text!r}")
 
 
-def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _fork(verbs: argparse._SubParsersAction[Parser]) -> None:
     fork = verbs.add_parser("fork", help="start a new run from a kernel of another run")
     fork.add_argument("run_id", metavar="RUN")
     fork.add_argument("candidate", metavar="KERNEL", help="number of the kernel to start from")
@@ -402,7 +386,7 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         default=[],
         metavar="[ROLE.]NAME=VALUE",
-        type=_checked(lambda text: with_option((), text)),
+        type=checked(lambda text: with_option((), text)),
         help="model option; may be repeated",
     )
     fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
@@ -416,13 +400,13 @@ def _fork(verbs: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        type=_checked(lambda text: budgets.changed(Budget(), text)),
+        type=checked(lambda text: budgets.changed(Budget(), text)),
         help=f"change a limit of RUN: {', '.join(budgets.FIELDS)}; may be repeated",
     )
     fork.add_argument("--hint", default="", help="a hint for the first prompt")
 
 
-def _labels(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _labels(verbs: argparse._SubParsersAction[Parser]) -> None:
     label = verbs.add_parser("label", help="give runs a name, tags, a note, or archive them; without options show them")
     label.add_argument("run_ids", nargs="+", metavar="RUN")
     label.add_argument("--name", metavar="TEXT", help="name on screen; an empty one takes it away")
@@ -438,7 +422,7 @@ def _labels(verbs: argparse._SubParsersAction[_Parser]) -> None:
     undelete.add_argument("run_ids", nargs="*", metavar="RUN")
 
 
-def _command(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _command(verbs: argparse._SubParsersAction[Parser]) -> None:
     command = verbs.add_parser(
         "command",
         help="steer a running engine: pause, hint, roll back and more",
@@ -450,7 +434,7 @@ def _command(verbs: argparse._SubParsersAction[_Parser]) -> None:
     command.add_argument("argument", nargs="?", default="", metavar="ARGUMENT")
 
 
-def _person(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _person(verbs: argparse._SubParsersAction[Parser]) -> None:
     answer = verbs.add_parser("answer", help="show the prompt that waits for you, or send your reply to it")
     answer.add_argument("run_id", metavar="RUN")
     answer.add_argument(
@@ -473,7 +457,7 @@ def _person(verbs: argparse._SubParsersAction[_Parser]) -> None:
     imported.add_argument("--evaluate", action="store_true", help="build, check and time each kernel here first")
 
 
-def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _export(verbs: argparse._SubParsersAction[Parser]) -> None:
     export = verbs.add_parser("export", help="write a run's best kernel as one Python file with a class ModelNew")
     export.add_argument("run_id", metavar="RUN")
     export.add_argument("--candidate", help="number of another kernel than the best")
@@ -488,7 +472,7 @@ def _export(verbs: argparse._SubParsersAction[_Parser]) -> None:
     experience.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
 
 
-def _examples(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _examples(verbs: argparse._SubParsersAction[Parser]) -> None:
     shown = verbs.add_parser("examples", help="finished runs that come with Tilewright: list, open, remove, pack")
     what = shown.add_subparsers(dest="what", required=True, metavar="COMMAND")
     listing = what.add_parser("list", help="list them")
@@ -501,7 +485,7 @@ def _examples(verbs: argparse._SubParsersAction[_Parser]) -> None:
     packing.add_argument("--output", metavar="FOLDER", help="(default: tasks/examples)")
 
 
-def _replay(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:
     replay = verbs.add_parser("replay", help="play back a run from its journal")
     replay.add_argument("run_id", metavar="RUN")
     pace = replay.add_mutually_exclusive_group()
@@ -511,7 +495,7 @@ def _replay(verbs: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument("--delete", action="store_true", help="delete the replay RUN; the original run is kept")
 
 
-def _remeasure(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _remeasure(verbs: argparse._SubParsersAction[Parser]) -> None:
     again = verbs.add_parser("remeasure", help="time two kernels again on this machine, in alternation")
     again.add_argument(
         "kernels", nargs="*", metavar="RUN KERNEL", help="two kernels, each as a run and the kernel's number"
@@ -522,7 +506,7 @@ def _remeasure(verbs: argparse._SubParsersAction[_Parser]) -> None:
     again.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _evaluate(verbs: argparse._SubParsersAction[Parser]) -> None:
     evaluate = verbs.add_parser("evaluate", help="compile, check and time a kernel file")
     evaluate.add_argument("task", metavar="TASK")
     evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
@@ -534,7 +518,7 @@ def _evaluate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _tune(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _tune(verbs: argparse._SubParsersAction[Parser]) -> None:
     tune = verbs.add_parser(
         "tune", help="try other numbers for what a kernel file declares open to tuning (tile sizes, stages, threads)"
     )
@@ -548,103 +532,7 @@ def _tune(verbs: argparse._SubParsersAction[_Parser]) -> None:
     tune.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _knowledge(verbs: argparse._SubParsersAction[_Parser]) -> None:
-    knowledge = verbs.add_parser("knowledge", help="list, correct, export and import what runs have learned")
-    what = knowledge.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    listing = what.add_parser("list", help="list states and techniques with what the evidence says of them")
-    listing.add_argument("--state", help="only what is known in this state, with its figures there")
-    listing.add_argument("--device", help="figures of one device only, such as 'NVIDIA H200'")
-    listing.add_argument("--rules", action="store_true", help="failure rules instead: what recurs, and what mended it")
-    show = what.add_parser("show", help="show a technique with its attempts, a state, or a failure rule")
-    show.add_argument("name", metavar="NAME")
-    changes = what.add_parser("revisions", help="list who changed what, newest last")
-    for one in (listing, show, changes):
-        one.add_argument("--json", action="store_true", help="print JSON")
-    export = what.add_parser("export", help="write everything to one file")
-    export.add_argument("file", metavar="FILE")
-    export.add_argument("--origin", default="", help="name of this knowledge base elsewhere (default: this host)")
-    imported = what.add_parser("import", help="take over what an exported file has and this folder has not")
-    imported.add_argument("file", metavar="FILE")
-    imported.add_argument("--prefer", choices=[str(one) for one in Prefer], help="whose version counts on a conflict")
-    imported.add_argument("--origin", default="", help="name of where it is from (default: as the file says)")
-    revert = what.add_parser("revert", help="undo a revision; reverting a revert brings it back")
-    revert.add_argument("revision", metavar="REVISION")
-    disable = what.add_parser("disable", help="offer a technique, state or failure rule to no run any more")
-    enable = what.add_parser("enable", help="offer it again")
-    edit = what.add_parser("edit", help="change what is said of a technique, state or failure rule")
-    for one in (disable, enable, edit):
-        one.add_argument("name", metavar="NAME")
-    edit.add_argument(
-        "--set",
-        dest="fields",
-        action="append",
-        required=True,
-        metavar="FIELD=TEXT",
-        type=_field,
-        help="new text of a field, such as hurts='...'; lists take commas; may be repeated",
-    )
-    for one in (revert, disable, enable, edit):
-        one.add_argument("--why", default="", help="the reason, for whoever reads the revisions")
-
-
-def _field(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=TEXT")
-    return name.strip(), value
-
-
-def _suite(verbs: argparse._SubParsersAction[_Parser]) -> None:
-    suite = verbs.add_parser("suite", help="run tasks x arms x repeats as one suite, and export what came of it")
-    what = suite.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    run = what.add_parser("run", help="start a suite, or add arms and repeats to one; finished cells stay as they are")
-    run.add_argument(
-        "suite", metavar="SUITE", help=f"a shipped one ({', '.join(definition.shipped())}), or a .toml file"
-    )
-    run.add_argument("words", nargs="*", metavar="WORD", help="what the suite takes, such as LEVEL PATH of kernelbench")
-    run.add_argument("--arms", default="", metavar="NAME,...", help="only these arms (default: all of the file)")
-    run.add_argument("--name", help="name of the suite here (default: that of the file)")
-    run.add_argument(
-        "--settings", default="", metavar="WORDS",
-        help='further words of `run` for every cell, such as --settings="--model manual --toolchain cpu"',
-    )  # fmt: skip
-    resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
-    resume.add_argument("suite", metavar="NAME")
-    for one in (run, resume):
-        one.add_argument("--repeats", type=int, metavar="N", help="repeats of each task and arm in all")
-        one.add_argument(
-            "--set-limit", dest="limits", action="append", default=[], type=size, metavar="NAME=NUMBER",
-            help="limit of all cells together: model_calls, tokens, cost_usd or hours (of engine time)",
-        )  # fmt: skip
-        one.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
-    stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")
-    show = what.add_parser("show", help="show a suite and its cells")
-    show.add_argument("--json", action="store_true", help="print JSON")
-    for one in (stop, show):
-        one.add_argument("suite", metavar="NAME")
-    export = what.add_parser("export", help="write what came of a suite: figures, comparisons, every run")
-    export.add_argument("suite", metavar="NAME")
-    export.add_argument("--format", choices=list(exporting.FORMATS), default="markdown", help="(default: markdown)")
-    export.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
-    export.add_argument(
-        "--baseline", metavar="ARM", help="the arm that others are compared with (default: the suite's)"
-    )
-    export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
-    adopt = what.add_parser("adopt", help="make cells of a suite from runs that were made one by one")
-    adopt.add_argument("suite", metavar="NAME", help="name of the suite here; a new one is made")
-    adopt.add_argument("run_ids", nargs="+", metavar="RUN", help="a run that has ended")
-    adopt.add_argument("--like", metavar="SUITE", help="take over tasks, classes and paper figures of this suite file")
-    adopt.add_argument("--arm", default="", metavar="NAME", help="arm of all of them (default: each run's strategy)")
-    manifest = what.add_parser(
-        "manifest", help="write its best kernels with all it takes to judge them again elsewhere"
-    )
-    manifest.add_argument("suite", metavar="NAME")
-    manifest.add_argument("--output", metavar="FILE", help="write it there (default: standard output)")
-    listing = what.add_parser("list", help="list the suites that were started, and those that are shipped")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _compile(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _compile(verbs: argparse._SubParsersAction[Parser]) -> None:
     compiling = verbs.add_parser("compile", help="compile a kernel file with nvcc; needs no GPU")
     compiling.add_argument("candidate", metavar="FILE", help="Python file that defines ModelNew")
     compiling.add_argument("--arch", help="GPU architecture, such as sm_90a (default: that of this GPU)")

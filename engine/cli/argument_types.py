@@ -1,0 +1,50 @@
+"""What the words of the command line are read as, and how it says what is wrong with them. Knows no verb."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the words given and where help is; exits with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """One line, then the end."""
+        said = message.replace("the following arguments are required:", "missing").removeprefix("argument ")
+        said = re.sub(r"(.+): invalid choice: ('.*') \(choose from (.*)\)", r"\2 is not a valid \1: use \3", said)
+        self.exit(2, f"tilewright: {said}. See: {self.prog} --help\n")
+
+
+def size(text: str) -> tuple[str, int | float]:
+    """`NAME=NUMBER` as a pair.
+
+    Raises:
+        argparse.ArgumentTypeError: anything else.
+    """
+    name, equals, value = text.partition("=")
+    try:
+        number: int | float = int(value, 0)
+    except ValueError:
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+    if not equals or not name.isidentifier() or number != number:
+        raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")
+    return name, number
+
+
+def checked(check: Callable[[str], object]) -> Callable[[str], str]:
+    """A converter that hands on a text which `check` has nothing against."""
+
+    def convert(text: str) -> str:
+        try:
+            check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return text
+
+    return convert
