@@ -29,7 +29,7 @@ NEW = (
     (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
     (queries.RunRow, "language"),
-    *((queries.RunRow, name) for name in ("strategy", "label", "tags", "note", "is_archived")),
+    *((queries.RunRow, name) for name in ("strategy", "label", "tags", "note", "is_archived", "is_example")),
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
     (queries.ConditionsRow, "language"),
