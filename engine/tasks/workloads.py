@@ -53,6 +53,8 @@ def together(found: Sequence[TimedWorkload]) -> TimingResult:
 def limit_of(found: Sequence[HardwareLimit]) -> HardwareLimit:
     """A limit of the geometric mean of latencies: that of times is the time of that of bytes over that of rates. Where
     memory limits one workload and arithmetic another, no kernel reaches it."""
+    if len(found) == 1:
+        return found[0]
     return replace(
         found[0],
         bandwidth_gb_s=_mean([one.bandwidth_gb_s for one in found]),
