@@ -34,7 +34,7 @@ NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which 
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
 MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
 SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"
-ENTRY = "run"
+ENTRY = "tilewright_run"
 _WRAPPED = re.compile(r"_tilewright\(([\w.\s]+?)(?:, \*_TILEWRIGHT_HOST)?\)")
 
 
@@ -61,7 +61,8 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
     """The same as a solution of the problem that the run's task was made from, one of SOLUTIONS, as JSON.
 
     Raises:
-        EngineError: as `exported`; or the task was made from no problem.
+        EngineError: as `exported`; or the task was made from no problem, stands at other constant axes than it, or the
+            kernel is one for the CPU.
     """
     text = exported(folder, candidate_id)
     record = _record(folder)
@@ -72,9 +73,19 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
             f"run {folder.run_id} is of the task {settings.task_name}, which was made from no problem of "
             f"{' or '.join(SOLUTIONS)}: leave out --format"
         )
+    if device_of(settings.toolchain) == HOST:
+        raise EngineError(
+            f"run {folder.run_id} made kernels for the CPU, and {form} runs solutions on a GPU: leave out --format"
+        )
+    if changed := tasks.problems.changed_axes(settings.task_source):
+        raise EngineError(
+            f"run {folder.run_id} changed what its problem holds constant ({', '.join(changed)}), so its kernels are "
+            "no solutions of it: leave out --format"
+        )
     definition, inputs = problem
     names, is_triton = ", ".join(inputs), settings.language == "triton"
-    spec: dict[str, Any] = {"entry_point": f"main.py::{ENTRY}", "destination_passing_style": False, "dependencies": []}
+    entry, model = _unused(ENTRY, text), _unused("_TILEWRIGHT_MODEL", text)
+    spec: dict[str, Any] = {"entry_point": f"main.py::{entry}", "destination_passing_style": False, "dependencies": []}
     if form == SOL_EXECBENCH:  # C++ that a Python file builds itself counts as Python there
         spec |= {"languages": ["triton" if is_triton else "pytorch"], "target_hardware": ["LOCAL"]}
     else:
@@ -83,17 +94,23 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
             "language": "triton" if is_triton else "python",
             "target_hardware": [device.partition(",")[0].replace(" ", "_")],
         }
-    place = "" if device_of(settings.toolchain) == HOST else '.to("cuda")'
-    entry = f"_MODEL = ModelNew(){place}\n\n\ndef {ENTRY}({names}):\n    return _MODEL({names})\n"
+    called = f'{model} = ModelNew().to("cuda")\n\n\ndef {entry}({names}):\n    return {model}({names})\n'
     plain = {
         "name": folder.run_id,
         "definition": definition,
         "author": "tilewright",
         "description": text.partition("\n")[0].removeprefix("# "),
         "spec": spec,
-        "sources": [{"path": "main.py", "content": f"{text.rstrip()}\n\n\n{entry}"}],
+        "sources": [{"path": "main.py", "content": f"{text.rstrip()}\n\n\n{called}"}],
     }
     return f"{json.dumps(plain, indent=2)}\n"
+
+
+def _unused(name: str, text: str) -> str:
+    """The name, made longer until the text does not have it: what a kernel calls by it must stay its own."""
+    while name in text:
+        name += "_"
+    return name
 
 
 def _record(folder: RunFolder) -> Record:

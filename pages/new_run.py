@@ -136,7 +136,7 @@ def _summary(
     """What the run will take, the button, and the same run as a command."""
     st.markdown("## This run")
     source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
-    if not task.is_shipped and task.path.stem in tasks.shipped_names():
+    if not task.is_shipped and (task.own_name or task.path.stem) in tasks.shipped_names():
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
     found = forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
     forecast.draw(not no_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])

@@ -7,22 +7,28 @@ Sources: SOL-ExecBench's docs/definition.md, docs/workload.md (version 0.1.0), a
 from __future__ import annotations
 
 import ast
+import builtins
 import json
+import keyword
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
-from engine.tasks.constants import Size, number, parse
+from engine.tasks.constants import Size, constants, number, parse
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
 MADE = ("random", "custom", "scalar")
 HEADING = "# made from the problem "
+CONSTANT = "# its constant axes: "
 ENTRY, MODEL, OWN_INPUTS = "run", "Model", "_own_inputs"
+TAKEN = {"torch", "nn", MODEL, OWN_INPUTS, "get_inputs", "get_init_inputs", "made", *dir(builtins), *keyword.kwlist}
+_POSITIVE = re.compile(r"(^|_)(var|variance|rstd|inv_std)(_|\d|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,9 @@ def of_texts(definition: str, workloads: str, path: Path) -> Problem:
         raise TaskError(f"{path} is no definition of a problem: it has no {', '.join(missing)}")
     try:
         found = _Reader(plain, path).problem(workloads)
+        compile(found.text, f"{path}", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise TaskError(f"the module made from {path} is not valid Python: {error}") from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise TaskError(f"{path} is no definition of a problem that can be read: {error!r}") from error
     return replace(found, files={WORKLOADS: workloads, DEFINITION: definition})
@@ -80,6 +89,15 @@ def asked_for(source: str) -> tuple[str, list[str]] | None:
     entries = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
     arguments = entries[-1].args
     return json.loads(first.removeprefix(HEADING)), [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+
+
+def changed_axes(source: str) -> list[str]:
+    """The axes that a problem's definition holds constant and that have another value in a task's module."""
+    second = source.split("\n", 2)[1] if source.startswith(HEADING) else ""
+    if not second.startswith(CONSTANT):
+        return []
+    now = constants(ast.parse(source))
+    return [name for name, value in json.loads(second.removeprefix(CONSTANT)).items() if now.get(name) != value]
 
 
 def _workloads_of(path: Path) -> Path:
@@ -121,15 +139,15 @@ class _Reader:
         self._path = path
         self._inputs: dict[str, Mapping[str, Any]] = dict(plain["inputs"])
         self._module = parse(plain["reference"], f"the reference in {path}")
-        self._taken = set(_names(self._module)) | {"torch", "nn", MODEL, "get_inputs", "get_init_inputs"}
         self._axes: dict[str, Mapping[str, Any]] = dict(plain["axes"])
+        self._names = self._module_level()
         self._custom = str(plain.get("custom_inputs_entrypoint") or "")
         self._see_that_it_can_be_run()
 
     def problem(self, workloads: str) -> Problem:
         read = [self._workload(line, number) for number, line in enumerate(workloads.splitlines(), 1) if line.strip()]
         if not read:
-            raise TaskError(f"{self._path.with_name(WORKLOADS)} names no workload: write one JSON object a line")
+            raise TaskError(f"{_workloads_of(self._path)} names no workload: write one JSON object a line")
         refused = [one for one in read if isinstance(one, str)]
         taken = list({json.dumps(one): one for one in read if not isinstance(one, str)}.values())
         if not taken:
@@ -139,7 +157,25 @@ class _Reader:
         name, about = str(self._plain["name"]), str(self._plain.get("description") or "").strip()
         return Problem(name, about, self._written(about, largest), tuple(taken) if len(taken) > 1 else (), left_out, {})
 
+    def _module_level(self) -> dict[str, str]:
+        """Axes and scalars by what they are called in the module, where each name must be unused."""
+        taken, found = TAKEN | set(_names(self._module)), dict[str, str]()
+        scalars = [name for name, spec in self._inputs.items() if spec["shape"] is None]
+        for name in (*self._axes, *scalars):
+            called = name
+            while called in taken or (called != name and (called in self._axes or called in self._inputs)):
+                called += "_size"
+            taken.add(called)
+            found.setdefault(name, called)
+        return found
+
     def _see_that_it_can_be_run(self) -> None:
+        if MODEL in _names(self._module):
+            raise TaskError(f"the reference in {self._path} defines {MODEL}, which the task's own class is called: rename it")
+        if shared := [name for name, spec in self._inputs.items() if spec["shape"] is None and name in self._axes]:
+            raise TaskError(f"{self._path}: {shared[0]} is both an axis and an input that is a number: rename one")
+        if ENTRY in self._inputs:
+            raise TaskError(f"{self._path}: an input is called {ENTRY} like the reference's function: rename it")
         functions = {node.name: node for node in self._module.body if isinstance(node, ast.FunctionDef)}
         if ENTRY not in functions:
             raise TaskError(f"the reference in {self._path} defines no function {ENTRY}")
@@ -184,6 +220,8 @@ class _Reader:
                 return f"the input {name} is {kind}, and inputs must be {', '.join(MADE)}"
             if given["type"] == "custom" and not self._custom:
                 raise TaskError(f"{where}: {name} is custom, but {self._path} names no custom_inputs_entrypoint")
+            if given["type"] != "custom" and self._custom:
+                return f"the input {name} is {given['type']}, and {self._custom} makes all inputs, so each must be custom"
             if given["type"] != "scalar":
                 if spec["shape"] is None and given["type"] == "random":
                     return f"the input {name} is a random number: give it as a scalar with its value"
@@ -215,7 +253,7 @@ class _Reader:
 
     def _called(self, name: str) -> str:
         """An axis or a scalar as a module-level name; what the reference uses that name for stays as it is."""
-        return f"{name}_size" if name in self._taken else name
+        return self._names[name]
 
     def _written(self, about: str, sizes: Mapping[str, Size]) -> str:
         """The module, in the order: the reference, the model, sizes, inputs."""
@@ -223,9 +261,12 @@ class _Reader:
 
     def _head(self) -> Iterator[str]:
         yield f"{HEADING}{json.dumps(self._plain['name'])}"
+        yield f"{CONSTANT}{json.dumps(self._constant())}"
+        yield from ("", self._plain["reference"].strip(), "")
+        # Behind the reference, whose `from __future__ import` must come first.
         brought = set(_names(self._module))
         yield from (line for name, line in (("torch", "import torch"), ("nn", "import torch.nn as nn")) if name not in brought)
-        yield from ("", self._plain["reference"].strip(), "", "")
+        yield from ("", "")
         if self._custom:
             yield from (f"{OWN_INPUTS} = {self._custom}", "", "")
 
@@ -248,15 +289,17 @@ class _Reader:
         return next(one for one in self._module.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY)
 
     def _sizes(self, sizes: Mapping[str, Size]) -> Iterator[str]:
-        fixed = {self._called(axis): one["value"] for axis, one in self._axes.items() if one["type"] == "const"}
-        yield from (f"{name} = {value!r}" for name, value in {**sizes, **fixed}.items())
+        yield from (f"{name} = {value!r}" for name, value in {**sizes, **self._constant()}.items())
         yield from ("", "")
+
+    def _constant(self) -> dict[str, Size]:
+        return {self._called(axis): one["value"] for axis, one in self._axes.items() if one["type"] == "const"}
 
     def _get_inputs(self) -> Iterator[str]:
         yield "def get_inputs():"
         for axis, about in self._axes.items():
             if about["type"] == "expr":
-                yield f"    {axis} = int({self._renamed(about['expression'])})"
+                yield f"    {self._called(axis)} = int({self._renamed(about['expression'])})"
         if self._custom:
             yield from self._made_by_it()
         else:
@@ -279,12 +322,14 @@ class _Reader:
         if spec["dtype"] in FLOATS:
             drawn = f"torch.randn({shape}, {dtype})"
             is_share = self._plain.get("op_type") == "sampling" and name == "probs"
+            if _POSITIVE.search(name):  # a reference may take its root or divide by it
+                return f"{drawn}.abs() + 0.1"
             return f"torch.softmax({drawn}, dim=-1)" if is_share else drawn
         low, high = RANGES[spec["dtype"]]
         return f"torch.randint({low}, {high}, {shape}, {dtype})"
 
     def _in_shape(self, axis: str) -> str:
-        return axis if axis.isdigit() or self._axes[axis]["type"] == "expr" else self._called(axis)
+        return axis if axis.isdigit() else self._called(axis)
 
     def _renamed(self, expression: str) -> str:
         module = ast.parse(expression, mode="eval")

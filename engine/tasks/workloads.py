@@ -46,7 +46,7 @@ def together(found: Sequence[TimedWorkload]) -> TimingResult:
         sum(one.seconds for one in timings),
         {**timings[0].evidence, "workloads": f"{len(found)}, timed in turn"},
         tuple(_of_all(found)),
-        workloads=tuple(replace(one, timing=replace(one.timing, evidence={}, proofs=())) for one in found),
+        workloads=tuple(replace(one, timing=replace(one.timing, proofs=())) for one in found),
     )
 
 

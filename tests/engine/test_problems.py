@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,26 @@ def test_inputs_that_the_reference_makes_itself_are_drawn_on_the_device_asked_fo
     exec(tasks.find(str(folder)).task().source, module)
     x, w, eps = module["get_inputs"]()
     assert (x.shape, w.shape, eps) == ((8, 64), (64,), 1e-5)
+    mixed = {**custom, "inputs": {**custom["inputs"], "eps": {"type": "scalar", "value": 1}}}
+    problem(tmp_path, custom, mixed, reference=made, custom_inputs_entrypoint="get_inputs")
+    assert tasks.find(str(folder)).remark.startswith("1 of 2 workloads are left out: the input eps is scalar")
+
+
+def test_names_that_are_taken_and_imports_that_must_come_first_leave_a_module_that_runs(tmp_path: Path) -> None:
+    reference = (
+        "from __future__ import annotations\nimport torch\ndef run(x: later, x_var):\n    return x * x_var.log()\n"
+    )
+    axes = {name: {"type": "const", "value": size} for size, name in enumerate(("run", "run_size", "len", "torch"), 2)}
+    tensor = {"shape": [*axes], "dtype": "float32"}
+    lines = {"axes": {}, "inputs": {name: {"type": "random"} for name in ("x", "x_var")}}
+    folder = problem(
+        tmp_path, lines, reference=reference, axes=axes, inputs={"x": tensor, "x_var": tensor}, outputs={"y": tensor}
+    )
+    module: dict[str, Any] = {}
+    exec(compile(tasks.find(str(folder)).task().source, "task", "exec", dont_inherit=True), module)
+    inputs = module["get_inputs"]()
+    assert module["Model"]()(*inputs).isfinite().all()
+    assert inputs[0].shape == (2, 3, 4, 5)
 
 
 def test_the_files_of_a_trace_data_set_are_found_in_its_folders(tmp_path: Path) -> None:
@@ -116,6 +137,15 @@ BAD: list[tuple[Change, str]] = [
     (lambda at: problem(at, workload(8), reference="def run(x):\n    return x"), r"run\(x\) does not take the inputs"),
     (lambda at: problem(at, workload(8), reference="x = 1"), "defines no function run"),
     (lambda at: problem(at, workload(8), reference="def"), "is not valid Python"),
+    (
+        lambda at: problem(at, workload(8), reference=f"{REFERENCE}\nreturn 3"),
+        "module made from .* is not valid Python",
+    ),
+    (lambda at: problem(at, workload(8), reference=f"{REFERENCE}\nclass Model: pass"), "defines Model, .* rename it"),
+    (
+        lambda at: problem(at, workload(8), axes={**DEFINITION["axes"], "eps": {"type": "const", "value": 1}}),
+        "eps is both an axis and an input",
+    ),
     (
         lambda at: problem(at, workload(8), outputs={"y": {"shape": ["rows"], "dtype": "float8_e4m3fn"}}),
         "float8_e4m3fn",
@@ -164,29 +194,43 @@ def test_each_workload_is_checked_and_timed_and_the_speedup_is_their_geometric_m
 @pytest.mark.parametrize("form", exporting.SOLUTIONS)
 def test_a_kernel_is_exported_as_a_solution_of_its_problem(home: Path, tmp_path: Path, form: str) -> None:
     settings = supervisor.new_settings(str(problem(tmp_path / "norm", workload(8), workload(16))), model="manual")
+    own = (
+        RIGHT.replace("return x", "return run(x, w, eps)")
+        + "\n\ndef run(x, w, eps):\n    return x"
+        + (RIGHT.partition("return x")[2])
+    )
     folder = RunFolder(home / "runs" / settings.run_id)
     folder.write_settings(settings)
     blobs, book = Blobs(folder.blobs), Journal(folder.journal_file)
     book.append(ev.RunStarted(settings.run_id, settings.task_name))
     book.append(
-        ev.CandidateCreated(1, "c001", None, None, 0, 0, 0, Origin.MANUAL, blobs.put(RIGHT), None, 0, 0, summary="one")
+        ev.CandidateCreated(1, "c001", None, None, 0, 0, 0, Origin.MANUAL, blobs.put(own), None, 0, 0, summary="one")
     )
     book.append(ev.Compiled(1, "c001", CompileResult(True, 1.0), None))
     book.append(ev.Checked(1, "c001", CheckResult(Verdict.PASSED, 1.0)))
     book.append(ev.Timed(1, "c001", TimingResult((1.0,) * 7, (2.0,) * 7)))
     book.close()
+    with pytest.raises(EngineError, match=f"made kernels for the CPU, and {form} runs solutions on a GPU"):
+        supervisor.solution(folder, None, form)
+    changed = settings.task_source.replace("h = 32", "h = 16")
+    folder.settings_file.unlink()
+    folder.write_settings(replace(settings, toolchain="cuda", task_source=changed))
+    with pytest.raises(EngineError, match=r"changed what its problem holds constant \(h\)"):
+        supervisor.solution(folder, None, form)
+    folder.settings_file.unlink()
+    folder.write_settings(replace(settings, toolchain="cuda"))
     plain = json.loads(supervisor.solution(folder, None, form))
-    assert (plain["definition"], plain["spec"]["entry_point"]) == ("rms norm/64", "main.py::run")
+    assert (plain["definition"], plain["spec"]["entry_point"]) == ("rms norm/64", "main.py::tilewright_run")
     assert plain["spec"]["destination_passing_style"] is False
     language = plain["spec"].get("languages") or plain["spec"]["language"]
     assert language == {"sol-execbench": ["pytorch"], "flashinfer-bench": "python"}[form]
     code = plain["sources"][0]["content"]
     names: dict[str, Any] = {}
-    exec(code, names)
+    exec(code.replace('ModelNew().to("cuda")', "ModelNew()"), names)
     task: dict[str, Any] = {}
     exec(settings.task_source, task)
     inputs = task["get_inputs"]()
-    assert names["run"](*inputs).equal(task["run"](*inputs))
+    assert names["tilewright_run"](*inputs).equal(task["run"](*inputs))
 
 
 def test_a_run_of_another_task_has_no_solution_to_export(home: Path) -> None:

@@ -24,7 +24,7 @@ def draw(run_id: str, candidate_id: str) -> None:
     if not rows:
         return
     st.markdown("## Workloads")
-    st.caption(f"The kernel's speed-up is the geometric mean of these {len(rows)}; its times are those of theirs.")
+    st.caption(f"Speed-up and times above are geometric means over these {len(rows)} workloads.")
     shown = [table.Row(f"{one.number}", words(one)) for one in rows]
     table.draw("Workloads of the task", COLUMNS, shown, key="workloads", is_folding=True)
 
