@@ -194,11 +194,8 @@ def test_each_workload_is_checked_and_timed_and_the_speedup_is_their_geometric_m
 @pytest.mark.parametrize("form", exporting.SOLUTIONS)
 def test_a_kernel_is_exported_as_a_solution_of_its_problem(home: Path, tmp_path: Path, form: str) -> None:
     settings = supervisor.new_settings(str(problem(tmp_path / "norm", workload(8), workload(16))), model="manual")
-    own = (
-        RIGHT.replace("return x", "return run(x, w, eps)")
-        + "\n\ndef run(x, w, eps):\n    return x"
-        + (RIGHT.partition("return x")[2])
-    )
+    body = RIGHT.partition("return ")[2]
+    own = RIGHT.replace(body, f"run(x, w, eps)\n\ndef run(x, w, eps):\n    return {body}")
     folder = RunFolder(home / "runs" / settings.run_id)
     folder.write_settings(settings)
     blobs, book = Blobs(folder.blobs), Journal(folder.journal_file)
