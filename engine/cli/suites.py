@@ -75,7 +75,11 @@ def resume_suite(options: Namespace) -> int:
 def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options: Namespace) -> int:
     """See that every cell can be run, write what is new of the definition, then work on it."""
     defined = replace(defined, limits=_limits(defined.limits, options.limits))
-    slots = _slots([_see(defined, task.name, arm.name) for task in defined.tasks for arm in defined.arms])
+    planned = replace(known, defined=defined) if known else Suite(defined)
+    if adopted := [arm.name for arm in defined.arms if arm.is_adopted]:
+        _see_that_something_can_be_started(planned, ", ".join(adopted))
+    arms = [arm.name for arm in defined.arms if not arm.is_adopted]
+    slots = _slots([_see(defined, task.name, arm) for task in defined.tasks for arm in arms])
     os.close(_held(folder))  # another runner is told before anything is written
     if known is None or known.defined != defined:
         files.append(folder, defined)
@@ -86,6 +90,14 @@ def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options:
             return OK
         _detach(folder)
     return _work(folder, slots)
+
+
+def _see_that_something_can_be_started(suite: Suite, adopted: str) -> None:
+    if not suite.startable and suite.counts[CellState.PLANNED]:
+        raise EngineError(
+            f"nothing of suite {suite.defined.name} can be started: the arm {adopted} was made by `suite adopt` "
+            f"of runs that were there, so its settings are not known; run what is missing, then adopt it"
+        )
 
 
 def _held(folder: SuiteFolder) -> int:
@@ -230,6 +242,9 @@ def adopt_runs(options: Namespace) -> int:
     """Make cells of a suite from runs that were made one by one."""
     read_only.guard(EngineError, "run suites")
     folder = files.folder_of(options.suite)
+    if options.like and (words := definition.outline(options.like)[1]):
+        needed = " ".join(words).upper()
+        raise EngineError(f"--like takes a suite that needs no further words, and {options.like} needs {needed}")
     like = definition.read(definition.find(options.like)) if options.like else None
     runs = [find_run(run_id) for run_id in options.run_ids]
     lock = _held(folder)  # no runner may take up a cell meanwhile

@@ -16,7 +16,7 @@ from storage.suites.standing import Suite
 
 
 def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defined | None, arm: str) -> list[Event]:
-    """What to write into a suite's journal so that it has these runs; a run that it has already is left out.
+    """What to write into a suite's journal so that it has these runs; one that it has already keeps its cell.
 
     `before` is the suite so far, `like` another definition whose tasks, classes and paper's figures it takes over. Each
     run is the next repeat of its task in `arm`, or in an arm called after its strategy.
@@ -26,7 +26,7 @@ def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defi
     """
     tasks = {one.name: one for one in [*(like.tasks if like else ()), *(before.defined.tasks if before else ())]}
     arms = {one.name: one for one in (before.defined.arms if before else ())}
-    taken = {cell: one.run_id for cell, one in before.cells.items()} if before else {}
+    taken = {one.run_id: cell for cell, one in before.cells.items() if one.run_id} if before else {}
     linked: list[Event] = []
     for run in runs:
         settings, ended = run.read_settings(), Meter(run).read()
@@ -34,16 +34,19 @@ def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defi
             raise EngineError(f"{run.run_id} is a replay: name {settings.replay_of} instead")
         if liveness.is_held(run) or ended.ended is None:
             raise EngineError(f"run {run.run_id} has not ended: name it when it has")
-        if run.run_id in taken.values():
+        state, reason = state_of(ended.ended.state, ended.ended.reason), ended.ended.reason.removeprefix(LEFT)
+        if (cell := taken.get(run.run_id)) is not None:
+            known = before.cells.get(cell) if before else None
+            if known is not None and (known.state, known.spent) != (state, ended.spent):  # it has gone on since
+                linked.append(CellLeft(cell, run.run_id, state, reason, ended.spent))
             continue
         if like and settings.task_name not in tasks:
             raise EngineError(f"{settings.task_name}, the task of {run.run_id}, is none of suite {like.name}")
         tasks.setdefault(settings.task_name, SuiteTask(settings.task_name, settings.task_name))
-        column = arms.setdefault(arm or settings.strategy, Arm(arm or settings.strategy)).name
-        known = [cell.repeat for cell in taken if (cell.task, cell.arm) == (settings.task_name, column)]
-        cell = Cell(settings.task_name, column, max(known, default=0) + 1)
-        taken[cell] = run.run_id
-        state, reason = state_of(ended.ended.state, ended.ended.reason), ended.ended.reason.removeprefix(LEFT)
+        column = arms.setdefault(arm or settings.strategy, Arm(arm or settings.strategy, is_adopted=True)).name
+        repeats = [one.repeat for one in taken.values() if (one.task, one.arm) == (settings.task_name, column)]
+        cell = Cell(settings.task_name, column, max(repeats, default=0) + 1)
+        taken[run.run_id] = cell
         linked += [CellLinked(cell, run.run_id), CellLeft(cell, run.run_id, state, reason, ended.spent)]
     if not arms:
         raise EngineError("name at least one run that has ended")
@@ -51,6 +54,7 @@ def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defi
     baseline = before.defined.baseline_arm if before else next(iter(arms))
     defined = replace(
         known_as, name=name, tasks=tuple(tasks.values()), arms=tuple(arms.values()),
-        repeats=max(cell.repeat for cell in taken), baseline_arm=baseline,
+        repeats=max(before.defined.repeats if before else 1, *(cell.repeat for cell in taken.values())),
+        baseline_arm=baseline,
     )  # fmt: skip
     return ([defined] if before is None or defined != before.defined else []) + linked

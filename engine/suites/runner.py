@@ -86,7 +86,7 @@ class Runner:
 
     def _work_off(self) -> str:
         suite = self._suite()
-        queue = deque(one.cell for one in suite.planned if one.state is not CellState.FINISHED)
+        queue = deque(one.cell for one in suite.startable)
         at_work: dict[str, _Work] = {}
         while True:
             suite = self._suite()

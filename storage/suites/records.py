@@ -51,10 +51,14 @@ class SuiteTask:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One set of settings, as the words that `engine run` takes."""
+    """One set of settings, as the words that `engine run` takes.
+
+    Those of an arm that `is_adopted` are not known: it was made of runs that were there before.
+    """
 
     name: str
     settings: str = ""
+    is_adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,13 @@ class Suite:
         return [self.cells.get(cell, CellStanding(cell)) for cell in self.defined.cells]
 
     @property
+    def startable(self) -> list[CellStanding]:
+        """What a runner works on: what is not finished, and has its run or an arm whose settings are known."""
+        adopted = {arm.name for arm in self.defined.arms if arm.is_adopted}
+        unfinished = [one for one in self.planned if one.state is not CellState.FINISHED]
+        return [one for one in unfinished if one.run_id or one.cell.arm not in adopted]
+
+    @property
     def spent(self) -> Spent:
         """What all runs have spent that a runner has let go of."""
         return sum((one.spent for one in self.cells.values()), Spent())
