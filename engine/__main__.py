@@ -156,9 +156,9 @@ def run_task(options: Namespace) -> int:
 def resume_run(options: Namespace) -> int:
     """Go on with a run, here or detached."""
     folder = find_run(options.run_id)
+    examples.refuse(folder)
     if options.budget:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
-    examples.refuse(folder)
     supervisor.refuse_damaged(folder)
     if reason := subcommands.over(folder):  # before a model is looked for, which is not needed
         print(f"{RunState.FINISHED}: {reason}")

@@ -11,6 +11,7 @@ import getpass
 import hashlib
 import io
 import json
+import lzma
 import re
 import secrets
 import shutil
@@ -38,13 +39,25 @@ _MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _REPORT = re.compile(rb'"report_blob":"[0-9a-f]{64}"')
 _ASKED_BY = re.compile(rb'"(asked_by|changed_by)":"(?:[^"\\]|\\.)*"')
-# Absolute paths below folders that differ from machine to machine; system folders such as /usr tell nothing.
-_OWN = rb"root|home|work|workspace|tmp|opt|mnt|media|srv|var|data|scratch|Users|private"
-_PATH = re.compile(rb"(?:(?<=-[IL])|(?<=\\[nrt])|(?<![\w.\-/)\]]))/(?:" + _OWN + rb")(?:/[\w.+@\-]+)+/?")
+# An absolute path tells of its machine, but for those below system folders, which are everywhere alike.
+_PATH = re.compile(
+    rb"(?:(?<=-[IL])|(?<=\\[nrt])|(?<![\w.\-/)\]]))/(?!(?:usr|proc|sys|dev|lib|lib64|bin|sbin|etc)/)"
+    rb"[A-Za-z_][\w.+@\-]*(?:/[\w.+@\-]+)+/?"
+)
 _SECRETS = {
-    "a key": re.compile(rb"\b(?:(?:sk|pk|rk)-[\w\-]{16,}|(?:ghp_|gho_|hf_|xoxb-|xoxp-)[\w\-]{16,}|AKIA[0-9A-Z]{16})"),
-    "a path of its machine": re.compile(rb"/(?:" + _OWN + rb")/[\w.]"),
-    "a mail address": re.compile(rb"\b[\w.+\-]+@[\w\-]+\.(?:com|org|net|edu|io|de)\b"),
+    "a key": re.compile(
+        rb"(?:\b|(?<=\\[nrt]))(?:(?:sk|pk|rk|nvapi|glpat)-[\w\-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w\-]{30,}"
+        rb"|(?:gh[pousr]_|github_pat_|gsk_|hf_|xox[abpr]-)[\w\-]{16,}|Bearer [\w.\-+/=]{16,}|eyJ[\w\-]{8,}\.[\w\-]{8,})"
+    ),
+    # Also where something stands before it, which a path to be cut must not have.
+    "a path of its machine": re.compile(
+        rb"/(?:root|home|work|workspace|tmp|opt|mnt|media|srv|var|data|scratch|Users|private)/[\w.]"
+    ),
+    # Not a product of matrices such as q@k.transpose(1, 2) or x@self.weight, nor a decorator on a new line of a text
+    # in JSON: \n@triton.jit.
+    "a mail address": re.compile(
+        rb"(?:\b(?<!\\)|(?<=\\[nrt]))[\w.+\-]+@(?!self\b)(?:[\w\-]+\.)+[A-Za-z]{2,}\b(?![(\[]|\.\w)"
+    ),
 }  # fmt: skip
 # Names that many machines share tell nothing, and would be found in any text.
 _COMMON_NAMES = {"root", "user", "localhost", "ubuntu", "runner", "admin", "someone"}
@@ -110,7 +123,7 @@ def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
                 if file is None:
                     raise EngineError(f"the example {path.name} is refused: it holds {member.name!r}")
                 found[member.name] = file.read()
-    except (OSError, EOFError, tarfile.TarError, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError, ValueError) as error:
         raise EngineError(f"the example {path.name} cannot be read: {error}") from error
     return found
 
@@ -171,14 +184,15 @@ def _open(example: Example) -> RunFolder:
     return run
 
 
-def remove_examples() -> list[str]:
-    """Move every example that is open here to the trash, and replays of them; returns the ids.
+def remove_examples() -> tuple[list[str], list[str]]:
+    """Move every example that is open here to the trash, and replays of them; returns their ids, and for each that
+    cannot be moved why.
 
     Raises:
-        EngineError: this server only shows runs, or one cannot be moved.
+        EngineError: this server only shows runs.
     """
     read_only.guard(EngineError, "remove examples")
-    gone = []
+    gone, refused = [], []
     for run in list(all_runs()):
         try:
             if run.read_settings().is_example:
@@ -186,8 +200,8 @@ def remove_examples() -> list[str]:
         except (codec.DecodeError, UnicodeDecodeError):
             continue
         except (TrashError, OSError, liveness.AlreadyRunningError) as error:
-            raise EngineError(str(error)) from error
-    return gone
+            refused.append(str(error))
+    return gone, refused
 
 
 def refuse(run: RunFolder) -> None:
@@ -269,7 +283,7 @@ def see_that_nothing_is_told(files: Mapping[str, bytes]) -> None:
     Raises:
         EngineError: one does; the message says which and what.
     """
-    names = {getpass.getuser(), socket.gethostname()} - _COMMON_NAMES
+    names = {_user(), socket.gethostname()} - _COMMON_NAMES
     own = {
         f"the name {name}": re.compile(rb"\b" + re.escape(name.encode()) + rb"\b") for name in names if len(name) > 3
     }
@@ -278,6 +292,13 @@ def see_that_nothing_is_told(files: Mapping[str, bytes]) -> None:
             if hit := pattern.search(text):
                 around = text[max(0, hit.start() - 30) : hit.end() + 30].decode(errors="replace")
                 raise EngineError(f"{file} holds {what}: {around!r}. It cannot be packed")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in a container
+        return ""
 
 
 def _archive(files: Mapping[str, bytes], at: float) -> bytes:

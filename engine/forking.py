@@ -74,10 +74,20 @@ def on_toolchain(settings: RunSettings, toolchain: str) -> dict[str, Any]:
     known = languages.of_toolchain(toolchain)
     language = settings.language if settings.language in known else known[0]
     fields: dict[str, Any] = {"toolchain": toolchain, "language": language, "device": ""}
-    if settings.task_name.split("-")[0] in tasks.shipped_names():
-        task = tasks.find(settings.task_name).task(toolchain)
+    if (file := _shipped(settings)) is not None:
+        task = file.task(toolchain)
         fields |= {"task_source": task.source, "sizes": task.sizes}
     return fields
+
+
+def _shipped(settings: RunSettings) -> tasks.TaskFile | None:
+    """The shipped task that a run works on; None for a file of a person's own, whatever its name."""
+    try:
+        file = tasks.find(settings.task_name)
+        is_it = file.is_shipped and file.task(settings.toolchain, settings.sizes).source == settings.task_source
+    except EngineError:
+        return None
+    return file if is_it else None
 
 
 def lay_out(settings: RunSettings, source: RunFolder) -> RunFolder:

@@ -480,9 +480,10 @@ def _examples(verbs: argparse._SubParsersAction[Parser]) -> None:
     opening = what.add_parser("open", help="put examples beside the runs that are here, as runs of their own")
     opening.add_argument("run_ids", nargs="*", metavar="RUN", help="(default: all)")
     what.add_parser("remove", help="move the open examples to the trash")
-    packing = what.add_parser("pack", help="write finished runs as archives, without paths of this machine")
+    packing = what.add_parser(
+        "pack", help="write finished runs as archives to tasks/examples, without paths of this machine"
+    )
     packing.add_argument("run_ids", nargs="+", metavar="RUN")
-    packing.add_argument("--output", metavar="FOLDER", help="(default: tasks/examples)")
 
 
 def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -6,7 +6,6 @@ import json
 import time
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 
 from engine import examples
 from engine.cli.subcommands import OK
@@ -100,13 +99,16 @@ def open_examples(options: Namespace) -> int:
 
 def remove_examples(options: Namespace) -> int:
     """Move the open examples to the trash."""
-    print(f"Removed {len(examples.remove_examples())} examples. `examples open` brings them back.")
+    gone, refused = examples.remove_examples()
+    print(f"Removed {len(gone)} examples. `examples open` brings them back.")
+    if refused:
+        raise EngineError(f"{len(refused)} stay: {'; '.join(refused)}")
     return OK
 
 
 def pack_example(options: Namespace) -> int:
     """Write finished runs as archives for others to open."""
     for run_id in options.run_ids:
-        path = examples.pack(find_run(run_id), Path(options.output) if options.output else None)
+        path = examples.pack(find_run(run_id))
         print(f"{path}: {path.stat().st_size:,} bytes")
     return OK

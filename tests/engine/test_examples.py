@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import examples, forking, supervisor
+from engine import examples, forking, supervisor, tasks
 from engine.__main__ import main
 from engine.errors import EngineError
-from storage import damage, labels, queries
+from storage import commands, damage, labels, queries
 from storage.blobs import Blobs
 from storage.database import Database, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
+from storage.records import CommandKind
 from tests import samples
 
-TOLD = "nvcc -I/Users/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"
+TOLD = "nvcc -I/lustre/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"
 
 
 @pytest.fixture
@@ -73,13 +74,14 @@ def test_an_example_counts_in_no_total_and_no_engine_works_on_it(home: Path, pac
     assert queries.listing(db, queries.RunFilter(is_example=True)).run_ids == ["packed"]
     with pytest.raises(EngineError, match="fork one of its kernels"):
         supervisor.resume(run)
-    assert main(["resume", "packed"]) == 2
+    assert main(["resume", "packed", "--set-budget", "calls=9"]) == 2
+    assert all(one.kind is not CommandKind.SET_BUDGET for one in commands.read_from(run.commands_file)[0])
 
 
 def test_removed_examples_come_back(home: Path, packed: Path) -> None:
     examples.open_examples(folder=packed)
     samples.write_run(home / "runs", "own", depths=1)
-    assert examples.remove_examples() == ["packed"]
+    assert examples.remove_examples() == (["packed"], [])
     assert [run.run_id for run in (find_run("own"),)] == ["own"]
     with pytest.raises(FileNotFoundError):
         find_run("packed")
@@ -97,11 +99,18 @@ def test_the_first_visit_opens_one_example(home: Path) -> None:
 
 def test_a_fork_with_another_toolchain_has_the_tasks_sizes_for_it(home: Path, packed: Path) -> None:
     (run,) = examples.open_examples(folder=packed)
-    settings = replace(run.read_settings(), task_name="matrix_vector", toolchain="cuda", language="triton")
+    task = tasks.find("matrix_vector").task("cuda")
+    settings = replace(
+        run.read_settings(), task_name=task.name, task_source=task.source, sizes=task.sizes, toolchain="cuda",
+        language="triton",
+    )  # fmt: skip
     fields = forking.on_toolchain(settings, "cpu")
     assert (fields["toolchain"], fields["language"]) == ("cpu", "cute")
     assert fields["sizes"] == supervisor.new_settings("matrix_vector", model="manual").sizes
     assert forking.on_toolchain(settings, "cuda") == {}
+    for name in ("matrix_vector", "swish-old"):  # a person's own file, whatever its name
+        own = replace(settings, task_name=name, task_source=f"{task.source}\n# my own")
+        assert "task_source" not in forking.on_toolchain(own, "cpu")
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,8 @@ def test_a_fork_with_another_toolchain_has_the_tasks_sizes_for_it(home: Path, pa
     [
         ("key sk-abcdefghijklmnop1234", "a key"),
         ("write to some.body@example.com", "a mail address"),
+        ("write to jane@uni.ch.", "a mail address"),
+        *((f"key {key}", "a key") for key in ("nvapi-" + 20 * "a", "github_pat_" + 20 * "a", "Bearer " + 20 * "a")),
     ],
 )
 def test_a_run_that_tells_of_a_person_is_not_packed(home: Path, tmp_path: Path, text: str, told: str) -> None:
@@ -124,6 +135,15 @@ def test_a_run_that_is_not_over_is_not_packed(home: Path, tmp_path: Path, ending
     run = samples.write_run(home / "runs", "open", depths=2, ending=ending)
     with pytest.raises(EngineError, match="is not over|not whole"):
         examples.pack(run, tmp_path)
+
+
+def test_a_damaged_archive_is_named(home: Path, packed: Path) -> None:
+    archive = next(packed.glob("*.tar.xz"))
+    text = bytearray(archive.read_bytes())
+    text[len(text) // 2] ^= 0xFF
+    archive.write_bytes(text)
+    with pytest.raises(EngineError, match=r"packed\.tar\.xz cannot be read"):
+        examples.open_examples(folder=packed)
 
 
 @pytest.mark.parametrize("name", ["../escaped", "blobs/../../escaped", "engine.lock"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from engine import replaying
 from pages.parts import index
 from pages.parts.overview import runs_table
 from pages.parts.status import provenance
@@ -46,3 +47,17 @@ def test_a_fork_names_its_kernel_and_run_and_is_not_called_imported(home: Path, 
 def test_a_fork_of_a_run_that_has_gone_has_no_link(home: Path, open_page: Open) -> None:
     write_fork(home, "second", "first")
     assert "forked from kernel 6 of first (run not found)" in words(open_page("run", run="second"))
+
+
+def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: Open) -> None:
+    original = samples.write_run(home / "runs", "shown", depths=3)
+    settings = replace(original.read_settings(), is_example=True)
+    original.settings_file.unlink()
+    original.write_settings(settings)
+    replay = replaying.prepare(replaying.settings_of(original, 1.0), original)
+    replay.journal_file.write_bytes(b"".join(original.journal_file.read_bytes().splitlines(keepends=True)[:20]))
+    app = open_page("run", run=replay.run_id)
+    assert not app.exception
+    assert "Resume run" in [one.label for one in app.button]
+    assert "This is an example" not in words(app)
+    assert "Resume run" not in [one.label for one in open_page("run", run="shown").button]

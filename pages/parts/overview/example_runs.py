@@ -69,9 +69,10 @@ def _show() -> None:
 
 def _remove() -> None:
     try:
-        gone = supervisor.remove_examples()
+        gone, refused = supervisor.remove_examples()
     except EngineError as error:
         steer.say(str(error), is_error=True)
         return
     index.ingest().look_at(gone)
-    steer.say(f"Removed {wording.counted(len(gone), 'example')}.")
+    stay = f" {len(refused)} stay: {'; '.join(refused)}" if refused else ""
+    steer.say(f"Removed {wording.counted(len(gone), 'example')}.{stay}", is_error=bool(refused))

@@ -54,7 +54,9 @@ def draw(run: RunRow, state: RunState) -> None:
         damaged.banner(run.run_id)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
             _alert(run, state)
-            problem = _offer_resume(run, state) if access.may_steer() and not run.is_example else ""
+            may_resume = access.may_steer() and not (run.is_example and not run.replay_of)
+            may_resume = may_resume and not pinned_snapshot.is_sought(run.run_id)
+            problem = _offer_resume(run, state) if may_resume else ""
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.parts import client
 
-WORDS = "The dashboard's server is not answering; runs go on. This page reconnects by itself."
+WORDS = "The dashboard's server is not answering. Runs do not need it. This page reconnects by itself."
 
 _away = st.components.v2.component("tilewright_away", html="<span></span>", js=client.read("status/away.js"))
 

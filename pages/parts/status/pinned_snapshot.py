@@ -38,6 +38,12 @@ def of(run_id: str) -> PinnedSnapshot | None:
     return found if isinstance(found, PinnedSnapshot) else None
 
 
+def is_sought(run_id: str) -> bool:
+    """Whether the page shows a replay at a step that a person went to, and so at a state that is not its own now."""
+    found = of(run_id)
+    return found is not None and found.step is not None
+
+
 def view(run_id: str) -> AbstractContextManager[None]:
     """Everything drawn inside shows the run as it was when the page was pinned, or as it is now."""
     found = of(run_id)

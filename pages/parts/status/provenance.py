@@ -7,6 +7,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, wording
+from pages.parts.status import pinned_snapshot
 from pages.parts.widgets import table
 from storage import folder, queries
 from storage.codec import DecodeError
@@ -59,7 +60,7 @@ def replay_banner(run: RunRow, state: RunState) -> None:
             "run.py", label="Original run", icon=":material/arrow_forward:", query_params={"run": run.replay_of},
             width="content",
         )  # fmt: skip
-        may_delete = state.is_over and access.may_steer()
+        may_delete = state.is_over and access.may_steer() and not pinned_snapshot.is_sought(run.run_id)
         if may_delete and st.button("Delete replay", icon=":material/delete:", key=f"delete:{run.run_id}"):
             _delete(run)
 
