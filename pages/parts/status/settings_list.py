@@ -55,10 +55,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
 def draw(run_id: str) -> None:
     """The rows of one run, folded away."""
     # With a key and its state on the server it stays open when what stands above it on the page comes or goes.
-    box = st.expander("Settings", icon=":material/tune:", key=f"settings:{run_id}", on_change="rerun")
-    if not box.open:
-        return
-    with box:
+    with st.expander("Settings", icon=":material/tune:", key=f"settings:{run_id}", on_change="rerun"):
         found = of(run_id)
         if isinstance(found, str):
             st.caption(wording.plain(found))
