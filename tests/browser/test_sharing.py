@@ -37,6 +37,7 @@ def test_a_replay_is_watched_stopped_and_deleted_and_steers_nothing(server: Serv
     bar.press("End")  # ahead of the playback
     expect(page.locator(".now").get_by_text(re.compile(r"as it stood after step \d\d"))).to_be_visible()
     expect(kernels.nth(9)).to_be_visible()
+    expect(page.get_by_role("button", name="Delete replay")).to_have_count(0)  # it is still being told
     bar.press("Home")
     expect(page.locator(".now").get_by_text("as it stood after step 0")).to_be_visible()
     expect(kernels).to_have_count(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from engine import examples, forking, supervisor, tasks
 from engine.__main__ import main
 from engine.errors import EngineError
-from storage import commands, damage, labels, queries
+from storage import commands, damage, labels, liveness, queries
 from storage.blobs import Blobs
 from storage.database import Database, open_database
 from storage.folder import RunFolder, find_run
@@ -88,6 +89,19 @@ def test_removed_examples_come_back(home: Path, packed: Path) -> None:
     assert [run.run_id for run in examples.open_examples(["packed"], packed)] == ["packed"]
     with pytest.raises(EngineError, match="no example gone"):
         examples.open_examples(["gone"], packed)
+
+
+def test_an_example_that_is_at_work_stays_and_the_others_go(home: Path, packed: Path) -> None:
+    examples.open_examples(folder=packed)
+    playing = samples.write_run(home / "runs", "an-example-too", depths=1)
+    settings = replace(playing.read_settings(), is_example=True)
+    playing.settings_file.unlink()
+    playing.write_settings(settings)
+    lock = liveness.hold(playing)
+    gone, refused = examples.remove_examples()
+    os.close(lock)
+    assert gone == ["packed"]
+    assert ["an-example-too" in one for one in refused] == [True]
 
 
 def test_the_first_visit_opens_one_example(home: Path) -> None:
