@@ -392,7 +392,8 @@ def _resized(request: EvaluationRequest, sizes: Mapping[str, int | float]) -> Ev
     try:
         source = tasks.set_constants(request.task_source, sizes)
     except TaskError as error:
-        raise UnusableTask(f"other_sizes of the task's policy: {error}") from error
+        where = "a workload" if sizes in request.policy.workloads else "other_sizes of the task's policy"
+        raise UnusableTask(f"{where}: {error}") from error
     return replace(request, task_source=source, policy=replace(request.policy, other_sizes=(), workloads=()))
 
 

@@ -292,12 +292,14 @@ WATCH_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A finished command: exit status (negative for a signal), its bounded output, and whether a limit ended it."""
+    """A finished command: exit status (negative for a signal), its bounded output, whether a limit ended it, and
+    whether it said more than is kept."""
 
     status: int
     output: str
     is_timeout: bool = False
     is_memory: bool = False
+    is_cut: bool = False
 
 
 def run(
@@ -334,7 +336,7 @@ def run(
             child.kill()
         output.seek(0)
         text = output.read(max_output).decode(errors="replace")
-        return Done(child.status, text, is_timeout, is_memory)
+        return Done(child.status, text, is_timeout, is_memory, is_cut=bool(output.read(1)))
 
 
 def _wait(child: SandboxedChild, limit_s: float, memory: int) -> tuple[bool, bool]:

@@ -116,8 +116,11 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
     stated = f" ({', '.join(sizes)})" if sizes else ""
-    others = "; ".join(map(tasks.workloads.named, policy.other_sizes or policy.workloads))
+    others = "; ".join(map(tasks.workloads.named, policy.workloads or policy.other_sizes))
     more = {"others": others} if others else {}
+    if policy.workloads:
+        untimed = "; ".join(map(tasks.workloads.named, policy.other_sizes))
+        more["untimed"] = f" The result must be right at {untimed} too, which is not timed." if untimed else ""
     kind = "workloads" if policy.workloads else "more" if others else "own"
     styles = dict.fromkeys(trial.style for trial in PLAN)
     return prompting.fill(

@@ -167,7 +167,9 @@ class LocalToolchain(ABC):
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
-        result: CheckResult = codec.from_plain(CheckResult, self._ask("check", task, source))
+        sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
+        plain = self._ask("check", task, source, limit_s=REQUEST_S * sizes)
+        result: CheckResult = codec.from_plain(CheckResult, plain)
         return result
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:

@@ -227,6 +227,9 @@ def test_the_contract_names_the_sizes_that_are_tried_and_invites_to_them() -> No
     more = briefing.contract("cpu", replace(SOFTMAX, policy=policy))
     assert "right at batch_size=33; batch_size=1, dim=7 too" in more
     assert "Only those" not in more
+    both = briefing.contract("cpu", replace(SOFTMAX, policy=replace(policy, workloads=({"dim": 9}, {"dim": 64}))))
+    assert "workloads is tried and timed: dim=9; dim=64." in both
+    assert "must be right at batch_size=33; batch_size=1, dim=7 too, which is not timed." in both
     assert {trial.style for trial in SHORT_PLAN} == {Style.OWN, Style.NORMAL}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def rows_of(found: ProfileResult) -> list[MetricRow]:
 @pytest.mark.parametrize("kind", ["counted", "watched"])
 def test_a_device_profile_is_shown_on_its_page(home: Path, open_page: Open, tmp_path: Path, kind: str) -> None:
     found = getattr(profiled, kind)(tmp_path)
+    only = "only of the longest of the 9 profiled launches"
+    found = replace(found, evidence={**found.evidence, "source lines": only})
     _, names = profiled.write_run(home / "runs", "r1", found)
     for name in names[:2]:
         app = open_page("candidate", run="r1", candidate=name)
@@ -38,6 +41,7 @@ def test_a_device_profile_is_shown_on_its_page(home: Path, open_page: Open, tmp_
         assert "Launches" in said
         assert ("Roofline" in said) is (kind == "counted")
         assert ("## Source lines" in said) is (kind == "counted")
+        assert (f"in the profiled call, {only}. An" in said) is (kind == "counted")
         assert ("without hardware counters" in said) is (kind == "watched")
 
 

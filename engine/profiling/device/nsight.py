@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -132,7 +132,11 @@ def _sampled(run: Run, ncu: str, report: Path, launches: Sequence[Launch]) -> Sa
     is_long = len(launches) > source_lines.MOST_LAUNCHES
     longest = max(range(len(launches)), key=lambda i: launches[i].value(counters.TIME) or 0.0) if is_long else None
     done = run(source_lines.print_command(ncu, str(report), longest), PAGE_S)
-    return source_lines.read(done.output) if done.status == 0 and not done.is_timeout else None
+    if done.status != 0 or done.is_timeout or done.is_cut:
+        return None
+    found = source_lines.read(done.output)
+    of = f"only of the longest of the {len(launches)} profiled launches" if is_long else ""
+    return replace(found, of=of) if found else None
 
 
 def why_not(done: Done, has_report: bool, limit_s: float) -> str:

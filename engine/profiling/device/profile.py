@@ -16,6 +16,7 @@ from engine.profiling.device import bottleneck, launch_counters, nsight, summary
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch, Whole
 from engine.profiling.device.nsight import Collected, Nothing, Run
+from engine.profiling.device.source_lines import Sampled
 from engine.profiling.device.without_counters import Watched
 from storage import counters
 from storage.counters import Tier
@@ -85,7 +86,7 @@ def counted(
         "caches": nsight.CACHES,
         **_device(ceilings),
         **({"launches": f"only the first {len(found.launches)} were profiled"} if found.is_cut else {}),
-        **({} if found.sampled else {"source lines": "not available: the profiler printed none that can be read"}),
+        **_source_lines(found.sampled),
         **({} if found.report else {"report": f"{found.report_bytes / 1e6:.1f} MB, too large to keep"}),
     }
     return ProfileResult(
@@ -104,6 +105,12 @@ def counted(
         samples=found.sampled.samples if found.sampled else 0,
         sass=found.sampled.sass if found.sampled else "",
     )
+
+
+def _source_lines(found: Sampled | None) -> dict[str, str]:
+    if found is None:
+        return {"source lines": "not available: the profiler printed none that can be read"}
+    return {"source lines": found.of} if found.of else {}
 
 
 def watched(

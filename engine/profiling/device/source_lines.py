@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from engine.build.request import CANDIDATE_FILE
 from storage.records import SourceLine
 
-MOST_LINES = 200
+MOST_LINES = 200  # of headers: of the kernel's own source every line with samples is kept
 MOST_INSTRUCTIONS = 20_000
 MOST_LAUNCHES = 8  # of more launches only the longest is read: printing one can take seconds
 TEXT_LENGTH, NAME_LENGTH = 160, 600
@@ -30,11 +30,13 @@ REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The lines with samples, most first, the samples of the call, and the instructions as a text."""
+    """The lines with samples, most first, the samples of the call, and the instructions as a text. `of` says of which
+    launch they are, empty for all."""
 
     lines: Sequence[SourceLine]
     samples: int
     sass: str
+    of: str = ""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,9 @@ def read(text: str) -> Sampled | None:
     if not total:
         return None
     hot = sorted(lines.items(), key=lambda one: -one[1].samples)
-    shown = [_line(*key, place) for key, place in hot if place.samples][:MOST_LINES]
+    ranked = [_line(*key, place) for key, place in hot if place.samples]
+    headers = set([one for one in ranked if one.file][:MOST_LINES])
+    shown = [one for one in ranked if not one.file or one in headers]
     return Sampled(shown, total, "\n".join(_listing(instructions)))
 
 
@@ -157,6 +161,8 @@ def _listing(instructions: Mapping[tuple[str, int, str], _Place]) -> Iterator[st
         line = "" if place.line is None else place.line
         reason = place.top[0] if place.samples else ""
         yield f" {int(address, 16) - start:>7x} {place.samples or '':>8}  {reason:<20} {line:>5}  {place.text}"
+    if left_out := len(instructions) - len(order):
+        yield f"{left_out:,} more instructions are not listed."
 
 
 def _reason(column: str) -> str:

@@ -28,8 +28,10 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     if not found or not profile.samples:
         return
     st.markdown("## Source lines")
+    only = profile.evidence.get("source lines", "")
+    where = f"in the profiled call, {only}" if only else "in the profiled call"
     st.caption(
-        f"{wording.counted(profile.samples, 'sample')} of warps in the profiled call. An inlined instruction "
+        f"{wording.counted(profile.samples, 'sample')} of warps {where}. An inlined instruction "
         "counts for each line that it came from."
     )
     source = texts.read(run_id, candidate.source_blob)

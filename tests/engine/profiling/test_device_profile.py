@@ -301,6 +301,33 @@ def test_source_lines_have_their_samples_and_what_they_wait_for(tmp_path: Path) 
     assert "--launch-skip" not in run.commands[-1]
 
 
+def test_only_lines_of_headers_are_cut_and_a_listing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = source_lines.read(recorded("source_lines.csv"))
+    monkeypatch.setattr(source_lines, "MOST_LINES", 1)
+    monkeypatch.setattr(source_lines, "MOST_INSTRUCTIONS", 2)
+    cut = source_lines.read(recorded("source_lines.csv"))
+    assert whole is not None
+    assert cut is not None
+    assert [line for line in cut.lines if not line.file] == [line for line in whole.lines if not line.file]
+    assert len([line for line in cut.lines if line.file]) == 1 < len([line for line in whole.lines if line.file])
+    assert cut.sass.endswith(f"{len(whole.sass.splitlines()) - 4:,} more instructions are not listed.")
+
+
+def test_of_many_launches_the_longest_is_read_and_a_page_that_was_cut_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_lines, "MOST_LAUNCHES", 1)
+    run = RecordedRun(tmp_path, done(), source=recorded("source_lines.csv"))
+    found = profile(subject(tmp_path), NCU, run)
+    assert found.evidence["source lines"] == "only of the longest of the 2 profiled launches"
+    assert "--launch-skip" in run.commands[-1]
+
+    def cut(command: list[str], limit_s: float) -> Done:
+        return replace(run(command, limit_s), is_cut="source" in command)
+
+    assert profile(subject(tmp_path), NCU, cut).evidence["source lines"].startswith("not available")
+
+
 def test_a_launch_that_is_printed_again_adds_to_its_lines(tmp_path: Path) -> None:
     once = recorded("source_lines.csv")
     twice = source_lines.read(once + once)
