@@ -134,7 +134,6 @@ from storage.queries.profiles import AdviceRow as AdviceRow
 from storage.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.queries.profiles import MetricRow as MetricRow
 from storage.queries.profiles import ProfileRow as ProfileRow
-from storage.queries.profiles import SourceLineRow as SourceLineRow
 from storage.queries.profiles import advice as advice
 from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics

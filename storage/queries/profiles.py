@@ -9,7 +9,7 @@ from storage import exposure
 from storage.database import Database
 from storage.exposure import Exposure
 from storage.queries import fetch
-from storage.records import DISTURBED, KernelClass, disturbance
+from storage.records import DISTURBED, KernelClass, SourceLine, disturbance
 
 # Made from the call's time and what the task needs at least. The call has one time: that of its timing.
 BY_LATENCY = (
@@ -92,19 +92,6 @@ class AdviceRow:
     gain_percent: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLineRow:
-    """One source line's samples and what most of them waited for; `file` is empty for a line of the kernel's own."""
-
-    kernel: str
-    file: str
-    line: int
-    samples: int
-    stall: str
-    stall_samples: int
-    text: str
-
-
 _METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, value FROM profile_metrics
     WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
     WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY launch, kernel, metric"""
@@ -133,12 +120,12 @@ def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
     return fetch.rows(db, AdviceRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
-def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLineRow]:
+def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLine]:
     """The lines with samples of a candidate's last profile, most first."""
     sql = """SELECT kernel, file, line, samples, stall, stall_samples, text FROM profile_lines
         WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
         WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
-    return fetch.rows(db, SourceLineRow, sql, {"run": run_id, "candidate": candidate_id})
+    return fetch.rows(db, SourceLine, sql, {"run": run_id, "candidate": candidate_id})
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:

@@ -13,8 +13,8 @@ from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
 from storage import counters, queries
-from storage.queries import MetricChangeRow, MetricRow, SourceLineRow
-from storage.records import HardwareLimit, ProfileResult
+from storage.queries import MetricChangeRow, MetricRow
+from storage.records import HardwareLimit, ProfileResult, SourceLine
 from tests import sample_profiles, samples
 from tests.engine.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
@@ -173,8 +173,8 @@ def test_what_got_worse_is_never_left_out() -> None:
 
 
 def test_the_whole_source_has_each_lines_share_and_reason_in_front() -> None:
-    rows = [SourceLineRow("k", "", 2, 30, "barrier", 20, ""), SourceLineRow("j", "", 2, 10, "wait", 9, "")]
-    rows.append(SourceLineRow("k", "cute/layout.hpp", 1, 60, "wait", 60, "a header's line"))
+    rows = [SourceLine("k", "", 2, 30, "barrier", 20, ""), SourceLine("j", "", 2, 10, "wait", 9, "")]
+    rows.append(SourceLine("k", "cute/layout.hpp", 1, 60, "wait", 60, "a header's line"))
     first, second = hot_lines.listing(["int a;", "int b;"], rows, 100).splitlines()
     assert first.split() == ["1", "int", "a;"]
     assert second.split() == ["40", "%", "barrier", "2", "int", "b;"]

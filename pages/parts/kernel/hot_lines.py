@@ -10,7 +10,8 @@ import streamlit as st
 from pages.parts import index, texts, wording
 from pages.parts.widgets import code, table
 from storage import counters, kernel_names, queries
-from storage.queries import CandidateRow, ProfileRow, SourceLineRow
+from storage.queries import CandidateRow, ProfileRow
+from storage.records import SourceLine
 
 MOST_LINES = 15
 MOST_CHARACTERS = 300_000
@@ -56,7 +57,7 @@ def share(samples: int, of: int) -> str:
     return f"{wording.significant(100 * samples / of, 2)} %"
 
 
-def listing(source: Sequence[str], found: Sequence[SourceLineRow], samples: int) -> str:
+def listing(source: Sequence[str], found: Sequence[SourceLine], samples: int) -> str:
     """The kernel's source, each line with its share of the samples and what most of them waited for in front."""
     sums: dict[int, dict[str, int]] = {}
     for one in found:
@@ -72,7 +73,7 @@ def _margin(found: Mapping[str, int], samples: int) -> str:
     return f"{share(sum(found.values()), samples):>7} {max(found, key=lambda name: found[name]).replace('_', ' '):<20}"
 
 
-def _row(number: int, one: SourceLineRow, source: Sequence[str], samples: int) -> table.Row:
+def _row(number: int, one: SourceLine, source: Sequence[str], samples: int) -> table.Row:
     text = one.text if one.file else (source[one.line - 1].strip() if 0 < one.line <= len(source) else "")
     place = f"{one.file.rsplit('/', 1)[-1]}:{one.line}" if one.file else str(one.line)
     waits = counters.STALLS.get(one.stall, one.stall)
