@@ -16,6 +16,7 @@ st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"
 st.html(f"<style>{client.read('page.css')}</style>")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
+away.draw()  # first: a server may end before it has drawn the rest
 page = st.navigation(
     [
         st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
@@ -38,5 +39,4 @@ page = st.navigation(
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 notices.draw()
-away.draw()
 access.draw_foot()

@@ -14,8 +14,10 @@ from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
-from pages.parts import access, wording
+from pages.parts import access, change_token, wording
+from pages.parts.change_token import CLOCK
 from pages.parts.new_run import command_line, forecast, module_field, presets
+from pages.parts.status import now
 from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
@@ -66,6 +68,8 @@ def form() -> None:
     with what:
         chosen = _task(setup)
     if chosen is None:
+        if not _is_known("", False):
+            _draw_again_when_known("", False)
         return
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
@@ -94,6 +98,9 @@ def form() -> None:
     fields["budget"] = budget
     with right, st.container(border=True, key="new_run_summary"):
         _summary(setup, task, sizes, fields, no_recording, prompts)
+    source = task.task(setup.toolchain, sizes).source
+    if not _is_known(source, fields["backward"]):
+        _draw_again_when_known(source, fields["backward"])
 
 
 def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
@@ -318,13 +325,20 @@ def _strategy() -> StrategyDescription:
     if catalogue.is_reading():
         for one in (one for one in descriptions if not one.is_known):
             st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
-        _draw_again_when_read()
     return usable[name]
 
 
-@st.fragment(run_every=0.5)
-def _draw_again_when_read() -> None:
-    if not catalogue.is_reading():
+def _is_known(source: str, backward: bool) -> bool:
+    """Whether nothing that this page shows is still being worked out. An empty source is of no task."""
+    return not catalogue.is_reading() and (not source or supervisor.estimated(source, backward)[0])
+
+
+@st.fragment
+def _draw_again_when_known(source: str, backward: bool) -> None:
+    """Trap: with Streamlit's own `run_every` the browser asks for this part also while a click on *Start run* leads to
+    another page, and that one goes blank."""
+    now.watch([CLOCK], is_overview=False, token=change_token.of([CLOCK], is_overview=False))
+    if _is_known(source, backward):
         st.rerun()
 
 

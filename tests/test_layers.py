@@ -209,3 +209,10 @@ def test_each_component_of_the_pages_has_a_name_of_its_own() -> None:
     names = re.findall(r'v2\.component\(\s*"(\w+)"', text)
     assert names
     assert sorted(names) == sorted(set(names))
+
+
+def test_no_page_has_the_browser_ask_again_by_a_timer_of_streamlit() -> None:
+    """It asks also while a click is leading to another page, which then stays blank; `now.watch` waits."""
+    text = {path: path.read_text() for path in (ROOT / "pages").rglob("*.py")}
+    assert text
+    assert not [path for path, source in text.items() if re.search(r"run_every\s*=", source)]

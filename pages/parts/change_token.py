@@ -9,12 +9,16 @@ from pages.parts import index, run_state, suite_folders
 from storage import queries, remeasurements
 from storage.folder import RunFolder, runs_folder
 
+CLOCK = "clock:"  # in place of a run: the part is drawn again once a second
+
 
 def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False) -> str:
     """The token of a page over these runs. Costs no query while nothing is new.
 
     `has_measurements` is for a page that also shows how far the re-measurements of these runs are.
     """
+    if list(run_ids) == [CLOCK]:
+        return str(int(time.time()))
     db = index.current()
     if is_overview:
         return f"{queries.overview_version(db)}{engines(run_ids)}"

@@ -105,7 +105,7 @@ def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_an
     page.goto(f"{server.url}/run?run=kept-open&candidate=c004")
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
     page.reload()
-    expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    expect(panel(drawn(page)).get_by_role("heading", name="Kernel 4")).to_be_visible()
     with page.expect_console_message(lambda said: "server is not responding" in said.text):
         stop_server(server)
     expect(page.get_by_role("alert").get_by_text(away.WORDS)).to_be_visible()

@@ -216,7 +216,6 @@ def test_a_run_of_ones_own_strategy_started_from_the_form_outlives_its_server_an
     settings = run.read_settings()
     assert (settings.strategy, dict(settings.strategy_options)) == (own, {"most_failures": 4})
     assert dict(settings.sizes) == {"N": 64}
-    page.reload()  # an open fault: on a busy machine the page that a start leads to has stayed blank until then
     expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
     assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["write"]
     drawn(page).get_by_text("Settings", exact=True).click()

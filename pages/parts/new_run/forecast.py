@@ -13,8 +13,6 @@ from storage import queries
 from storage.queries import PaceRow, TokensRow
 from storage.records import Budget
 
-AGAIN_S = 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -120,7 +118,7 @@ def _memory(source: str, is_on_gpu: bool, backward: bool) -> None:
     """How much judging takes, beside what is free; a child works it out, and the badge follows."""
     is_made, needed = supervisor.estimated(source, backward)
     if not is_made:
-        _pending(source, backward)
+        st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
     elif needed is not None:
         size = wording.quantity(float(needed), "B")
         fits = is_on_gpu or not supervisor.refusal(needed, supervisor.free_bytes(), {})
@@ -130,10 +128,3 @@ def _memory(source: str, is_on_gpu: bool, backward: bool) -> None:
         )  # fmt: skip
     else:
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
-
-
-@st.fragment(run_every=AGAIN_S)
-def _pending(source: str, backward: bool) -> None:
-    st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
-    if supervisor.estimated(source, backward)[0]:
-        st.rerun()

@@ -5,12 +5,12 @@ const THEIRS = "Connection error"
 
 function watch() {
   const found = { words: "" }
-  const app = document.querySelector('[data-testid="stApp"]')
+  const state = () => document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState
   const note = Object.assign(document.createElement("div"), { id: "tilewright-away", hidden: true })
   note.setAttribute("role", "alert")
   document.body.append(note)
   let timer = 0
-  const isThere = () => app.dataset.testConnectionState === "CONNECTED"
+  const isThere = () => state() === "CONNECTED"
   const show = () => {
     if (isThere()) return
     note.textContent = found.words
@@ -30,7 +30,9 @@ function watch() {
     }
   }
   new MutationObserver(closeTheirs).observe(document.body, { childList: true })
-  new MutationObserver(look).observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] })
+  new MutationObserver(look).observe(document.body, {
+    subtree: true, attributes: true, attributeFilter: ["data-test-connection-state"],
+  })
   look()
   return found
 }

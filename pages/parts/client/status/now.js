@@ -75,12 +75,15 @@ function keepList() {
 }
 
 function watchActs() {
-  const app = document.querySelector('[data-testid="stApp"]')
-  const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(app?.dataset.testScriptState) }
+  const state = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
+  const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(state()) }
   const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
   document.addEventListener("click", event => { if (event.composedPath().some(one => one.matches?.(ACTS))) act() }, true)
   document.addEventListener("keydown", event => { if (!isTyping(event) && event.key.length === 1) act() }, true)
-  if (app) new MutationObserver(() => { if (found.isRunning()) found.until = 0 }).observe(app, { attributes: true })
+  const look = () => { if (found.isRunning()) found.until = 0 }
+  new MutationObserver(look).observe(document.body, {
+    subtree: true, attributes: true, attributeFilter: ["data-test-script-state"],
+  })
   return found
 }
 
