@@ -18,6 +18,8 @@ from storage.method_words import PLAIN
 T = TypeVar("T")
 Value = str | int | float | bool | None
 TYPES: Mapping[type, str] = {int: "int", float: "float", bool: "bool", str: "str", type(None): "None"}
+FORMS = {"int": "a whole number", "float": "a number", "bool": "yes or no", "str": "a text", "None": "none"}
+BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Option:
                 return f"{one.label} ({one.counts.lower()}: {number or one.usual})" if one.counts else one.label
         return f"from {step} {value}" if self.is_index else str(value)
 
+    def form(self) -> str:
+        """What is written on a command line for it, in words."""
+        return self.limits() if self.choices else " or ".join(FORMS[one] for one in self.types)
+
     def check(self, value: Value) -> None:
         """See that it can have this value.
 
@@ -89,7 +95,7 @@ class Option:
         """
         kind = TYPES.get(type(value), "")
         if kind not in self.types and not (kind == "int" and "float" in self.types):
-            raise EngineError(f"strategy option {self.name} does not take {value!r}")
+            raise EngineError(f"strategy option {self.name} does not take {value!r}: use {self.form()}")
         if self.least is not None and isinstance(value, (int, float)) and not value >= self.least:
             raise EngineError(f"strategy option {self.name} must be at least {self.least:g}, not {value!r}")
         if self.choices and value is not None and not any(_fits(one, str(value)) for one in self.choices):
@@ -102,8 +108,8 @@ class Option:
             EngineError: it cannot have that value.
         """
         for kind, convert in (("int", int), ("float", float), ("str", str)):
-            if "bool" in self.types and text in ("true", "false"):
-                return text == "true"
+            if "bool" in self.types and text in BOOLEANS:
+                return BOOLEANS[text]
             if "None" in self.types and text == "none":
                 return None
             try:
@@ -113,7 +119,7 @@ class Option:
                     return value
             except ValueError:
                 continue
-        raise EngineError(f"strategy option {self.name} does not take {text!r}")
+        raise EngineError(f"strategy option {self.name} does not take {text!r}: use {self.form()}")
 
 
 def option(

@@ -45,7 +45,7 @@ def test_help_says_what_it_is_what_it_can_be_and_its_default() -> None:
 
 
 def test_values_are_words_of_a_command_line_and_the_rest_has_its_default() -> None:
-    words = ["rounds=3", "share=2", "width=none", "is_greedy=true", "order=random=7"]
+    words = ["rounds=3", "share=2", "width=none", "is_greedy=yes", "order=random=7"]
     found = parse(OPTIONS, words)
     assert found == {"rounds": 3, "share": 2.0, "width": None, "is_greedy": True, "order": "random=7"}
     assert read(Every, found) == Every(3, 2.0, None, True, "random=7", "x")
@@ -57,7 +57,7 @@ def test_values_are_words_of_a_command_line_and_the_rest_has_its_default() -> No
     [
         ({"runds": 1}, "unknown strategy option 'runds': use rounds, share"),
         ({"rounds": 0}, "rounds must be at least 1, not 0"),
-        ({"rounds": True}, "rounds does not take True"),
+        ({"rounds": True}, "rounds does not take True: use a whole number"),
         ({"rounds": None}, "rounds does not take None"),
         ({"share": float("nan")}, "share must be at least 0, not nan"),
         ({"order": "worst"}, "unknown order 'worst': use best (best first), random=K (draw)"),
