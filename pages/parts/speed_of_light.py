@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.parts import wording
 from storage.records import HardwareLimit
 
-CACHE = 1.1  # a limit this far above device memory's bandwidth is a cache's
+CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 
 
 def share(limit: HardwareLimit | None, latency_ms: float | None) -> float | None:
@@ -26,7 +26,11 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     where = ""
     if memory_rate:
         is_cache = limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate
-        where = " (cache bandwidth: the data fits into a cache)" if is_cache else " (device memory bandwidth)"
+        where = (
+            " (measured with copies of that size: part of the data stays in the caches)"
+            if is_cache
+            else " (device memory bandwidth)"
+        )
     text = (
         f"Theoretical minimum {wording.latency(limit.limit_ms)}: the task moves at least "
         f"{wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"

@@ -119,7 +119,7 @@ def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None
     assert "device memory" in told
     assert told.endswith("This kernel takes 3.25 ms: 92 % of the limit.")
     small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
-    assert "cache bandwidth" in speed_of_light.sentence(small, None, 4.3007e12)
+    assert "stays in the caches" in speed_of_light.sentence(small, None, 4.3007e12)
     assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"
 
 
