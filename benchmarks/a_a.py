@@ -25,8 +25,8 @@ from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CudaToolchain
 from storage.check_records import CheckOutcome
+from storage.evaluation_results import TimingResult, is_improvement
 from storage.policy import EVERYTHING
-from storage.records import TimingResult, is_improvement
 
 TOOLCHAINS = {each.name: each for each in (CpuToolchain, CudaToolchain)}
 

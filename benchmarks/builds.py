@@ -36,8 +36,9 @@ from engine.build.host import flags
 from engine.build.host import installation as host
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CompileGate
+from storage.evaluation_results import CompileResult
 from storage.policy import Policy
-from storage.records import CompileResult, Verdict
+from storage.records import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 # Everything may be used: what is compared is compilers, not what a candidate may do.

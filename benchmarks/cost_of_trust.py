@@ -24,7 +24,7 @@ from engine.machine.worker_limits import Limits
 from engine.sandbox import ChildSpec, Isolation, SandboxFilesystem, start
 from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain
-from storage.records import TimingResult
+from storage.evaluation_results import TimingResult
 from tests.engine.toolchains import kernels
 
 BARE = """

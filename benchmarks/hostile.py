@@ -24,7 +24,8 @@ from engine import tasks
 from engine.machine import lease, processes
 from engine.machine.worker_limits import Limits, Times
 from engine.toolchains.cpu import CpuToolchain, lease_files
-from storage.records import TimingResult, Verdict
+from storage.evaluation_results import TimingResult
+from storage.records import Verdict
 from tests.engine.evaluator import hostile
 from tests.engine.toolchains import kernels
 

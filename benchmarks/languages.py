@@ -27,7 +27,7 @@ from engine.toolchain_table import find_toolchain
 from engine.toolchains import Toolchain
 from engine.toolchains.cuda import CompileGate
 from engine.toolchains.evaluating import evaluate
-from storage.records import HardwareLimit
+from storage.hardware_limit import HardwareLimit
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
 RECORDINGS = Path(__file__).resolve().parents[1] / "tasks" / "recordings"

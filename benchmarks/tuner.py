@@ -29,8 +29,8 @@ from engine.llm.recording import read_recording
 from engine.tasks import Task
 from engine.toolchain_table import find_toolchain
 from engine.toolchains import Toolchain
+from storage.evaluation_results import TimingResult, median_ranks
 from storage.models import CHARACTERS_PER_TOKEN
-from storage.records import TimingResult, median_ranks
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "tasks" / "recordings"
 

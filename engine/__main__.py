@@ -56,12 +56,14 @@ from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run, home, runs_folder
+from storage.hardware_limit import REACHED
 from storage.journal import DamagedJournalError, Journal
 from storage.knowledge import files
 from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions, read_options
-from storage.records import REACHED, CommandKind, RunState
+from storage.records import RunState
 from storage.suites.files import SuiteError
+from storage.verbs import CommandKind
 
 
 def main(argv: list[str] | None = None) -> int:

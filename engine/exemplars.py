@@ -14,8 +14,8 @@ from engine.errors import PromptError
 from engine.languages import DEFAULT
 from storage import codec
 from storage.codec import DecodeError
+from storage.hardware_limit import HardwareLimit
 from storage.policy import PRECISIONS
-from storage.records import HardwareLimit
 
 COMPUTE = "compute"
 _ARCHITECTURE = re.compile(r"sm_(\d+)(a?)")

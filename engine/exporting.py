@@ -21,7 +21,7 @@ from engine.toolchain_table import GPU, HOST, device_of
 from storage import codec, journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder
-from storage.records import REACHED
+from storage.hardware_limit import REACHED
 
 NEEDS = {
     HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from engine.llm import Terms
 from engine.record import Record
+from storage.hardware_limit import REACHED
 from storage.models import CHARACTERS_PER_TOKEN
-from storage.records import REACHED
 
 WARNING_SHARE = 0.8
 AT_THE_LIMIT = 1.05

@@ -12,27 +12,14 @@ from engine.human.human_state import HumanState
 from engine.tuning import Sweep
 from storage import events as ev
 from storage.command_arguments import MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, headline
+from storage.hardware_limit import HardwareLimit
 from storage.journal import Entry
 from storage.knowledge.choice import OFF
-from storage.records import (
-    EVALUATIONS,
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    HardwareLimit,
-    KernelClass,
-    Origin,
-    ProfileResult,
-    RunSettings,
-    RunState,
-    StepKind,
-    TimingResult,
-    Verdict,
-    headline,
-)
+from storage.profile_results import ProfileResult
+from storage.records import EVALUATIONS, Budget, KernelClass, Origin, RunSettings, RunState, StepKind, Verdict
 from storage.steering_state import SteeringState
+from storage.verbs import Command, CommandKind
 
 
 @dataclass(slots=True)

@@ -19,8 +19,9 @@ from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import journal, remeasurements
 from storage.blobs import Blobs
+from storage.evaluation_results import TimingResult
 from storage.folder import RunFolder, find_run
-from storage.records import RunSettings, TimingResult, Verdict
+from storage.records import RunSettings, Verdict
 from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
 
 Kernel = tuple[str, str]

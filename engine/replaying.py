@@ -17,8 +17,8 @@ from storage import commands, journal
 from storage import events as ev
 from storage.folder import ORIGINAL, RunFolder, runs_folder
 from storage.journal import Entry, Journal
-from storage.records import Command, CommandKind, RunSettings, RunState
-from storage.verbs import VERBS
+from storage.records import RunSettings, RunState
+from storage.verbs import VERBS, Command, CommandKind
 
 LONGEST_GAP_S = 60.0
 NAP_S = 0.1

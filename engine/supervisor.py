@@ -53,7 +53,8 @@ from engine.strategies.catalogue import refused_by as refused_by
 from engine.tasks import TaskFile, made_of, of_text, problems, shipped_names
 from storage import commands, damage, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, home, runs_folder
-from storage.records import CommandKind, RunSettings
+from storage.records import RunSettings
+from storage.verbs import CommandKind
 
 ROOT = Path(__file__).resolve().parent.parent
 

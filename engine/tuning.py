@@ -15,16 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from storage import events as ev
-from storage.records import (
-    CheckResult,
-    CompileResult,
-    StepKind,
-    TimingResult,
-    Tunable,
-    Verdict,
-    headline,
-    is_improvement,
-)
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable, headline, is_improvement
+from storage.records import StepKind, Verdict
 
 FINALISTS = 3
 COMBINED = 4  # numbers of one tunable that are combined with those of others

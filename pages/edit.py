@@ -12,7 +12,8 @@ from storage import folder, queries
 from storage.blobs import Blobs
 from storage.command_arguments import NOTE_LENGTH, Submission
 from storage.queries import AttemptRow, RunRow
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")

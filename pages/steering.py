@@ -12,8 +12,7 @@ from pages.parts.steering import command_list
 from pages.parts.widgets import table
 from storage import queries
 from storage.queries import CommandRow
-from storage.records import CommandKind
-from storage.verbs import VERBS
+from storage.verbs import VERBS, CommandKind
 
 run_id = st.query_params.get("run", "")
 PAGE = 100

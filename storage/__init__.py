@@ -1,6 +1,8 @@
 """Run folders, journals and the DuckDB index over them. Knows nothing of engines, models or screens.
 
-records.py, events.py, check_records.py, models.py, policy.py   the vocabulary; what happens in a run
+records.py, check_records.py, models.py, policy.py   the vocabulary
+evaluation_results.py, profile_results.py, hardware_limit.py   what is measured of a kernel, and of a device
+events.py                   everything that can happen in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
 past.py                     a run as it stood at an earlier point of its journal
 damage.py                   what of those files is damaged or gone

@@ -13,7 +13,7 @@ from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind, Reader, encode
 from storage.labels import Labels
 from storage.projection import Rows
-from storage.records import Command
+from storage.verbs import Command
 
 _INODE_MASK = 2**63 - 1  # some file systems number files beyond what a signed column holds
 

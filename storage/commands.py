@@ -11,8 +11,8 @@ from pathlib import Path
 
 from storage import budgets, codec, read_only
 from storage.command_arguments import Answer, AskFirst, Hand, ModelChoice, Retry, Submission
-from storage.records import Budget, Command, CommandKind, KernelClass, RunState, Switch
-from storage.verbs import RULE_LENGTH, VERBS, Offered, Takes
+from storage.records import Budget, KernelClass, RunState, Switch
+from storage.verbs import RULE_LENGTH, VERBS, Command, CommandKind, Offered, Takes
 
 Check = Callable[[CommandKind, str], object]
 HELD = (RunState.PAUSED, RunState.WAITING)

@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from storage.command_arguments import Fallback
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
+from storage.hardware_limit import HardwareLimit
 from storage.knowledge.records import Advised as Advised
 from storage.knowledge.records import Bottleneck, KnownEdge, State, ToldRule, WeighedEdge
 from storage.models import CallFailure
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CompileResult,
-    DepthOutcome,
-    HardwareLimit,
-    KernelClass,
-    Origin,
-    ProfileResult,
-    RunState,
-    TimingResult,
-    Tunable,
-)
+from storage.profile_results import ProfileResult
+from storage.records import Budget, DepthOutcome, KernelClass, Origin, RunState
+from storage.verbs import Command
 
 
 @dataclass(frozen=True, slots=True)

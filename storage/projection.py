@@ -10,9 +10,11 @@ from typing import Any
 
 from storage import codec, events, exposure, folder
 from storage.codec import DecodeError
+from storage.evaluation_results import TimingResult, headline
 from storage.journal import Entry, kind_of
 from storage.labels import Labels
-from storage.records import Budget, Command, RunSettings, RunState, TimingResult, Verdict, headline
+from storage.records import Budget, RunSettings, RunState, Verdict
+from storage.verbs import Command
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
 _Judged = events.Compiled | events.Checked | events.Timed

@@ -15,8 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from storage import codec, liveness
+from storage.evaluation_results import median_ranks
 from storage.folder import RUN_ID, RunFolder, home
-from storage.records import median_ranks
 
 ROUNDS = 6
 """So many that the lowest and the highest ratio hold the median with 95 % confidence."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from storage import events as ev
 from storage.command_arguments import MANUAL, AskFirst, Hand, ModelChoice, is_call
-from storage.records import Command, CommandKind, Switch
-from storage.verbs import RULES, Rule
+from storage.records import Switch
+from storage.verbs import RULES, Command, CommandKind, Rule
 
 
 @dataclass(frozen=True, slots=True)

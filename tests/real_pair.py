@@ -7,17 +7,10 @@ from pathlib import Path
 from engine import supervisor
 from storage import events as ev
 from storage.blobs import Blobs
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import (
-    CheckResult,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    RunState,
-    TimingResult,
-    Verdict,
-)
+from storage.records import DepthOutcome, Origin, RunState, Verdict
 from tests.engine.swish_story import FIRST, THIRD
 
 SIZES: dict[str, int | float] = {"batch_size": 4, "dim": 1024}

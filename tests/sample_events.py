@@ -10,24 +10,13 @@ from dataclasses import replace
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import CONSULT, TEACH, TUNE, Fallback
+from storage.evaluation_results import CompileResult, TimingResult, Tunable
+from storage.hardware_limit import HardwareLimit
 from storage.journal import Entry
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule, WeighedEdge
 from storage.models import CallFailure
-from storage.records import (
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    HardwareLimit,
-    Origin,
-    Role,
-    RunSettings,
-    RunState,
-    StepKind,
-    TimingResult,
-    Tunable,
-    Verdict,
-)
+from storage.records import DepthOutcome, Origin, Role, RunSettings, RunState, StepKind, Verdict
+from storage.verbs import Command, CommandKind
 from tests import sample_profiles
 from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS, TIMED
 from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG

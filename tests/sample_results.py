@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from storage import observed
+from storage.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult
 from storage.events import BaselineMeasured
 from storage.observed import ObservedOperator
-from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
+from storage.records import Verdict
 from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, ISOLATED, REFUSED, SCREENED
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",

@@ -20,6 +20,7 @@ LIGHT_ENGINE = {
 }  # fmt: skip
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
+    "storage.evaluation_results", "storage.profile_results", "storage.hardware_limit",
     "storage.policy", "storage.check_records", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",

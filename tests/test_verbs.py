@@ -9,8 +9,8 @@ from pages.parts.steering import dialogs
 from storage import commands
 from storage.commands import CommandError
 from storage.method_words import PLAIN
-from storage.records import CommandKind, RunState
-from storage.verbs import VERBS, Offered, Takes, Verb
+from storage.records import RunState
+from storage.verbs import VERBS, CommandKind, Offered, Takes, Verb
 
 # For each kind of argument one that is taken, and one that is not (None where everything is).
 ARGUMENTS: dict[Takes, tuple[str, str | None]] = {

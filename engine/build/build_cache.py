@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from storage import codec
-from storage.records import KernelResources
+from storage.evaluation_results import KernelResources
 
 NOTE = "built.json"
 

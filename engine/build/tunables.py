@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.records import Tunable
+from storage.evaluation_results import Tunable
 
 MOST_TUNABLES, MOST_CANDIDATES, LONGEST_LINE = 8, 16, 300
 CPP_LINE = "constexpr int kTile = 64;  // tune: 32, 64, 128"

@@ -26,7 +26,8 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.events import QuestionAsked
 from storage.folder import RunFolder, find_run
-from storage.records import LEFT, CommandKind, RunState
+from storage.records import LEFT, RunState
+from storage.verbs import CommandKind
 
 RUNNING = "running"
 WAITING = "waiting"

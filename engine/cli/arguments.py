@@ -17,9 +17,9 @@ from storage import budgets
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
 from storage.models import NAMES, ModelRole, with_option
 from storage.policy import DTYPES, OWN_DTYPE, PRECISIONS
-from storage.records import Budget, CommandKind, KernelClass
+from storage.records import Budget, KernelClass
 from storage.remeasurements import ROUNDS
-from storage.verbs import VERBS
+from storage.verbs import VERBS, CommandKind
 
 DESCRIPTION = """\
 Optimise the GPU kernels of a PyTorch module with a language model in the loop.

@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.evaluation.screening import Finding
 from storage import codec
 from storage.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
-from storage.records import CompileResult, KernelResources
+from storage.evaluation_results import CompileResult, KernelResources
 
 STYLE = {
     CheckOutcome.HELD: "green",

@@ -21,7 +21,7 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.command_arguments import Answer, Submission, as_file_reply
 from storage.folder import RunFolder, find_run
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 
 
 def as_text(stored: str) -> str:

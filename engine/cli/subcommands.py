@@ -29,8 +29,8 @@ from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
-from storage.records import Budget, CommandKind, KernelClass, RunSettings, RunState, Switch
-from storage.verbs import VERBS, Takes
+from storage.records import Budget, KernelClass, RunSettings, RunState, Switch
+from storage.verbs import VERBS, CommandKind, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
 

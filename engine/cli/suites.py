@@ -29,11 +29,12 @@ from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
 from storage.command_arguments import MANUAL
 from storage.folder import RunFolder, find_run, runs_folder
-from storage.records import CommandKind, RunSettings
+from storage.records import RunSettings
 from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import Suite, fold
+from storage.verbs import CommandKind
 
 
 def run_verb(options: Namespace) -> int:

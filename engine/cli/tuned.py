@@ -19,7 +19,8 @@ from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.tuning import AS_WRITTEN, Sweep, Variant
 from storage import codec, relative
-from storage.records import CheckResult, CompileResult, TimingResult, Verdict, headline
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, headline
+from storage.records import Verdict
 
 
 def tune(

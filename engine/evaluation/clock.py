@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from storage.records import median_ranks
+from storage.evaluation_results import median_ranks
 
 QUANTILE = 0.1
 LEAST_NS = 1_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from storage.records import Mismatch
+from storage.evaluation_results import Mismatch
 
 HEAT_CELLS = 16
 CHUNK = 1 << 17

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.evaluation import operators
 from engine.evaluation.comparison import Errors
 from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.records import Mismatch
+from storage.evaluation_results import Mismatch
 
 CONTRACT = "output contract"
 LAYOUT = "output layout"

@@ -16,8 +16,10 @@ from engine.evaluation import operators
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluation.clock import Call, Clock, DeviceClock, Session
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.hardware_limit import HardwareLimit
 from storage.policy import Policy
-from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
+from storage.records import Verdict
 
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too. Both sides lose
 # time in a crowd, but not alike: a library that synchronises more threads loses more.

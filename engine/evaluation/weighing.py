@@ -13,7 +13,8 @@ from engine.evaluation import comparison, tolerance
 from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import Errors, Scale, real
 from engine.evaluation.trials import ONE_WAY, Style, Trial
-from storage.records import Mismatch, Verdict
+from storage.evaluation_results import Mismatch
+from storage.records import Verdict
 
 SAMPLE = 100_000
 SAME = 1e-3

@@ -22,8 +22,9 @@ from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
 from storage.check_records import CheckOutcome
+from storage.evaluation_results import CheckResult
 from storage.policy import SpecialValues
-from storage.records import CheckResult, Verdict
+from storage.records import Verdict
 
 HARDLY = 0.01
 Ending = tuple[Failure | None, CheckOutcome, str]

@@ -18,7 +18,8 @@ from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, F
 from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
 from engine.sandbox import OwnFailure
 from storage import codec
-from storage.records import KernelResources, Verdict
+from storage.evaluation_results import KernelResources
+from storage.records import Verdict
 
 NOTE = "built.json"
 MAX_FILES = 4000

@@ -34,7 +34,8 @@ from engine.profiling.device.profile import profile as profile_subject
 from engine.sandbox import Done, Isolation
 from engine.sandbox.probe import DEMANDED
 from storage import codec
-from storage.records import HardwareLimit, ProfileResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
 
 MIN_CALLS = 1
 MAX_CALLS = 2000

@@ -44,8 +44,9 @@ from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
 from storage import codec, observed
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.policy import Policy
-from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+from storage.records import Verdict
 
 SCREEN_S = 30.0
 

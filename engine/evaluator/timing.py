@@ -26,7 +26,8 @@ from engine.evaluator.timed_worker import DeviceTimedWorker, Preparation, Storin
 from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import WorkerPair
 from engine.machine import process_memory, processes, quiet
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 
 SETTLE_S = (0.1, 0.4)
 WINDOW_S = 0.05

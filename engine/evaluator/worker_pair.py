@@ -45,8 +45,9 @@ from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation
+from storage.evaluation_results import KernelResources
 from storage.policy import Policy
-from storage.records import KernelResources, Verdict
+from storage.records import Verdict
 
 AnyBuilder = Builder | DeviceBuilder
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from storage import events as ev
 from storage.command_arguments import Answer
-from storage.records import Command, CommandKind
+from storage.verbs import Command, CommandKind
 
 
 @dataclass(slots=True)

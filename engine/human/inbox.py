@@ -20,8 +20,8 @@ from storage import events as ev
 from storage.command_arguments import MANUAL, ModelChoice, Retry, Submission, is_call
 from storage.events import CommandEffective
 from storage.records import LEFT as LEFT
-from storage.records import Command, CommandKind, Origin, RunState, Verdict
-from storage.verbs import RULES, VERBS, Moment, Takes
+from storage.records import Origin, RunState, Verdict
+from storage.verbs import RULES, VERBS, Command, CommandKind, Moment, Takes
 
 
 def take_submission(context: RunContext, action: TakeSubmission) -> str:

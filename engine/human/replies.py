@@ -15,7 +15,7 @@ from engine.strategies import Strategy
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.command_arguments import MANUAL, Answer
-from storage.records import Command, CommandKind
+from storage.verbs import Command, CommandKind
 
 
 def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]) -> Completion:

@@ -21,8 +21,10 @@ from engine.patching.prediction import Prediction, read_prediction
 from engine.record import Candidate, Record
 from storage import events as ev
 from storage import relative
+from storage.hardware_limit import REACHED
 from storage.knowledge.records import Evidence, Outcome
-from storage.records import REACHED, Origin, ProfileResult, Verdict
+from storage.profile_results import ProfileResult
+from storage.records import Origin, Verdict
 
 # Figures of a profile that are kept before and after.
 KEPT = (

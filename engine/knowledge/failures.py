@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 
 from engine.record import Candidate, Record
+from storage.evaluation_results import Mismatch, headline
 from storage.knowledge.records import FailureCase
-from storage.records import Mismatch, Origin, Verdict, headline
+from storage.records import Origin, Verdict
 
 SIGNATURE_LENGTH = 140
 LEAST_WORDS = 3  # of a sentence that says how a failure was mended

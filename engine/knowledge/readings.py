@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from storage import counters
-from storage.records import Metric, ProfileResult
+from storage.profile_results import Metric, ProfileResult
 
 MEMORY, COMPUTE = "share of the memory path's peak", "share of the arithmetic peak"
 BUSIEST, LESSER = "larger share of the two peaks", "smaller share of the two peaks"

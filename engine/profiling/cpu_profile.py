@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.profiling.perf import HARDWARE, Mix
 from engine.profiling.roof import Roof
-from storage.records import DISTURBED, Metric, ProfileResult, disturbance
+from storage.profile_results import DISTURBED, Metric, ProfileResult, disturbance
 
 MAX_LINES = 25
 NEAR_ROOF = 0.6

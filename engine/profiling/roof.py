@@ -18,7 +18,7 @@ from engine import sandbox
 from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
 from engine.machine import lease, quiet
-from storage.records import DeviceFacts
+from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("roof.cpp")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-std=c++20")

@@ -16,8 +16,10 @@ from engine.evaluation.trials import IN_WORDS, PLAN
 from engine.record import Candidate, Record, named
 from engine.tasks import Task
 from storage.check_records import CheckOutcome
+from storage.evaluation_results import KernelResources, headline
+from storage.hardware_limit import REACHED, DeviceFacts, HardwareLimit
 from storage.policy import EVERYTHING, PRECISIONS, Policy
-from storage.records import FAILED, REACHED, DeviceFacts, HardwareLimit, KernelResources, Origin, headline
+from storage.records import FAILED, Origin
 
 # Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
 GENERATIONS: Mapping[str, str] = {

@@ -16,8 +16,8 @@ from engine.steps.compiler import compiler_section
 from engine.steps.evaluate import timing_words
 from engine.steps.history import history
 from storage.events import CommandEffective
-from storage.records import Command, KernelClass
-from storage.verbs import Rule
+from storage.records import KernelClass
+from storage.verbs import Command, Rule
 
 
 def open_conversation(

@@ -8,8 +8,9 @@ from dataclasses import replace
 from engine.context import RunContext
 from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.record import Candidate
+from storage.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult
 from storage.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
-from storage.records import CheckResult, CompileResult, Mismatch, TimingResult, Verdict
+from storage.records import Verdict
 
 COMPILED = "torch.compile"
 

@@ -14,7 +14,8 @@ from engine.prompting import Passage, Ranked
 from engine.record import Candidate, Record, named
 from storage import events as ev
 from storage import relative
-from storage.records import FAILED, CommandKind, Origin, Verdict
+from storage.records import FAILED, Origin, Verdict
+from storage.verbs import CommandKind
 
 # Tokens of a whole text; characters of one diagnosis and of one repair's edits in it.
 HISTORY_TOKENS, REPAIR_TOKENS = 1200, 2400

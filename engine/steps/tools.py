@@ -13,8 +13,9 @@ from engine.errors import ProfileUnavailable
 from engine.llm import Completion, Message
 from engine.llm.tools import CHECK, COMPILE, ROLE, ToolCall, read_calls
 from engine.steps.evaluate import describe_failed, timing_words
+from storage.evaluation_results import CheckResult, CompileResult, headline
 from storage.events import ToolAnswered, ToolCalled
-from storage.records import CheckResult, CompileResult, Verdict, headline
+from storage.records import Verdict
 
 NONE_LEFT = "No tool call is left in this turn: send the final reply now."
 UNREADABLE = "unreadable"

@@ -23,7 +23,8 @@ from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.tuning import Build, Judge, Sweep, Variant, VariantEvent
 from storage import events as ev
-from storage.records import CheckResult, DepthOutcome, Origin, StepKind
+from storage.evaluation_results import CheckResult
+from storage.records import DepthOutcome, Origin, StepKind
 
 MOST_BUILDS = 8  # at a time; each is a compiler that may take gigabytes
 

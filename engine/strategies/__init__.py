@@ -26,7 +26,8 @@ from engine.record import Record
 from storage import events as ev
 from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
-from storage.records import EVALUATIONS, Command, CommandKind, Origin, StepKind
+from storage.records import EVALUATIONS, Origin, StepKind
+from storage.verbs import Command, CommandKind
 
 
 class Strategy(Protocol):

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from engine.record import Record, named
 from storage import events as ev
 from storage.command_arguments import Retry, is_call
-from storage.records import Command, CommandKind, DepthOutcome, TimingResult, is_improvement
+from storage.evaluation_results import TimingResult, is_improvement
+from storage.records import DepthOutcome
+from storage.verbs import Command, CommandKind
 
 
 @dataclass(slots=True)

@@ -24,7 +24,8 @@ from engine.strategies.options import Option, Value, labelled
 from storage import codec, exposure
 from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
-from storage.records import CommandKind, RunSettings
+from storage.records import RunSettings
+from storage.verbs import CommandKind
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VARIABLE = "TILEWRIGHT_STRATEGIES"

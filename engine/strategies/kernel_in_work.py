@@ -11,7 +11,8 @@ from engine.record import Candidate, Record
 from engine.strategies.accepted_line import AcceptedLine
 from engine.strategies.options import option
 from storage import events as ev
-from storage.records import CommandKind, DepthOutcome, Origin, StepKind, Switch
+from storage.records import DepthOutcome, Origin, StepKind, Switch
+from storage.verbs import CommandKind
 
 SYNTHESISE, REPAIR = "synthesise", "repair"
 NO_KERNEL = "the reply holds no kernel"

@@ -19,8 +19,9 @@ from engine.toolchains.evaluating import evaluate
 from storage import codec, relative
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
+from storage.hardware_limit import REACHED
 from storage.policy import Policy
-from storage.records import REACHED, KernelClass, RunSettings
+from storage.records import KernelClass, RunSettings
 from storage.suites.records import Cell, Defined, JudgedAgain
 from storage.suites.summary import CellResult, Results
 

@@ -11,8 +11,9 @@ from storage import codec, journal
 from storage import events as ev
 from storage.check_records import CheckOutcome, CheckRecord
 from storage.folder import RunFolder, runs_folder
+from storage.hardware_limit import REACHED, HardwareLimit
 from storage.journal import Entry
-from storage.records import REACHED, HardwareLimit, Origin, RunSettings, Verdict
+from storage.records import Origin, RunSettings, Verdict
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
 

@@ -18,7 +18,7 @@ from engine import supervisor
 from engine.suites.metering import Meter
 from storage import commands, liveness
 from storage.folder import RunFolder, runs_folder
-from storage.records import LEFT, CommandKind, RunSettings, RunState
+from storage.records import LEFT, RunSettings, RunState
 from storage.suites import files
 from storage.suites.files import SuiteFolder
 from storage.suites.records import (
@@ -31,6 +31,7 @@ from storage.suites.records import (
     RunnerStarted,
 )
 from storage.suites.standing import CellStanding, Suite, fold
+from storage.verbs import CommandKind
 
 POLL_S = 0.2
 DEATHS = 5  # of engines of one cell in a row, before its turn is over

@@ -10,7 +10,8 @@ from engine.tasks.constants import Size, set_constants
 from engine.tasks.files import Task
 from storage.policy import Policy
 from storage.check_records import CheckRecord
-from storage.records import HardwareLimit, TimedWorkload, TimingResult
+from storage.evaluation_results import TimedWorkload, TimingResult
+from storage.hardware_limit import HardwareLimit
 
 
 def others(source: str, policy: Policy) -> list[Mapping[str, Size]]:

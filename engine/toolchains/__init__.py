@@ -13,7 +13,9 @@ from typing import Protocol
 
 from engine.machine import lease
 from engine.tasks import Task
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
 
 
 class Toolchain(Protocol):

@@ -14,7 +14,10 @@ from engine.machine import lease
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import codec
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
+from storage.records import Verdict
 
 Record = TypeVar("Record", CompileResult, CheckResult, TimingResult, ProfileResult)
 

@@ -21,7 +21,8 @@ from engine.tasks import Task
 from engine.toolchains.local import LocalToolchain
 from engine.toolchains.requirements import checks
 from storage.folder import home
-from storage.records import HardwareLimit, ProfileResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
 
 ALLOCATING = ("describe", "check", "time", "measure")
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]

@@ -25,9 +25,12 @@ from engine.profiling.device.ceilings import DeviceCeilings
 from engine.tasks import Task
 from engine.toolchains.local import AMPLE, LocalToolchain
 from storage import codec
+from storage.evaluation_results import CheckResult, CompileResult
 from storage.folder import home
+from storage.hardware_limit import HardwareLimit
 from storage.policy import Policy
-from storage.records import DISTURBED, CheckResult, CompileResult, HardwareLimit, ProfileResult, Verdict, disturbance
+from storage.profile_results import DISTURBED, ProfileResult, disturbance
+from storage.records import Verdict
 
 DEVICES = Path("/dev")
 CALL_S = 30.0

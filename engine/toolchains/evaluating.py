@@ -10,7 +10,8 @@ from engine.errors import ProfileUnavailable
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from storage import codec
-from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.records import Verdict
 
 
 def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = False) -> dict[str, Any]:

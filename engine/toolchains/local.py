@@ -26,8 +26,10 @@ from engine.machine import lease
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from storage import codec
+from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
+from storage.hardware_limit import HardwareLimit
 from storage.policy import EVERYTHING
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimedWorkload, TimingResult
+from storage.profile_results import ProfileResult
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5

@@ -9,7 +9,8 @@ from pages.parts import index
 from storage import liveness, queries
 from storage.folder import RunFolder, runs_folder
 from storage.queries import CommandRow, RunRow
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 
 STARTING_S = 20.0
 SILENT_S = 900.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.parts import wording
-from storage.records import HardwareLimit
+from storage.hardware_limit import HardwareLimit
 
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 

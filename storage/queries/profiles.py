@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from storage import exposure
 from storage.database import Database
 from storage.exposure import Exposure
+from storage.profile_results import DISTURBED, SourceLine, disturbance
 from storage.queries import fetch
-from storage.records import DISTURBED, KernelClass, SourceLine, disturbance
+from storage.records import KernelClass
 
 # Made from the call's time and what the task needs at least. The call has one time: that of its timing.
 BY_LATENCY = (

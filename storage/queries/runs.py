@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from storage.database import Database
+from storage.hardware_limit import HardwareLimit
 from storage.queries import fetch
 from storage.queries.listing import STANDING
-from storage.records import LEFT, HardwareLimit, KernelClass, RunState
+from storage.records import LEFT, KernelClass, RunState
 
 
 @dataclass(frozen=True, slots=True)

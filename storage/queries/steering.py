@@ -10,9 +10,9 @@ from storage.database import Database
 from storage.method_words import AS_STORED, MethodWords
 from storage.queries import fetch
 from storage.queries.listing import STANDING
-from storage.records import FAILED, Command, CommandKind, Switch, Verdict
+from storage.records import FAILED, Switch, Verdict
 from storage.steering_state import SteeringState
-from storage.verbs import VERBS, Result, verbs_with
+from storage.verbs import VERBS, Command, CommandKind, Result, verbs_with
 
 
 @dataclass(frozen=True, slots=True)

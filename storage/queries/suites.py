@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from storage.database import Database
+from storage.hardware_limit import REACHED
 from storage.queries import compare, fetch
-from storage.records import REACHED
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"

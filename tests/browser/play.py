@@ -11,7 +11,7 @@ from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder
 from storage.journal import Entry, Journal
-from storage.records import Command
+from storage.verbs import Command
 from tests import samples
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from storage import events as ev
 from storage.blobs import Blobs
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, becomes, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage import events as ev
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, becomes, drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step

@@ -13,7 +13,8 @@ from engine import supervisor
 from storage import events as ev
 from storage import journal
 from storage.folder import RunFolder, find_run
-from storage.records import Budget, CommandKind, Origin, RunState
+from storage.records import Budget, Origin, RunState
+from storage.verbs import CommandKind
 from tests.browser import curve
 from tests.browser.conftest import Server, at_rest, drawn, start_server, stop_server
 from tests.browser.test_steering import RESUME, steering_rows

@@ -21,7 +21,8 @@ from storage.blobs import Blobs
 from storage.command_arguments import Fallback, Submission
 from storage.folder import RunFolder
 from storage.forks import Fork
-from storage.records import Command, CommandKind, RunState, StepKind, Switch
+from storage.records import RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 from tests import samples
 from tests.browser.conftest import Server, at_rest, drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step

@@ -13,7 +13,8 @@ from engine.machine.worker_limits import GIB, Limits, Times
 from engine.sandbox.probe import probe
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.evaluating import evaluate
-from storage.records import TimingResult, Verdict
+from storage.evaluation_results import TimingResult
+from storage.records import Verdict
 from tests.cheats import leftovers
 from tests.cheats.declaration import Declaration, task_of
 

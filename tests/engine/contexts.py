@@ -19,9 +19,10 @@ from engine.toolchains import Toolchain
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.blobs import Blobs, text_hash
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import CheckResult, CompileResult, DepthOutcome, Origin, TimingResult, Verdict
+from storage.records import DepthOutcome, Origin, Verdict
 from tests.engine.story import settings_with
 
 SOURCE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"

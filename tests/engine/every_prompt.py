@@ -29,11 +29,14 @@ from engine.toolchains import Toolchain
 from storage import codec
 from storage import events as ev
 from storage.blobs import text_hash
+from storage.evaluation_results import Mismatch
+from storage.hardware_limit import HardwareLimit
 from storage.journal import Journal
 from storage.knowledge.failures import MOST_TOLD
 from storage.knowledge.records import ToldRule
 from storage.policy import EVERYTHING, Policy, SpecialValues
-from storage.records import Budget, Command, CommandKind, HardwareLimit, KernelClass, Mismatch, RunSettings
+from storage.records import Budget, KernelClass, RunSettings
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.strategies.test_contract import Play
 from tests.guard.engine_side import MemoryJournal, NoToolchain

@@ -15,22 +15,10 @@ from engine.strategies.cutegen.state import CuteGenState
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.strategies.options import described
 from storage import events as ev
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    KernelClass,
-    Origin,
-    ProfileResult,
-    Role,
-    RunSettings,
-    StepKind,
-    TimingResult,
-    Verdict,
-)
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.profile_results import ProfileResult
+from storage.records import Budget, DepthOutcome, KernelClass, Origin, Role, RunSettings, StepKind, Verdict
+from storage.verbs import Command, CommandKind
 
 SETTINGS = RunSettings(
     run_id="story",

@@ -21,8 +21,10 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.command_arguments import Answer, Ask, AskFirst, Fallback
 from storage.folder import RunFolder
+from storage.hardware_limit import HardwareLimit
 from storage.journal import Journal
-from storage.records import CommandKind, HardwareLimit, RunState, StepKind
+from storage.records import RunState, StepKind
+from storage.verbs import CommandKind
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.machine.driver import driver
 from tests.engine.story import Step, resolved

@@ -27,17 +27,11 @@ from engine.toolchains.cpu import CpuToolchain
 from storage import codec
 from storage import events as ev
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CompileResult, KernelResources, TimingResult
+from storage.hardware_limit import DeviceFacts, HardwareLimit
 from storage.journal import decode
 from storage.policy import PRECISIONS, Policy, SpecialValues
-from storage.records import (
-    CompileResult,
-    DeviceFacts,
-    HardwareLimit,
-    KernelResources,
-    Metric,
-    ProfileResult,
-    TimingResult,
-)
+from storage.profile_results import Metric, ProfileResult
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, resolved
 

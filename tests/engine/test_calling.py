@@ -25,8 +25,10 @@ from engine.llm.prices import Price
 from engine.toolchains import Toolchain
 from storage import commands
 from storage import events as ev
+from storage.hardware_limit import HardwareLimit
 from storage.models import CallFailure, ModelOptions
-from storage.records import Budget, CommandKind, HardwareLimit, RunState, StepKind
+from storage.records import Budget, RunState, StepKind
+from storage.verbs import CommandKind
 from tests.chat_server import Act, ChatServer, Handler, drops, fails, hangs, refuses, says, sends, serving
 from tests.engine.contexts import open_context
 from tests.engine.story import asks

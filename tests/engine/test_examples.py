@@ -19,7 +19,7 @@ from storage.blobs import Blobs
 from storage.database import Database, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 from tests import samples
 
 TOLD = "nvcc -I/lustre/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"

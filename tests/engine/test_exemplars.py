@@ -14,7 +14,8 @@ from engine.exemplars import Need
 from engine.languages import find, of_toolchain
 from engine.toolchain_table import TABLE
 from engine.toolchains.cpu import CpuToolchain
-from storage.records import CheckResult, KernelClass, Verdict
+from storage.evaluation_results import CheckResult
+from storage.records import KernelClass, Verdict
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.exemplars import files
 from tests.engine.story import Step, resolved

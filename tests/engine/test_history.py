@@ -15,8 +15,10 @@ from engine.steps.candidates import create_candidate
 from engine.steps.history import BEFORE, LEFT, LINE, PRESENT, REPAIRS, attempts, history, shortened
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
+from storage.evaluation_results import CheckResult, CompileResult
 from storage.journal import read
-from storage.records import CheckResult, CommandKind, CompileResult, DepthOutcome, Origin, StepKind, Verdict
+from storage.records import DepthOutcome, Origin, StepKind, Verdict
+from storage.verbs import CommandKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, Story, resolved
 

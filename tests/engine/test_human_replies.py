@@ -15,7 +15,8 @@ from engine.loop import attempt_step
 from storage import commands
 from storage import events as ev
 from storage.command_arguments import Answer, Ask, AskFirst, Fallback, as_file_reply
-from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind
+from storage.records import DepthOutcome, RunState, StepKind
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, resolved, state_of, take

@@ -17,8 +17,11 @@ from engine.errors import BaselineUnavailable
 from engine.sandbox import isolation
 from engine.tasks import Task
 from engine.toolchains.evaluating import evaluate
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
-from storage.records import CheckResult, CompileResult, HardwareLimit, KernelClass, ProfileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
+from storage.records import KernelClass
 from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS
 from tests.sample_results import BUILT, RIGHT, TURNED_AWAY, WRONG
 from tests.samples import REFERENCE, write_run

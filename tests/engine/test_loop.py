@@ -20,17 +20,8 @@ from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from storage import commands, journal
 from storage import events as ev
-from storage.records import (
-    Budget,
-    CommandKind,
-    DepthOutcome,
-    KernelClass,
-    Origin,
-    RunState,
-    StepKind,
-    Switch,
-    Verdict,
-)
+from storage.records import Budget, DepthOutcome, KernelClass, Origin, RunState, StepKind, Switch, Verdict
+from storage.verbs import CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.real_toolchain import toolchain
 from tests.engine.story import asks, state_of

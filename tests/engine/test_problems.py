@@ -16,10 +16,11 @@ from engine.evaluation.findings import OTHER_SHAPES
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.blobs import Blobs
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
 from storage.journal import Journal
 from storage.policy import EVERYTHING, Policy
-from storage.records import CheckResult, CompileResult, Origin, TimingResult, Verdict
+from storage.records import Origin, Verdict
 from tests.real_pair import real_pair
 
 REFERENCE = """\

@@ -11,7 +11,8 @@ from engine.steps.briefing import allowed, contract, fixed_slots
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
 from storage.policy import PRECISIONS, Policy
-from storage.records import DISTURBED, KernelClass, ProfileResult, Switch
+from storage.profile_results import DISTURBED, ProfileResult
+from storage.records import KernelClass, Switch
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import Step, resolved
 

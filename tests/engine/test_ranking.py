@@ -15,9 +15,10 @@ from engine.steps.ranking import keep_scores, rank
 from engine.strategies.best_of.strategy import BestOf
 from engine.strategies.reward_loop.strategy import RewardLoop
 from storage import events as ev
+from storage.evaluation_results import CompileResult, KernelResources
 from storage.knowledge import files
 from storage.knowledge.records import ScoredKernel
-from storage.records import CompileResult, DepthOutcome, KernelResources, StepKind, Verdict
+from storage.records import DepthOutcome, StepKind, Verdict
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, Story, brief
 

@@ -12,7 +12,8 @@ from engine.remeasuring import Measuring
 from engine.tasks import Task
 from pages.parts.compare.compare_kernels import verdict
 from storage import remeasurements
-from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.records import Verdict
 from storage.remeasurements import KernelName, Ratio, RemeasureProgress, RemeasureState, Round
 from tests.samples import write_run
 

@@ -17,7 +17,8 @@ from storage.database import index_file, open_database
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.journal import Journal
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 from tests.engine.test_supervisor import until
 from tests.samples import write_run
 

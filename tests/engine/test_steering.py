@@ -9,7 +9,8 @@ from engine.errors import StopRequested
 from engine.human.inbox import Inbox
 from storage import commands
 from storage import events as ev
-from storage.records import Command, CommandKind, DepthOutcome, RunState, StepKind, Switch
+from storage.records import DepthOutcome, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import state_of
 

@@ -16,17 +16,9 @@ from engine.strategies.cutegen.strategy import CuteGen
 from storage import events as ev
 from storage.blobs import text_hash
 from storage.command_arguments import Submission
-from storage.records import (
-    CheckResult,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    RunState,
-    StepKind,
-    TimingResult,
-    Verdict,
-)
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.records import DepthOutcome, Origin, RunState, StepKind, Verdict
+from storage.verbs import CommandKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, brief, resolved, state_of, take

@@ -9,14 +9,9 @@ from engine.errors import ModelError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
 from storage import events as ev
 from storage.command_arguments import ModelChoice
-from storage.records import (
-    Budget,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    StepKind,
-    Verdict,
-)
+from storage.evaluation_results import CompileResult
+from storage.records import Budget, DepthOutcome, StepKind, Verdict
+from storage.verbs import CommandKind
 from tests.engine.contexts import add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, state_of, take

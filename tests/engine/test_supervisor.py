@@ -19,7 +19,8 @@ from engine.errors import EngineError, ModelError, TaskError
 from storage import commands, journal, liveness
 from storage import events as ev
 from storage.folder import RunFolder
-from storage.records import Budget, CommandKind, KernelClass, RunState
+from storage.records import Budget, KernelClass, RunState
+from storage.verbs import CommandKind
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES
 from tests.engine.test_loop import SIZES

@@ -26,19 +26,9 @@ from engine.tasks import Task
 from engine.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave, second_wave
 from storage import commands
 from storage import events as ev
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    Switch,
-    TimingResult,
-    Tunable,
-    Verdict,
-)
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
+from storage.records import Budget, DepthOutcome, Origin, Switch, Verdict
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 
 DECLARES = """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.toolchains.cuda import CudaToolchain
-from storage.records import TimingResult, Verdict
+from storage.evaluation_results import TimingResult
+from storage.records import Verdict
 from tests.engine.toolchains import both_passes
 
 pytestmark = pytest.mark.gpu

@@ -9,7 +9,8 @@ import pytest
 
 from engine import tasks
 from engine.errors import ProfileUnavailable
-from storage.records import TimingResult, Verdict
+from storage.evaluation_results import TimingResult
+from storage.records import Verdict
 from tests.engine.toolchains.fixtures import GPU_TIMES
 from tests.gpu.faults import FAULTS, Fault, kernel
 

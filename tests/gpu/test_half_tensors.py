@@ -6,8 +6,9 @@ import pytest
 
 from engine.tasks import Task
 from engine.toolchains.cuda import CudaToolchain
+from storage.evaluation_results import TimingResult
 from storage.policy import Policy
-from storage.records import TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.toolchains import half_tensors
 
 pytestmark = pytest.mark.gpu

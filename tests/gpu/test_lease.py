@@ -21,7 +21,7 @@ from engine import tasks
 from engine.machine import lease
 from engine.machine.worker_limits import Times
 from engine.toolchains.cuda import CudaToolchain
-from storage.records import TimingResult
+from storage.evaluation_results import TimingResult
 from tests.gpu.faults import kernel
 
 hold = lease.hold

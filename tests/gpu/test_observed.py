@@ -11,7 +11,8 @@ from engine import tasks
 from engine.evaluation import operators
 from storage import observed
 from storage.check_records import CheckOutcome, CheckRecord
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 
 pytestmark = pytest.mark.gpu
 SWISH = tasks.find("swish").task("cuda", {"batch_size": 512, "dim": 8192})

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from engine import tasks
-from storage.records import TimingResult, Verdict
+from storage.evaluation_results import TimingResult
+from storage.records import Verdict
 from tests.cheats.declaration import TRITON_KERNELS
 
 pytestmark = pytest.mark.gpu

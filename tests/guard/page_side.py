@@ -11,9 +11,10 @@ from typing import Any
 from storage import queries
 from storage.database import Database, index_file, open_database
 from storage.folder import RunFolder
+from storage.hardware_limit import HardwareLimit
 from storage.ingest import Ingest
 from storage.queries import KernelFilter
-from storage.records import HardwareLimit, StepKind
+from storage.records import StepKind
 from storage.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]

@@ -9,7 +9,7 @@ from engine.profiling.device.profile import profile
 from engine.sandbox.child import Done
 from storage import codec
 from storage.folder import RunFolder
-from storage.records import ProfileResult
+from storage.profile_results import ProfileResult
 from tests import samples
 from tests.engine.profiling.sessions import NCU, REFUSAL, RecordedRun, recorded, subject
 from tests.engine.profiling.test_device_profile import TRACE

@@ -11,8 +11,8 @@ import pytest
 from pages.parts import change_token, run_state
 from storage import events as ev
 from storage import liveness, remeasurements
-from storage.records import Command, CommandKind
 from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
+from storage.verbs import Command, CommandKind
 from tests.browser.play import PretendEngine, finished_depth
 from tests.pages.conftest import Open, words
 

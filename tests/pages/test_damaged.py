@@ -18,7 +18,7 @@ from storage import liveness, queries
 from storage.command_arguments import Answer, Submission
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import Command, CommandKind
+from storage.verbs import Command, CommandKind
 from tests.pages.conftest import Open, words
 from tests.samples import write_run
 

@@ -22,8 +22,8 @@ from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
 from storage.queries import BaselineRow, PointRow, SteeringMark
-from storage.records import CommandKind
 from storage.relative import Relative
+from storage.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import ROOT
 

@@ -10,7 +10,8 @@ from storage.blobs import Blobs
 from storage.command_arguments import Answer, Fallback
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import LEFT, Command, CommandKind, Role, RunState, StepKind
+from storage.records import LEFT, Role, RunState, StepKind
+from storage.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 

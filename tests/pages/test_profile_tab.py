@@ -13,8 +13,9 @@ from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
 from storage import counters, queries
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult, SourceLine
 from storage.queries import MetricChangeRow, MetricRow
-from storage.records import HardwareLimit, ProfileResult, SourceLine
 from tests import sample_profiles, samples
 from tests.engine.profiling.sessions import H200, LIMIT
 from tests.pages import profiled

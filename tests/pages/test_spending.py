@@ -11,7 +11,7 @@ from engine.daily import Ledger, Spent, read_limits
 from pages.parts import wording
 from storage import commands, liveness
 from storage.folder import RunFolder
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
 

@@ -14,7 +14,8 @@ from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import Command, CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
 

@@ -14,7 +14,8 @@ from storage import liveness
 from storage.exposure import Exposure
 from storage.journal import Journal
 from storage.method_words import MethodWords
-from storage.records import Command, CommandKind, Switch
+from storage.records import Switch
+from storage.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
 

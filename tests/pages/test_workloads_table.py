@@ -8,7 +8,7 @@ from pages.parts.kernel.workloads_table import words
 from storage import events as ev
 from storage import queries
 from storage.database import index_file, open_database
-from storage.records import TimedWorkload, TimingResult
+from storage.evaluation_results import TimedWorkload, TimingResult
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from storage import events
-from storage.records import CompileResult, TimingResult, Verdict
+from storage.evaluation_results import CompileResult, TimingResult
+from storage.records import Verdict
 
 KINDS: tuple[type, ...] = typing.get_args(events.Event)
 

@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import codec, events, journal
+from storage.evaluation_results import CheckResult, TimingResult
 from storage.journal import Entry
-from storage.records import Budget, CheckResult, Command, ProfileResult, RunSettings, TimingResult, Verdict
+from storage.profile_results import ProfileResult
+from storage.records import Budget, RunSettings, Verdict
+from storage.verbs import Command
 from tests.samples import sample_settings
 from tests.storage.event_strategies import KINDS, any_event
 

@@ -8,7 +8,7 @@ import pytest
 
 from storage import commands
 from storage.commands import CommandError, ReadOnlyError
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from storage.database import Database
 from storage.events import BudgetWarned
 from storage.ingest import Ingest
 from storage.journal import Journal
-from storage.records import CommandKind
+from storage.verbs import CommandKind
 from tests.samples import write_run
 
 PATIENCE_S = 20.0

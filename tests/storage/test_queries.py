@@ -11,20 +11,11 @@ from engine.record import Record
 from storage import events as ev
 from storage import journal, queries, relative
 from storage.database import Database
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
 from storage.ingest import Ingest
-from storage.records import (
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    HardwareLimit,
-    KernelClass,
-    Role,
-    RunState,
-    TimingResult,
-    Verdict,
-)
+from storage.records import DepthOutcome, KernelClass, Role, RunState, Verdict
+from storage.verbs import Command, CommandKind
 from tests.samples import sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 

@@ -10,7 +10,7 @@ import pytest
 from storage import events as ev
 from storage import queries, relative
 from storage.database import Database
-from storage.records import TimingResult
+from storage.evaluation_results import TimingResult
 from tests.storage.growth import grow
 
 FASTER = TimingResult((1.0, 1.0, 1.0), (1.25, 1.28, 1.31))

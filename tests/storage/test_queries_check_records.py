@@ -9,8 +9,9 @@ from storage import events as ev
 from storage import queries
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.database import Database, index_file, open_database
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.ingest import Ingest
-from storage.records import CheckResult, CompileResult, TimingResult, Verdict
+from storage.records import Verdict
 from tests.sample_checks import LOST_STRUCTURE, REFUSED
 from tests.samples import forget_proofs, sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow

@@ -14,7 +14,8 @@ from storage import queries
 from storage.database import Database
 from storage.ingest import Ingest
 from storage.queries import FeedKind, KernelFilter
-from storage.records import Budget, CommandKind, KernelClass, Verdict
+from storage.records import Budget, KernelClass, Verdict
+from storage.verbs import CommandKind
 from tests.samples import write_run
 from tests.storage.growth import grow
 

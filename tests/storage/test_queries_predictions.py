@@ -10,10 +10,11 @@ import pytest
 from storage import events as ev
 from storage import queries
 from storage.database import Database
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
 from storage.ingest import Ingest
 from storage.journal import Journal
-from storage.records import CheckResult, CompileResult, Origin, Role, StepKind, TimingResult, Verdict
+from storage.records import Origin, Role, StepKind, Verdict
 from tests.samples import sample_settings
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from storage import events as ev
 from storage import queries
 from storage.database import Database
+from storage.evaluation_results import TimingResult, Tunable
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
 from storage.queries import RetrievalRow
-from storage.records import DepthOutcome, Origin, TimingResult, Tunable, Verdict
+from storage.records import DepthOutcome, Origin, Verdict
 from tests.sample_results import BROKEN, BUILT, RIGHT
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 

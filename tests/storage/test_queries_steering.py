@@ -8,12 +8,8 @@ from storage import events as ev
 from storage import queries
 from storage.database import Database
 from storage.ingest import Ingest
-from storage.records import (
-    Command,
-    CommandKind,
-    StepKind,
-    Switch,
-)
+from storage.records import StepKind, Switch
+from storage.verbs import Command, CommandKind
 from tests.samples import write_run
 from tests.storage.growth import grow
 

@@ -14,8 +14,8 @@ from storage import commands, labels, trash
 from storage.commands import CommandError
 from storage.folder import RunFolder
 from storage.labels import LabelError
-from storage.records import CommandKind
 from storage.trash import TrashError
+from storage.verbs import CommandKind
 from tests import samples
 
 

@@ -13,10 +13,12 @@ from storage import events as ev
 from storage import journal, queries
 from storage.command_arguments import ModelChoice
 from storage.database import Database, index_file, open_database
+from storage.evaluation_results import TimingResult
 from storage.folder import RunFolder
 from storage.ingest import Ingest
-from storage.records import Command, CommandKind, Origin, Role, StepKind, TimingResult
+from storage.records import Origin, Role, StepKind
 from storage.steering_state import SteeringState
+from storage.verbs import Command, CommandKind
 from tests.guard.saved import unpack
 from tests.samples import write_run
 from tests.storage.growth import grow

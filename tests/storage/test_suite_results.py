@@ -12,9 +12,9 @@ from engine.suites import measured
 from storage import journal
 from storage.database import Database
 from storage.folder import RunFolder
+from storage.hardware_limit import REACHED
 from storage.ingest import Ingest
 from storage.queries.suites import run_results
-from storage.records import REACHED
 from tests import samples
 
 RUNS = (("whole", 0, "finished", "cutegen"), ("running", 1, "running", "cutegen"), ("second", 2, "stopped", "cutegen"),

@@ -23,7 +23,7 @@ from engine.build.host.installation import trees_of
 from engine.build.host.recipe import LIBRARY, Binding, Recipe
 from engine.build.request import CANDIDATE_FILE, BuildRequest
 from engine.sandbox import Isolation
-from storage.records import KernelResources
+from storage.evaluation_results import KernelResources
 
 MAX_LINES = 60
 MAX_WIDTH = 300

@@ -11,7 +11,7 @@ from enum import StrEnum
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.launch_counters import Launch, Whole
 from storage import counters
-from storage.records import Advice
+from storage.profile_results import Advice
 
 WARP = 32
 REGISTER_UNIT = 256  # registers are given to a warp in such steps

@@ -22,7 +22,7 @@ from typing import Any
 from engine.errors import ToolchainError
 from engine.machine import lease
 from engine.machine.devices import Device
-from storage.records import DeviceFacts
+from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from storage import counters
-from storage.records import Advice
+from storage.profile_results import Advice
 
 _NUMBER = re.compile(r"^-?[\d,]+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
 # Base units, by the profiler's name for them: ours and the factor to it.

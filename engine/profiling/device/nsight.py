@@ -22,7 +22,7 @@ from engine.profiling.device.launch_counters import Launch
 from engine.profiling.device.source_lines import Sampled
 from engine.sandbox.child import Done
 from storage import counters
-from storage.records import Advice
+from storage.profile_results import Advice
 
 PAGE_S = 60.0
 MAX_REPORT = 4 << 20

@@ -20,7 +20,8 @@ from engine.profiling.device.source_lines import Sampled
 from engine.profiling.device.without_counters import Watched
 from storage import counters
 from storage.counters import Tier
-from storage.records import HardwareLimit, Metric, ProfileResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import Metric, ProfileResult
 
 NO_PROFILER = "Nsight Compute (ncu) is not installed here"
 DETAILED = 8

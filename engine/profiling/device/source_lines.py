@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.build.request import CANDIDATE_FILE
-from storage.records import SourceLine
+from storage.profile_results import SourceLine
 
 MOST_LINES = 200  # of headers: of the kernel's own source every line with samples is kept
 MOST_INSTRUCTIONS = 20_000

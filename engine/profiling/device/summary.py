@@ -12,8 +12,9 @@ from engine.profiling.device.launch_counters import Launch, Whole
 from engine.profiling.device.without_counters import Watched
 from storage import counters
 from storage.counters import Tier
+from storage.hardware_limit import HardwareLimit
 from storage.kernel_names import short
-from storage.records import Advice, HardwareLimit
+from storage.profile_results import Advice
 
 SHOWN_LAUNCHES = 4
 SHOWN_ADVICE = 5

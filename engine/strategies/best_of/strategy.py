@@ -21,7 +21,8 @@ from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, a
 from engine.strategies.options import option, read
 from storage.command_arguments import RANK
 from storage.method_words import MethodWords
-from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState
+from storage.records import FAILED, DepthOutcome, Origin, RunState
+from storage.verbs import Command, CommandKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from storage import events as ev
-from storage.records import CommandKind, DepthOutcome, Verdict
+from storage.records import DepthOutcome, Verdict
+from storage.verbs import CommandKind
 
 SYNTHESISE, JUDGE, REWRITE = "synthesise", "judge", "rewrite"
 CALLS = (SYNTHESISE, JUDGE, REWRITE)

@@ -20,17 +20,8 @@ from engine.strategies.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, Code
 from engine.strategies.options import option, read
 from storage.command_arguments import CONSULT, Submission
 from storage.method_words import MethodWords
-from storage.records import (
-    FAILED,
-    Command,
-    CommandKind,
-    DepthOutcome,
-    Origin,
-    RunSettings,
-    RunState,
-    StepKind,
-    Switch,
-)
+from storage.records import FAILED, DepthOutcome, Origin, RunSettings, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 
 FAULT, BOTTLENECK = ("problem", "cause", "mend"), ("bottleneck", "change", "plan")
 

@@ -19,7 +19,8 @@ from engine.strategies.cutegen.settings import CuteGenSettings, settings_of
 from engine.strategies.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
 from storage.command_arguments import Submission
 from storage.method_words import MethodWords
-from storage.records import Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.records import DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 
 
 class CuteGen:

@@ -20,17 +20,8 @@ from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, draws_opt
 from engine.strategies.options import option, read
 from storage.command_arguments import CONSULT, RANK, Submission
 from storage.method_words import MethodWords
-from storage.records import (
-    FAILED,
-    Command,
-    CommandKind,
-    DepthOutcome,
-    Origin,
-    RunState,
-    StepKind,
-    Switch,
-    Verdict,
-)
+from storage.records import FAILED, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
+from storage.verbs import Command, CommandKind
 
 MUTATE, CROSS = "mutate", "cross"
 

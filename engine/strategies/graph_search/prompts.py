@@ -19,9 +19,9 @@ from engine.steps.guidance import debugging, guide
 from engine.steps.history import changes, history
 from storage import codec
 from storage.blobs import BlobError
-from storage.events import Advised, Consulted
+from storage.events import Consulted
 from storage.knowledge.graph import NEW_METHOD, START
-from storage.knowledge.records import Transition, WeighedEdge
+from storage.knowledge.records import Advised, Transition, WeighedEdge
 
 ADVISE = "graph_search/system_advise.md"
 MOST_SHOWN, MOST_EXAMPLES = 14, 2

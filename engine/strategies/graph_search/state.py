@@ -18,9 +18,10 @@ from storage import events as ev
 from storage.command_arguments import CONSULT
 from storage.knowledge.graph import NEW_METHOD, START, Ends
 from storage.knowledge.records import Advised, KnownEdge, Revision, WeighedEdge
-from storage.records import CommandKind, DepthOutcome, Origin, Verdict
+from storage.records import DepthOutcome, Origin, Verdict
 from storage.relative import Relative, between_sessions
 from storage.steering_state import SteeringState
+from storage.verbs import CommandKind
 
 SYNTHESISE, OPTIMISE, REPAIR = "synthesise", "optimise", "repair"
 OUTLINE, RELABEL, PROPOSE = "outline", "relabel", "propose"

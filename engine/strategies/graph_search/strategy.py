@@ -41,16 +41,8 @@ from engine.strategies.graph_search.state import (
 from storage.command_arguments import CONSULT, TEACH, Retry, Submission
 from storage.knowledge.graph import NEW_METHOD
 from storage.method_words import MethodWords
-from storage.records import (
-    FAILED,
-    Command,
-    CommandKind,
-    DepthOutcome,
-    Origin,
-    RunState,
-    StepKind,
-    Switch,
-)
+from storage.records import FAILED, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 
 
 class GraphSearch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-from storage.events import Advised
+from storage.knowledge.records import Advised
 
 LEAST_WEIGHT = 0.001
 

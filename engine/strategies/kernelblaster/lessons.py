@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.events import Advised
-from storage.knowledge.records import Bottleneck, Category, Prior, Revision, State, Technique
+from storage.knowledge.records import Advised, Bottleneck, Category, Prior, Revision, State, Technique
 
 UNKNOWN_GAIN, UNKNOWN_CONFIDENCE = 1.0, 0.5
 

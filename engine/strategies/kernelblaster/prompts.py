@@ -20,7 +20,8 @@ from engine.steps.conversation import as_code, hint_section, open_conversation, 
 from engine.steps.evaluate import describe_failure
 from engine.steps.guidance import debugging, guide
 from engine.steps.history import changes, history
-from storage.events import Advised, Consulted
+from storage.events import Consulted
+from storage.knowledge.records import Advised
 
 ADVISE, VERIFY = "kernelblaster/system_advise.md", "kernelblaster/system_verify.md"
 OWN_CHOICE = "kernelblaster/own_choice.md"

@@ -16,11 +16,11 @@ from engine.strategies.kernelblaster.rewards import Attempt
 from engine.strategies.kernelblaster.settings import KernelBlasterSettings, settings_of
 from storage import events as ev
 from storage.command_arguments import CONSULT
-from storage.events import Advised
 from storage.knowledge.choice import is_frozen
-from storage.knowledge.records import Bottleneck, Category
-from storage.records import CommandKind, DepthOutcome, Origin, Verdict
+from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.records import DepthOutcome, Origin, Verdict
 from storage.relative import Relative, between_sessions
+from storage.verbs import CommandKind
 
 SYNTHESISE, OPTIMISE, REPAIR, JUDGE = "synthesise", "optimise", "repair", "judge"
 CLASSIFY, PLAN, ANALYSE, REVISE = "classify", "plan", "analyse", "revise"

@@ -50,16 +50,8 @@ from storage import events as ev
 from storage.command_arguments import CONSULT, TEACH, Retry, Submission
 from storage.knowledge.records import Revision
 from storage.method_words import MethodWords
-from storage.records import (
-    FAILED,
-    Command,
-    CommandKind,
-    DepthOutcome,
-    Origin,
-    RunState,
-    StepKind,
-    Switch,
-)
+from storage.records import FAILED, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 
 NOTHING_KNOWN = "no technique is known for this kernel's state, and the plan brought none"
 

@@ -31,7 +31,8 @@ from engine.strategies.reward_loop.prompts import Refine
 from engine.strategies.reward_loop.rewards import reward
 from storage.command_arguments import CONSULT, RANK, Submission
 from storage.method_words import MethodWords
-from storage.records import FAILED, Command, CommandKind, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.records import FAILED, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.verbs import Command, CommandKind
 
 REFINE = "refine"
 OFF, AUTO = "off", "auto"

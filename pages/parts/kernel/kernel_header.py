@@ -15,8 +15,9 @@ from pages.parts.widgets import figures
 from pages.parts.widgets.figures import Figure
 from storage import queries
 from storage.check_records import CheckOutcome
+from storage.hardware_limit import HardwareLimit
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
-from storage.records import HardwareLimit, Verdict
+from storage.records import Verdict
 from storage.relative import Relative
 
 TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."

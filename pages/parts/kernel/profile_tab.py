@@ -19,7 +19,8 @@ from storage import counters, kernel_names, queries
 from storage.exposure import Exposure
 from storage.method_words import MethodWords
 from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
-from storage.records import CommandKind, Switch, Verdict
+from storage.records import Switch, Verdict
+from storage.verbs import CommandKind
 
 ROOFLINE_PX = 340
 MOST_CHARACTERS = 200_000

@@ -12,8 +12,8 @@ from typing import Any
 from pages.parts import index, wording
 from pages.parts.kernel import machine_use
 from storage import queries
+from storage.hardware_limit import HardwareLimit
 from storage.queries import AttemptRow, CandidateRow
-from storage.records import HardwareLimit
 
 MEMORY = "memory"
 NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", "peak": "arithmetic peak"}

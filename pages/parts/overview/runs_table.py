@@ -16,8 +16,8 @@ from pages.parts.steering import dialogs, steer
 from pages.parts.widgets import table
 from storage import commands
 from storage.queries import RunRow, RunSort
-from storage.records import CommandKind, RunState
-from storage.verbs import VERBS
+from storage.records import RunState
+from storage.verbs import VERBS, CommandKind
 
 COLUMNS = [
     table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),

@@ -14,9 +14,9 @@ from pages.parts import wording
 from storage.exposure import Exposure
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
-from storage.records import CommandKind, Switch
+from storage.records import Switch
 from storage.relative import is_known
-from storage.verbs import VERBS
+from storage.verbs import VERBS, CommandKind
 
 Shape = dict[str, Any]
 # The parts of the chart's height: failures at the foot, over them the names of flags, phases at the top.

@@ -17,7 +17,8 @@ from pages.parts.widgets import table
 from storage import queries, relative
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import RunRow, TroubleRow
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 
 PATIENCE = 3  # step indexes without gain, where the run sets no limit of its own
 OFTEN = 0.6  # share of the last kernels that failed

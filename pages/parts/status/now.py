@@ -12,7 +12,8 @@ from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage import queries
 from storage.command_arguments import is_call
 from storage.queries import RunRow, StepRow
-from storage.records import CommandKind, RunState, StepKind
+from storage.records import RunState, StepKind
+from storage.verbs import CommandKind
 
 EVERY_MS = 500
 

@@ -11,9 +11,9 @@ from pages.parts.steering import steer
 from storage import queries
 from storage.command_arguments import Ask, AskFirst, Fallback
 from storage.queries import ApprovalRow, RunRow
-from storage.records import CommandKind, RunState, StepKind
+from storage.records import RunState, StepKind
 from storage.steering_state import SteeringState
-from storage.verbs import VERBS
+from storage.verbs import VERBS, CommandKind
 
 ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",

@@ -17,8 +17,9 @@ from storage import folder, queries
 from storage.command_arguments import MANUAL, Retry, is_call
 from storage.method_words import MethodWords
 from storage.queries import AttemptRow, RunRow, StepRow
-from storage.records import CommandKind, KernelClass, RunState
+from storage.records import KernelClass, RunState
 from storage.steering_state import SteeringState
+from storage.verbs import CommandKind
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60

@@ -17,7 +17,8 @@ from pages.parts.widgets import diff
 from storage import exposure, folder, queries
 from storage.method_words import MethodWords
 from storage.queries import AttemptRow, RunRow
-from storage.records import CommandKind, KernelClass, RunSettings, RunState, Switch
+from storage.records import KernelClass, RunSettings, RunState, Switch
+from storage.verbs import CommandKind
 
 RECORDED_NOTE = " Recorded replies ignore prompts and hints: choose a live model to have them used."
 IN_THIS_RUN, AS_NEW_RUN = "in this run", "as a new run"

@@ -10,7 +10,8 @@ from pages.parts import index, method, wording
 from pages.parts.steering import dialogs, steer
 from storage import queries
 from storage.queries import AllowanceRow, RunRow
-from storage.records import CommandKind, RunState
+from storage.records import RunState
+from storage.verbs import CommandKind
 
 NO_LIMIT = "no limit"
 

@@ -13,8 +13,8 @@ from storage import folder, queries
 from storage.blobs import Blobs
 from storage.command_arguments import Answer, as_file_reply
 from storage.queries import CommandRow, QuestionRow, RunRow
-from storage.records import CommandKind, Role, RunState
-from storage.verbs import VERBS
+from storage.records import Role, RunState
+from storage.verbs import VERBS, CommandKind
 
 OTHER_REPLY = "Answer in the form that the prompt asks for."
 _EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."

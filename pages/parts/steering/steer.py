@@ -16,8 +16,7 @@ from pages.parts.steering import dialogs
 from storage import commands, folder, queries
 from storage.commands import CommandError
 from storage.queries import RunRow
-from storage.records import CommandKind
-from storage.verbs import VERBS
+from storage.verbs import VERBS, CommandKind
 
 NEWS_S = 20.0
 

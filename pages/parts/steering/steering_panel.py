@@ -14,9 +14,9 @@ from storage.command_arguments import MANUAL
 from storage.exposure import Exposure
 from storage.method_words import MethodWords
 from storage.queries import RunRow
-from storage.records import CommandKind, RunState, Switch
+from storage.records import RunState, Switch
 from storage.steering_state import SteeringState
-from storage.verbs import RULE_LENGTH, RULES, VERBS, Rule
+from storage.verbs import RULE_LENGTH, RULES, VERBS, CommandKind, Rule
 
 _switch = st.components.v2.component(
     "tilewright_switch",

@@ -13,7 +13,8 @@ from engine.build.host.recipe import Binding
 from engine.cli.judgement import print_compiled
 from engine.errors import ToolchainError
 from engine.toolchains.cuda import CompileGate
-from storage.records import CompileResult, KernelResources, Verdict
+from storage.evaluation_results import CompileResult, KernelResources
+from storage.records import Verdict
 from tests.engine.build import nvcc_output
 
 CUDA = """#include <torch/extension.h>

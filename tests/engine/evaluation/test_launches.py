@@ -16,8 +16,9 @@ from engine.evaluation.clock import Call, DeviceClock, Session, TracedCall
 from engine.evaluation.launches import Launches, Trace, kernel_names
 from engine.evaluator import observer
 from storage.check_records import CheckOutcome, CheckRecord
+from storage.evaluation_results import TimingResult
 from storage.policy import EVERYTHING, Policy
-from storage.records import TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.build.test_device_build import has_nvcc
 from tests.engine.evaluation.test_clock import SETTING, US, calls, session
 

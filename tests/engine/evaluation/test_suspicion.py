@@ -7,8 +7,10 @@ import pytest
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.hardware_limit import HardwareLimit
 from storage.policy import Policy
-from storage.records import CheckResult, HardwareLimit, TimingResult, Verdict
+from storage.records import Verdict
 
 # 1 ms for the bytes, nothing for operations.
 LIMIT = HardwareLimit("some machine", 10.0, 100.0, 10_000_000, 0)

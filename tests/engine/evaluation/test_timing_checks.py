@@ -10,7 +10,8 @@ from engine.evaluation.timing_checks import Recall, Twice
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.check_records import CheckOutcome
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 from tests.engine.toolchains.kernels import SWISH, forward
 
 CLOCK = Clock(cost_ns=100_000, spread_ns=10_000)

@@ -13,8 +13,9 @@ from engine.evaluation.poison import poison_of
 from engine.evaluation.trials import ESSENTIAL, PLAN, ordered
 from engine.toolchains.cpu import CpuToolchain
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CheckResult
 from storage.policy import Policy, SpecialValues
-from storage.records import CheckResult, Verdict
+from storage.records import Verdict
 from tests.engine.evaluator.probes import candidate, task
 
 RELU = candidate("return ext.relu(x, True, True)")

@@ -11,8 +11,8 @@ import torch
 from engine.evaluator import half_baseline
 from engine.evaluator.half_baseline import AS_IT_IS, IN_BFLOAT16, UnderAutocast, faster
 from engine.toolchains.cpu import CpuToolchain
+from storage.evaluation_results import TimingResult
 from storage.policy import Policy
-from storage.records import TimingResult
 from tests.engine.evaluator.probes import candidate, task
 
 A, B = torch.rand(8, 64), torch.rand(64, 8)

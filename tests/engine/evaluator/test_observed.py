@@ -16,8 +16,9 @@ from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage import observed
 from storage.check_records import CheckOutcome
+from storage.evaluation_results import CheckResult, TimingResult
 from storage.policy import Policy
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.toolchains.kernels import forward
 
 CALL = "return ext.swish(x)"

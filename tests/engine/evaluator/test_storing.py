@@ -15,7 +15,7 @@ from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, cache_folder
 from storage import codec
 from storage.check_records import CheckOutcome
-from storage.records import TimingResult
+from storage.evaluation_results import TimingResult
 from tests.engine.toolchains.fixtures import free
 
 JUDGE = """

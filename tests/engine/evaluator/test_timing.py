@@ -10,7 +10,8 @@ from engine import tasks
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 from tests.engine.evaluator.threaded import forward
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free

@@ -13,7 +13,8 @@ from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.evaluating import evaluate
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
 from tests.engine.toolchains.kernels import LOOP, forward, swish

@@ -35,7 +35,8 @@ from storage.knowledge.records import (
     State,
     Technique,
 )
-from storage.records import DepthOutcome, Metric, ProfileResult
+from storage.profile_results import Metric, ProfileResult
+from storage.records import DepthOutcome
 from tests.engine.contexts import add_candidate, open_context
 
 SATURATED = "memory_bandwidth_saturated"

@@ -16,9 +16,11 @@ from engine.knowledge import evidence
 from engine.record import Record
 from engine.toolchains import Toolchain
 from storage import events as ev
+from storage.hardware_limit import HardwareLimit
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
-from storage.records import Budget, DepthOutcome, HardwareLimit, KernelClass, Metric, Origin, ProfileResult, Verdict
+from storage.profile_results import Metric, ProfileResult
+from storage.records import Budget, DepthOutcome, KernelClass, Origin, Verdict
 from storage.records import RunState as State
 from tests.engine.contexts import open_context
 from tests.engine.real_toolchain import toolchain

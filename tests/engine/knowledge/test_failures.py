@@ -14,11 +14,12 @@ from engine.steps.ask import ask_model
 from engine.strategies.cutegen.strategy import CuteGen
 from engine.toolchains import Toolchain
 from storage import events as ev
+from storage.evaluation_results import CheckResult, CompileResult, Mismatch
 from storage.knowledge import changes, files
 from storage.knowledge import failures as rules
 from storage.knowledge.failures import FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase, RuleWords
-from storage.records import CheckResult, CompileResult, DepthOutcome, Mismatch, Origin, Verdict
+from storage.records import DepthOutcome, Origin, Verdict
 from tests.engine.contexts import SOURCE, open_context
 from tests.engine.story import Story
 from tests.guard.engine_side import NoToolchain

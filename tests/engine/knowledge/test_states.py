@@ -15,7 +15,7 @@ from engine.profiling.device.profile import profile
 from engine.sandbox.child import Done
 from storage import counters
 from storage.knowledge.records import Bottleneck
-from storage.records import DISTURBED, Metric, ProfileResult
+from storage.profile_results import DISTURBED, Metric, ProfileResult
 from tests.engine.profiling.sessions import NCU, RecordedRun, recorded, subject
 
 RULES = [(table, number) for table in (DEVICE_RULES, HOST_RULES) for number in range(len(table))]

@@ -12,7 +12,8 @@ from engine.patching.prediction import LENGTH, Prediction, read_gain, read_predi
 from engine.strategies.coder_judge.strategy import CoderJudge
 from storage import events as ev
 from storage import journal
-from storage.records import CompileResult, Origin, Verdict
+from storage.evaluation_results import CompileResult
+from storage.records import Origin, Verdict
 from tests.engine.contexts import SOURCE, add_candidate, context_with_tools
 from tests.engine.story import Step, take
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.profiling.device.profile import Subject
 from engine.sandbox.child import Done
-from storage.records import HardwareLimit
+from storage.hardware_limit import HardwareLimit
 
 RECORDED = Path(__file__).parent / "recorded"
 NCU = "/opt/nvidia/nsight-compute/ncu"

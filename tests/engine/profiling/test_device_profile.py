@@ -19,7 +19,7 @@ from engine.profiling.device.bottleneck import Bottleneck
 from engine.profiling.device.profile import OUTLINE, counted, profile
 from engine.sandbox.child import Done
 from storage import counters, kernel_names
-from storage.records import ProfileResult
+from storage.profile_results import ProfileResult
 from tests.engine.profiling.sessions import H200, LIMIT, NCU, REFUSAL, RecordedRun, recorded, subject
 
 ARGUMENTS = {"grid": [2048, 1, 1], "block": [256, 1, 1], "registers per thread": 40, "shared memory": 0}

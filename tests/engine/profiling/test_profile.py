@@ -17,7 +17,8 @@ from engine.profiling.cpu_profile import Bound, Observation, Report
 from engine.profiling.roof import Roof
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
-from storage.records import HardwareLimit, ProfileResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
 from tests.engine.toolchains import kernels
 
 

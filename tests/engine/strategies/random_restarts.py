@@ -9,8 +9,9 @@ from engine.errors import EngineError
 from engine.record import Candidate, Record
 from engine.steps.conversation import synthesise
 from engine.strategies.options import option, read
-from storage.records import EVALUATIONS, Command, DepthOutcome, Origin, RunState, StepKind
-from storage.records import CommandKind as K
+from storage.records import EVALUATIONS, DepthOutcome, Origin, RunState, StepKind
+from storage.verbs import Command
+from storage.verbs import CommandKind as K
 
 
 @dataclass(frozen=True, slots=True)

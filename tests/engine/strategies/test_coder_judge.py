@@ -11,20 +11,10 @@ from engine.steps.candidates import conclude, create_candidate
 from engine.steps.history import history
 from engine.strategies.coder_judge.strategy import BOTTLENECK, FAULT, CoderJudge
 from storage import events as ev
-from storage.records import (
-    DISTURBED,
-    Budget,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    ProfileResult,
-    RunState,
-    StepKind,
-    Switch,
-    Verdict,
-)
+from storage.evaluation_results import CompileResult
+from storage.profile_results import DISTURBED, ProfileResult
+from storage.records import Budget, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import SOURCE, add_candidate, context_with_tools
 from tests.engine.story import Step, Story, brief
 

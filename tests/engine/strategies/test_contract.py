@@ -42,22 +42,11 @@ from storage import events as ev
 from storage.blobs import text_hash
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.command_arguments import TUNE, Submission
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    ProfileResult,
-    RunSettings,
-    StepKind,
-    TimingResult,
-    Tunable,
-    Verdict,
-)
+from storage.profile_results import ProfileResult
+from storage.records import Budget, DepthOutcome, Origin, RunSettings, StepKind, Verdict
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.story import SETTINGS
 from tests.guard.engine_side import NoToolchain

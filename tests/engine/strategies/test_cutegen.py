@@ -5,7 +5,6 @@ from engine.strategies.cutegen.strategy import CuteGen
 from storage.records import (
     SETTINGS_VERSION,
     Budget,
-    CommandKind,
     DepthOutcome,
     KernelClass,
     Origin,
@@ -14,6 +13,7 @@ from storage.records import (
     Switch,
     Verdict,
 )
+from storage.verbs import CommandKind
 from tests.engine.story import Step, Story, brief, state_of
 
 

@@ -6,7 +6,8 @@ from engine.actions import Ask, Conclude
 from engine.strategies.evolve.population import alive, draw_parents
 from engine.strategies.evolve.strategy import Evolve
 from storage import events as ev
-from storage.records import CommandKind, DepthOutcome
+from storage.records import DepthOutcome
+from storage.verbs import CommandKind
 from tests.engine.contexts import SOURCE, context_with_tools
 from tests.engine.story import Step, Story, brief
 

@@ -21,21 +21,12 @@ from engine.strategies.options import Value
 from engine.toolchains import Toolchain
 from storage import codec
 from storage import events as ev
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.knowledge.graph import NEW_METHOD, START
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, Transition, WeighedEdge
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    ProfileResult,
-    RunState,
-    StepKind,
-    TimingResult,
-    Verdict,
-)
+from storage.profile_results import ProfileResult
+from storage.records import Budget, DepthOutcome, RunState, StepKind, Verdict
+from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.strategies.test_contract import Play
 from tests.guard.engine_side import NoToolchain

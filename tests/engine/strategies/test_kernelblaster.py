@@ -28,22 +28,12 @@ from engine.strategies.kernelblaster.verification import COUNTS, objection
 from engine.strategies.options import Value
 from storage import events as ev
 from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.knowledge.records import Advised, Bottleneck, Category, State
-from storage.records import (
-    Budget,
-    CheckResult,
-    Command,
-    CommandKind,
-    CompileResult,
-    DepthOutcome,
-    Origin,
-    ProfileResult,
-    RunState,
-    StepKind,
-    TimingResult,
-    Verdict,
-)
+from storage.profile_results import ProfileResult
+from storage.records import Budget, DepthOutcome, Origin, RunState, StepKind, Verdict
 from storage.relative import Relative
+from storage.verbs import Command, CommandKind
 from tests.engine.strategies.test_contract import Play
 
 

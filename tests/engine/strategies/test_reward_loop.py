@@ -7,7 +7,8 @@ from engine.actions import Ask, Conclude, Finish
 from engine.strategies.reward_loop.rewards import reward
 from engine.strategies.reward_loop.strategy import RewardLoop
 from storage import events as ev
-from storage.records import Budget, CommandKind, Origin, RunState, StepKind, Verdict
+from storage.records import Budget, Origin, RunState, StepKind, Verdict
+from storage.verbs import CommandKind
 from tests.engine.contexts import SOURCE, context_with_tools
 from tests.engine.story import Step, Story, brief
 

@@ -24,7 +24,7 @@ from storage import codec, journal
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.folder import RunFolder, find_run
-from storage.records import HardwareLimit
+from storage.hardware_limit import HardwareLimit
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, SuiteTask
 from storage.suites.standing import fold

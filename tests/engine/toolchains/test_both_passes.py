@@ -11,8 +11,9 @@ import torch
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.steps import briefing
 from engine.toolchains.cpu import CpuToolchain
+from storage.evaluation_results import TimingResult
 from storage.policy import Policy
-from storage.records import TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.toolchains import both_passes
 from tests.engine.toolchains.fixtures import cpu, cpu_home
 from tests.engine.toolchains.shapes import as_candidate

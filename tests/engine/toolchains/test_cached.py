@@ -8,7 +8,10 @@ from pathlib import Path
 
 from engine.tasks import Task
 from engine.toolchains.cached import CachedToolchain
-from storage.records import CheckResult, CompileResult, HardwareLimit, ProfileResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
+from storage.records import Verdict
 
 TASK = Task("t", "source of the task", {})
 

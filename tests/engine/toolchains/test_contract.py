@@ -24,7 +24,8 @@ from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.cpu import CpuToolchain
 from engine.toolchains.cuda import CudaToolchain
 from engine.toolchains.local import LocalToolchain
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import Verdict
 from tests import documented
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free

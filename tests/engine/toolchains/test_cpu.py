@@ -17,8 +17,9 @@ from engine.errors import ToolchainError
 from engine.evaluator import half_baseline
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain, checks
+from storage.evaluation_results import CheckResult, TimingResult
 from storage.policy import Policy
-from storage.records import CheckResult, TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
 

@@ -11,8 +11,9 @@ from engine.errors import TaskError
 from engine.steps import briefing
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
+from storage.evaluation_results import TimingResult
 from storage.policy import Policy
-from storage.records import TimingResult, Verdict
+from storage.records import Verdict
 from tests.engine.toolchains import half_tensors
 from tests.engine.toolchains.fixtures import cpu, cpu_home
 

@@ -1,0 +1,82 @@
+"""What a device is, and the time that no kernel of a task can beat on it. Knows no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+REACHED = ", raised to what a kernel reached"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What one device is: asked of it, or measured on it. 0 where the device has no such thing, or does not tell.
+
+    Sizes are bytes. Rates are 1e9 per second: `memory_gb_s` read plus written far beyond the caches, `rates_gflop_s` by
+    name (`fp32`, `tf32`, `bf16`).
+
+    Attributes:
+        architecture: as its compiler calls it: `sm_90a`; of a processor its widest vectors: `avx512`, `avx2`, `sse`.
+        processors: multiprocessors of a GPU; of a host the threads that a kernel may use, on `cores` cores.
+        l1_bytes: data cache of one core. `l2_bytes`: of one core, or of the whole GPU. `l3_bytes`: shared by cores.
+        shared_bytes: shared memory of one multiprocessor, as are `registers`, `warps` and `blocks`.
+        block_shared_bytes: the most that one block may ask for.
+        has_clusters: whether blocks can be launched in clusters; of `cluster_blocks` at most, 0 where it is not known.
+    """
+
+    architecture: str
+    processors: int
+    memory_gb_s: float
+    rates_gflop_s: Mapping[str, float] = field(default_factory=dict)
+    cores: int = 0
+    vector_bits: int = 0
+    l1_bytes: int = 0
+    l2_bytes: int = 0
+    l3_bytes: int = 0
+    shared_bytes: int = 0
+    block_shared_bytes: int = 0
+    registers: int = 0
+    warps: int = 0
+    blocks: int = 0
+    has_clusters: bool = False
+    cluster_blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareLimit:
+    """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak.
+
+    `facts` is None in runs made before devices were described.
+    """
+
+    device: str
+    bandwidth_gb_s: float
+    peak_gflop_s: float
+    min_bytes: int
+    min_flop: int
+    facts: DeviceFacts | None = None
+
+    def raised_to(self, latency_ms: float) -> HardwareLimit:
+        """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""
+        factor = self.limit_ms / latency_ms
+        return replace(
+            self,
+            device=f"{self.device.removesuffix(REACHED)}{REACHED}",
+            bandwidth_gb_s=self.bandwidth_gb_s * factor,
+            peak_gflop_s=self.peak_gflop_s * factor,
+        )
+
+    @property
+    def limit_ms(self) -> float:
+        """Milliseconds no correct kernel can beat on this device."""
+        return max(self.memory_ms, self.compute_ms)
+
+    @property
+    def memory_ms(self) -> float:
+        """Milliseconds that moving the bytes alone takes."""
+        return 1e3 * self.min_bytes / (self.bandwidth_gb_s * 1e9)
+
+    @property
+    def compute_ms(self) -> float:
+        """Milliseconds that the operations alone take."""
+        return 1e3 * self.min_flop / (self.peak_gflop_s * 1e9)
