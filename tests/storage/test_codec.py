@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -112,8 +114,14 @@ def test_any_other_json_is_a_decode_error_and_nothing_worse(value: object, kind:
 
 
 def test_every_event_has_a_docstring_and_a_place_in_the_union() -> None:
+    modules = [
+        importlib.import_module(f"storage.events.{found.name}") for found in pkgutil.iter_modules(events.__path__)
+    ]
     defined = {
-        value for value in vars(events).values() if isinstance(value, type) and value.__module__ == "storage.events"
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
     }
     assert defined == set(KINDS)
 
