@@ -88,8 +88,9 @@ WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq D
 
 _STATES = """
 SELECT seq, time AS at, 'state' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, state AS outcome,
-    CASE WHEN is_start THEN 'Run created' ELSE 'Run ' || state END
-    || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END AS text
+    CASE WHEN reason LIKE 'Run %' THEN reason ELSE
+        CASE WHEN is_start THEN 'Run created' ELSE 'Run ' || state END
+        || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END END AS text
 FROM states WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 

@@ -48,6 +48,8 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
         "The run found no correct kernel; the list of kernels says why each failed. "
         "Next: start a run of your own under New run."
     )
+    assert welcome.following(run, RunState.LOST).startswith("Next: resume the run;")
+    assert "try again" in welcome.following(replace(without, failed=1), RunState.RUNNING)
     assert welcome.steps()[-1][0] == "You steer"
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     assert welcome.following(run, RunState.FINISHED) == "Next: download the best kernel."

@@ -209,7 +209,6 @@ def chart_layout(x_title: str, values: Sequence[float], is_log: bool, revision: 
     return {
         "uirevision": f"{revision}{is_log}", "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
         "margin": {"l": 62, "r": 26, "t": 30, "b": 60 + LEGEND_ROW_PX * rows},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": x_title, "font": small, "standoff": 8}, **grid},

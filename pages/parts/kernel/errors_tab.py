@@ -261,7 +261,7 @@ def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:
         st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
     name = f"{run_id}-{candidate.candidate_id}-build.log"
     st.download_button("Download", found.text, name, icon=":material/download:", on_click="ignore", key="whole_log")
-    st.code(found.text[:MOST_CHARACTERS], language=None, height=420)
+    code.draw_plain("Full build log", found.text[:MOST_CHARACTERS], key=f"build_log:{candidate.candidate_id}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pages.parts import access, index, method, run_state, speed_of_light, texts,
 from pages.parts.kernel import hot_lines, machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
-from pages.parts.widgets import bars, plot, table
+from pages.parts.widgets import bars, code, plot, table
 from storage import counters, kernel_names, queries
 from storage.exposure import Exposure
 from storage.method_words import MethodWords
@@ -237,7 +237,7 @@ def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -
                 st.download_button("Nsight Compute file", report, file, icon=icon, on_click="ignore", key="report")
     if len(text) > MOST_CHARACTERS:
         st.caption(f"Showing {MOST_CHARACTERS:,} of {len(text):,} characters; download it to see all.")
-    st.code(text[:MOST_CHARACTERS], language=None, height=420)
+    code.draw_plain("Raw report", text[:MOST_CHARACTERS], key=f"raw_report:{name}")
 
 
 def _decoded(text: str) -> bytes:

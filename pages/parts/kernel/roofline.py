@@ -139,10 +139,11 @@ def _layout(low: float, high: float, shown: Sequence[Point], rates: Mapping[str,
     grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False, "exponentformat": "power", "dtick": 1}
     title = {"size": 12}
     return {
-        "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 64, "r": 14, "t": 44, "b": 44},
+        "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 64, "r": 14, "t": 30, "b": 66},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
-        "xaxis": grid | {"title": {"text": "operations per byte of memory traffic", "font": title},
+        # Below the chart, clear of the toolbar, which stands above it.
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
+        "xaxis": grid | {"title": {"text": "operations per byte of memory traffic", "font": title, "standoff": 6},
                          "range": [math.log10(low), math.log10(high)]},
         "yaxis": grid | {"title": {"text": "operations per second", "font": title},
                          "range": [math.log10(min(rows) / 2), math.log10(top * 3)]},

@@ -58,7 +58,7 @@ def of_runs(counts: Sequence[StateCount], found: RunTotals) -> list[Figure]:
         Figure("Tokens today", wording.tokens(found.tokens_since), wording.counted(found.calls_since, "call")),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
-            "Best gain", wording.speedup(found.best_speedup), (found.best_task or "").replace("_", " "),
+            "Best speed-up", wording.speedup(found.best_speedup), (found.best_task or "").replace("_", " "),
             f"over the eager baseline, of all runs; run {found.best_run}" if found.best_run else "",
         ),
     ]  # fmt: skip

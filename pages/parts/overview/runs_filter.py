@@ -40,7 +40,7 @@ def draw(choices: Choices) -> tuple[RunFilter, RunSort, GroupBy | None]:
     """The fields, and what they say now."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="runs_filter"):
         text = st.text_input(
-            "Find", key=FIND, type="search", placeholder="name, task, tag, note or ID", width=180,
+            "Find", key=FIND, type="search", placeholder="name, tag, note, ID", width=180,
             bind="query-params", on_change=first_page,
         )  # fmt: skip
         state = _choice("State", STATE, [*map(str, RunState), ARCHIVED, EXAMPLES], 105)

@@ -196,7 +196,6 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
     return {
         "uirevision": revision, "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
         "margin": {"l": 58, "r": 14, "t": 26, "b": 66},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": f"{rows.words.step} ({rows.words.counts})", "font": small, "standoff": 6},

@@ -1,4 +1,4 @@
-"""In place of an empty curve: how far the first kernel is, stage by stage, and its code once it is there."""
+"""In place of an empty curve: how far the first correct kernel is, stage by stage, and its code once it is there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages.parts.widgets import code
 from storage import queries
 from storage.command_arguments import is_call
 from storage.queries import AttemptRow, EvaluationRow, RunRow, StepRow
-from storage.records import StepKind
+from storage.records import EVALUATIONS, StepKind, Verdict
 
 _stages = st.components.v2.component(
     "tilewright_first_kernel",
@@ -34,46 +34,66 @@ ABOUT = {
 
 
 def is_due(run: RunRow) -> bool:
-    """Whether nothing of this run could be on its curve yet, and an engine works on it."""
-    return not run.curve and not run.failed and not run_state.of(run).is_over
+    """Whether no kernel of this run is on its curve yet, and an engine works on it."""
+    return not run.curve and not run_state.of(run).is_over
 
 
 def draw(run: RunRow) -> None:
-    """Stages on the left, code on the right."""
+    """Stages on the left, code on the right; above them why the last kernel failed, if one has."""
     db = index.current()
-    st.markdown("## The first kernel")
     found = index.attempts(run.run_id)
-    first = found[0] if found else None
+    failed = [one for one in found if one.verdict not in (None, Verdict.PASSED)]
+    newest = found[-1] if found else None
     steps = queries.steps(db, run.run_id)
-    judged = queries.evaluation(db, run.run_id, first.candidate_id) if first else None
+    judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
+    st.markdown("## The first correct kernel" if failed else "## The first kernel")
+    with st.container():  # always there: what comes and goes in it must not move what follows to another place
+        if failed:
+            st.caption(f":material/build: {why_again(failed)}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
         since = current.started_at if current else run.started_at
-        shown = stages(steps, queries.limit(db, run.run_id) is not None, judged)
+        tried = steps_after(steps, failed[-1].candidate_id) if failed else steps
+        shown = stages(tried, queries.limit(db, run.run_id) is not None, judged)
         _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
     with right:
-        _code(run, first)
+        _code(run, newest)
 
 
-def _code(run: RunRow, first: AttemptRow | None) -> None:
-    with st.container(height=300 if first else "content", border=True):
-        if first is None:
+def why_again(failed: Sequence[AttemptRow]) -> str:
+    """What became of the kernels so far, as Markdown; `failed` are the oldest first."""
+    last = failed[-1]
+    reason = f": {wording.plain(wording.cut(last.message, 120))}" if last.message else ""
+    told = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
+    before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
+    return f"{before}{told} The model is told why and tries again."
+
+
+def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:
+    """Those begun once this kernel had been judged; the newest first, as `steps` are."""
+    judged = [s.seq for s in steps if s.candidate_id == candidate_id and s.kind in EVALUATIONS]
+    return [step for step in steps if step.seq > max(judged, default=0)]
+
+
+def _code(run: RunRow, newest: AttemptRow | None) -> None:
+    with st.container(height=300 if newest else "content", border=True):
+        if newest is None:
             st.caption(":material/code: The code of the first kernel appears here as soon as it is written.")
             return
-        lines = code.lines(texts.source(run.run_id, first.source_blob))
-        st.caption(f"Kernel {first.number} · {wording.counted(len(lines), 'line')}")
-        code.draw(f"Source of kernel {first.number}", lines[:SHOWN_LINES], key="first_code")
+        lines = code.lines(texts.source(run.run_id, newest.source_blob))
+        st.caption(f"Kernel {newest.number} · {wording.counted(len(lines), 'line')}")
+        code.draw(f"Source of kernel {newest.number}", lines[:SHOWN_LINES], key="first_code")
 
 
 def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | None) -> list[Stage]:
     """Each with its state: done, active or waiting; `steps` are the newest first."""
-    by_kind = {_stage(step): step for step in steps}  # the oldest of each kind stays
+    by_kind = {_stage(step): step for step in reversed(steps)}  # the newest of each kind stays
     found = []
     for kind, (name, about) in ABOUT.items():
         step = by_kind.get(kind)
         if kind == LIMIT:
-            state = "done" if is_measured else "active" if not steps else "waiting"
+            state = "done" if is_measured else "active" if not steps and judged is None else "waiting"
         else:
             state = "waiting" if step is None else "active" if step.is_in_flight else "done"
         about_now = _result(kind, judged) or about if state == "done" else about

@@ -162,9 +162,9 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
 
 
 def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
-    made = f"from kernel {kernel.parent_number}" if kernel.parent_number else "from scratch"
+    made = f", from kernel {kernel.parent_number}" if kernel.parent_number else ""
     if kernel.second_parent_number:
-        made = f"from kernels {kernel.parent_number} and {kernel.second_parent_number}"
+        made = f", from kernels {kernel.parent_number} and {kernel.second_parent_number}"
     lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
     edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
     edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""
@@ -173,7 +173,7 @@ def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], c
     step = wording.plain(method.words(run.run_id).step)
     saw = " · the model saw a profile" if kernel.is_profile_exposed else ""
     st.markdown(
-        f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at {step} {kernel.depth}, "
+        f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at {step} {kernel.depth}"
         f"{made}{edited}{lines}{again}{saw}"
     )
     st.markdown(f":material/payments: {wording.plain(cost)}")

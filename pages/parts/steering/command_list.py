@@ -43,7 +43,7 @@ def draw(run: RunRow) -> None:
 
 def cells(run: RunRow, command: CommandRow, has_engine: bool) -> dict[str, table.Cell]:
     """One command as cells."""
-    what = table.text(words(run, command)[:90], "strong", f"by {command.asked_by} {times(command)}")
+    what = table.text(words(run, command)[:90], "strong", f"by {command.asked_by or 'someone'} {times(command)}")
     return {"what": what, "state": state(command, has_engine)}
 
 

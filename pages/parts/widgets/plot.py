@@ -14,6 +14,9 @@ from pages.parts import client
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 DECADES = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
+# Without a ground of its own: what it covers can still be read.
+TOOLBAR = {"bgcolor": "rgba(0,0,0,0)", "color": "@gray-color", "activecolor": "@primary-color"}
+
 _plot = st.components.v2.component(
     "tilewright_plot",
     html='<div><span class="probe" hidden></span>\n<div class="figure" role="figure"></div></div>',
@@ -28,6 +31,7 @@ def draw(
     """Draw it and return the `customdata` of the point clicked just now. `name` is what a reader hears; zoom is kept
     per `zoom_key`, also while another page is shown. `height` in pixels, or as CSS for one that follows the window.
     Where there are fewer pixels than `least_width` it is scrolled sideways."""
+    figure = figure | {"layout": {"modebar": TOOLBAR} | figure["layout"]}
     shown = {"figure": figure, "name": name, "height": height, "zoom_key": zoom_key, "least_width": least_width}
     size: int | Literal["content"] = height if isinstance(height, int) else "content"
     clicked: str | None = _plot(data=shown, key=key, height=size, on_clicked_change=lambda: None).clicked

@@ -54,6 +54,14 @@ function fitLabels({ shapes = [], annotations = [], xaxis, margin }, width) {
   notes.forEach((note, i) => fit(note, (notes[i + 1]?.x ?? high) - note.x))
 }
 
+// A legend below the chart takes as many rows as it needs; ticks and title of the axis keep their place above it.
+const AXIS_PX = 46
+function roomForLegend(host, { legend, margin }) {
+  if (legend?.yref !== "container") return 0
+  const drawn = host.querySelector(".legend")
+  return Math.max(margin.b, drawn ? Math.ceil(drawn.getBBox().height) + AXIS_PX : 0)
+}
+
 function remembered(layout, key) {
   for (const [axis, range] of Object.entries(zoomOf.get(key) || {}))
     layout[axis] = { ...layout[axis], range, autorange: false }
@@ -74,24 +82,31 @@ async function draw(host, data, current) {
   const Plotly = await plotly()
   if (!host.isConnected) return
   const style = getComputedStyle(host)
-  const wanted = JSON.stringify([data, style.getPropertyValue("--st-background-color")])
+  const wanted = JSON.stringify([data, style.getPropertyValue("--st-background-color"), host.clientWidth])
   if (host.dataset.drawn === wanted) return
   const isFirst = !host.dataset.drawn
   host.dataset.drawn = wanted
   const figure = computed(themed(data.figure, style), host.parentElement.querySelector(".probe"))
   fitLabels(figure.layout, host.clientWidth)
   figure.layout.font = { ...figure.layout.font, family: style.getPropertyValue("--st-font") || "sans-serif" }
+  const given = { ...figure.layout, margin: { ...figure.layout.margin } }
+  if (host.legendRoom) figure.layout.margin.b = Math.max(given.margin.b, host.legendRoom)
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
     displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize", doubleClickDelay: 250,
     modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   })
+  const room = roomForLegend(host, given)
+  if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
+  host.legendRoom = room
   if (!isFirst) return
   host.on("plotly_click", event => {
     const point = event.points.find(p => p.customdata)
     if (point) host.current.open(point.customdata)
   })
   host.on("plotly_relayout", change => remember(host, host.current.zoomKey, change))
-  new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)).observe(host)
+  // Drawn anew for another width, in which other labels fit.
+  const follow = () => draw(host, host.current.data).catch(() => Plotly.Plots.resize(host))
+  new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)?.then(follow)).observe(host)
 }
 
 export default function (component) {
@@ -102,7 +117,7 @@ export default function (component) {
   host.parentElement.style.overflowX = data.least_width ? "auto" : ""
   if (data.least_width) host.parentElement.tabIndex = 0
   host.setAttribute("aria-label", data.name)
-  host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key }
+  host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key, data }
   const fail = error => { host.textContent = `${data.name}: ${error.message}` }
   onceLifted(host, () => draw(host, data).catch(fail))
 }
