@@ -6,23 +6,23 @@ import json
 import os
 import select
 import shutil
-import signal
 import sys
 import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from engine import examples, exporting, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
 from engine.cli import (
     advance,
     arguments,
+    engine_process,
     judgement,
+    kernel_files,
     knowledge,
     labelling,
     person,
@@ -30,7 +30,6 @@ from engine.cli import (
     sharing,
     subcommands,
     suites,
-    tuned,
 )
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
@@ -50,12 +49,10 @@ from engine.record import Record
 from engine.strategies import words_of
 from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.evaluating import evaluate
 from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
-from storage.folder import RunFolder, find_run, home, runs_folder
+from storage.folder import RunFolder, find_run, runs_folder
 from storage.hardware_limit import REACHED
 from storage.journal import DamagedJournalError, Journal
 from storage.knowledge import files
@@ -89,9 +86,9 @@ def main(argv: list[str] | None = None) -> int:
         "experience": subcommands.export_experience,
         "replay": replay_run,
         "remeasure": remeasure_kernels,
-        "evaluate": evaluate_file,
-        "tune": tune_file,
-        "screen": screen_file,
+        "evaluate": lambda options: kernel_files.evaluate_file(options, _toolchain_of),
+        "tune": lambda options: kernel_files.tune_file(options, _toolchain_of),
+        "screen": kernel_files.screen_file,
         "compile": compile_file,
         "patch": subcommands.patch_source,
         "tasks": subcommands.list_tasks,
@@ -175,7 +172,7 @@ def resume_run(options: Namespace) -> int:
             open_strategy(settings.strategy)  # while whoever starts the engine still hears why it cannot
         if os.fork() > 0:
             return OK
-        _detach(folder)
+        engine_process.detach(folder.log_file)
     return work(folder, Console(), options.device, is_patient=not options.until_waiting)
 
 
@@ -189,10 +186,10 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     settings, journal = folder.read_settings(), _whole_journal(folder)
     if not is_patient and journal.entries:
         began = journal.entries[-1].time  # a stop sent while no engine ran was meant for this run, not for an engine
-    _leave_name(folder)
+    engine_process.leave_name(folder)
     record = Record.of(settings, journal.entries)
     if settings.replay_of is not None:
-        _on_interrupt_ask_to_stop(folder)
+        engine_process.on_interrupt_ask_to_stop(folder)
         return sharing.tell_again(folder, journal, record, console)
     task = tasks.Task(
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy,
@@ -214,7 +211,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     context.knowledge = files.folder()
     inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
-    _on_interrupt_ask_to_stop(folder)
+    engine_process.on_interrupt_ask_to_stop(folder)
     try:
         with LiveView(console, record, words_of(context.strategy)) as view, prompting.using(settings.prompts.files):
             context.listeners.append(view)
@@ -327,9 +324,9 @@ def remeasure_kernels(options: Namespace) -> int:
     if options.background:
         if os.fork() > 0:
             return OK
-        _detach(folder)
+        engine_process.detach(folder.log_file)
     lock = liveness.hold(folder)
-    _leave_name(folder)
+    engine_process.leave_name(folder)
     toolchain = _toolchain(request.toolchain, folder.scratch)
     try:
         return sharing.remeasure(folder, request, toolchain, as_json=options.json)
@@ -339,66 +336,11 @@ def remeasure_kernels(options: Namespace) -> int:
         os.close(lock)
 
 
-def evaluate_file(options: Namespace) -> int:
-    """Judge a file outside a run."""
-    task = _task(options)
-    source = _candidate(options.candidate)
-    toolchain = _toolchain(options.toolchain, device=options.device)
-    try:
-        judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
-        result = evaluate(judged, task, source, profile=options.profile)
-    finally:
-        toolchain.close()
-    if options.json:
-        print(json.dumps(result))
-    else:
-        judgement.print_judgement(Console(), result)
-    return OK
-
-
-def tune_file(options: Namespace) -> int:
-    """Try other numbers for what a file declares open to tuning."""
-    if options.variants < 1:
-        raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
-    task = _task(options)
-    source, console = _candidate(options.candidate), Console(stderr=True)
-    toolchain = _toolchain(options.toolchain, device=options.device)
-    try:
-        sweep, best, seconds = tuned.tune(
-            toolchain,
-            task,
-            source,
-            options.variants,
-            lambda progress: console.print(progress, markup=False, highlight=False),
-        )
-    finally:
-        toolchain.close()
-    if options.json:
-        print(json.dumps(tuned.plain("", sweep) | {"seconds": seconds, "source": best or None}))
-    else:
-        tuned.print_sweep(Console(), Path(options.candidate).name, sweep)
-    if options.output and best:
-        Path(options.output).write_text(best, encoding="utf-8")
-    return OK
-
-
-def screen_file(options: Namespace) -> int:
-    """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
-    from engine.evaluation.screening import screen
-
-    found = screen(_candidate(options.candidate), tasks.find(options.task).policy, options.language)
-    if options.json:
-        print(json.dumps(codec.to_plain(found)))
-    else:
-        judgement.print_findings(Console(), found)
-    return FAILED if any(one.is_refusal for one in found) else OK
-
-
 def compile_file(options: Namespace) -> int:
     """Compile a file for a device that need not be there."""
     from engine.toolchains.cuda import CompileGate
 
-    source = _candidate(options.candidate)
+    source = kernel_files.candidate(options.candidate)
     with CompileGate(options.arch) as gate:
         result = gate.compile(source)
     if options.json:
@@ -424,20 +366,6 @@ def try_model(options: Namespace) -> int:
     return FAILED if found.failure else OK
 
 
-def _task(options: Namespace) -> tasks.Task:
-    """The task of a file that is judged outside a run, with the sizes, policy and language given."""
-    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
-    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
-    return replace(task, policy=policy, language=options.language)
-
-
-def _candidate(path: str) -> str:
-    try:
-        return exporting.without_support(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read candidate {path}: {error}") from error
-
-
 def _replay(recording: Path, reply_seconds: float, on_divergence: OnDivergence) -> LanguageModel:
     model = RecordedModel(read_recording(recording), reply_seconds)
     model.on_divergence = on_divergence
@@ -450,39 +378,15 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     return EndpointModel(options, address, key, price)
 
 
+def _toolchain_of(options: Namespace) -> Toolchain:
+    return _toolchain(options.toolchain, device=options.device)
+
+
 def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Toolchain:
     if device:  # every process started from here on uses it
         os.environ["CUDA_VISIBLE_DEVICES"] = devices.choose(device, os.environ.get("CUDA_VISIBLE_DEVICES"))
     toolchain: Toolchain = toolchain_table.find_toolchain(name)(scratch)
     return toolchain
-
-
-def _detach(folder: RunFolder) -> None:
-    """Leave the launcher's session and terminal: the engine leads a session of its own and writes to its log."""
-    os.setsid()
-    log = os.open(folder.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(source, target)
-    os.close(log)
-    os.close(nothing)
-
-
-def _leave_name(folder: RunFolder) -> None:
-    """Tell who the engine is: pid and kernel start time together name one process for ever."""
-    name = {"pid": os.getpid(), "started": supervisor.process_start(os.getpid()), "at": time.time()}
-    folder.engine_file.write_text(json.dumps(name))
-
-
-def _on_interrupt_ask_to_stop(folder: RunFolder) -> None:
-    """The first Ctrl-C ends the run in order, the second one at once; either way it can be resumed."""
-
-    def ask(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        commands.send(folder.commands_file, CommandKind.STOP)
-        print("\nStopping. Press Ctrl-C again to end at once; the run can be resumed.", file=sys.stderr)
-
-    signal.signal(signal.SIGINT, ask)
 
 
 def _complain(error: BaseException, code: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cli.arguments import parse, steering_help
+from engine.cli.arguments import parse
+from engine.cli.arguments.one_run import steering_help
 from pages.parts.steering import dialogs
 from storage import commands
 from storage.commands import CommandError

@@ -1,6 +1,6 @@
 """The command line's own parts: arguments, live view, printing. Knows records, not how a kernel is judged.
 
-arguments.py            grammar and help; arguments_across_runs.py: of the verbs about many runs
+arguments/              grammar and help, by what the verbs are about
 argument_types.py       what words are read as, and what is said of wrong ones
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py               answer, submit, record
@@ -14,5 +14,7 @@ report.py               runs from their folders
 experience.py           a run as training data: prompt, reply, reward
 live.py                 a run at work on a terminal
 tuned.py                sweeps over a kernel's tunables; one outside a run
+kernel_files.py         one kernel file outside a run: evaluate, tune, screen
+engine_process.py       how a process becomes the engine of a run
 judgement.py            one evaluation, one compilation, on a terminal
 """

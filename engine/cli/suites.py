@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine import supervisor
-from engine.cli import advance, arguments, report
+from engine.cli import advance, arguments, engine_process, report
 from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.errors import EngineError, ToolchainError
@@ -89,7 +89,7 @@ def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options:
         if os.fork() > 0:
             print(folder.name)
             return OK
-        _detach(folder)
+        engine_process.detach(folder.runner.log_file)
     return _work(folder, slots)
 
 
@@ -186,15 +186,6 @@ def _limits(limits: SuiteLimits, changes: list[tuple[str, int | float]]) -> Suit
         change: dict[str, Any] = {field: number}
         limits = replace(limits, **change)
     return limits
-
-
-def _detach(folder: SuiteFolder) -> None:
-    """Lead a session of its own and write to the suite's log."""
-    os.setsid()
-    log = os.open(folder.runner.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(source, target)
 
 
 def stop_suite(options: Namespace) -> int:

@@ -1,0 +1,112 @@
+"""Options that several verbs share. Knows words, not what they do."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.cli.argument_types import checked, size
+from engine.languages import LANGUAGES
+from engine.strategies.loading import TABLE, options_of
+from engine.toolchain_table import TABLE as TOOLCHAINS
+from storage.knowledge.choice import CHOICES, FROZEN, SEED
+from storage.models import NAMES, ModelRole, with_option
+from storage.policy import DTYPES, OWN_DTYPE, PRECISIONS
+
+UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
+
+
+def sizes(parser: argparse.ArgumentParser) -> None:
+    """Sizes of the task, toolchain and device."""
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        type=size,
+        default=[],
+        metavar="K=V",
+        help="set a module-level number of the task; may be repeated",
+    )
+    parser.add_argument("--toolchain", default="cpu", choices=TOOLCHAINS, help="where kernels run (default: cpu)")
+    parser.add_argument(
+        "--device", default="", metavar="GPU",
+        help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",
+    )  # fmt: skip
+
+
+def model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of the model, by role."""
+    parser.add_argument(
+        "--option", dest="model_options", action="append", type=checked(lambda text: with_option((), text)),
+        default=[], metavar="[ROLE.]NAME=VALUE",
+        help=f"model option: {', '.join(NAMES)}; ROLE is one of {', '.join(ModelRole)}; may be repeated",
+    )  # fmt: skip
+
+
+def policy(parser: argparse.ArgumentParser) -> None:
+    """What kernels may leave to PyTorch, how exact they must be, in which type, forward alone or backward too."""
+    parser.add_argument(
+        "--library", default="", metavar="OPERATORS",
+        help="what PyTorch may compute in forward: none, all, or operators such as conv2d,matmul (default: as the task "
+        "says; none for the shipped ones)",
+    )  # fmt: skip
+    parser.add_argument("--precision", default="", choices=PRECISIONS, help="precision class (default: the task's)")
+    parser.add_argument(
+        "--dtype", default="", choices=(OWN_DTYPE, *DTYPES),
+        help="what floating-point inputs and parameters are converted to, on both sides: a precision class of its own "
+        "(own: as the task is written; default: as the task says)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--backward", action=argparse.BooleanOptionalAction, default=None,
+        help="forward and backward: gradients of inputs and parameters are checked too, and both passes are timed "
+        "together (default: as the task says; the shipped ones are forward alone)",
+    )  # fmt: skip
+
+
+def prompts(parser: argparse.ArgumentParser) -> None:
+    """A prompt pack."""
+    parser.add_argument(
+        "--prompts", metavar="FOLDER",
+        help="prompt pack: a folder with files named as in prompts/; they are used in place of the shipped ones",
+    )  # fmt: skip
+
+
+def asked_base(parser: argparse.ArgumentParser, usual: str) -> None:
+    """The knowledge base; `usual` says which it is without this option."""
+    choices = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
+    parser.add_argument(
+        "--knowledge", metavar="BASE",
+        help=f"knowledge base that the run asks before a change: {choices}; or the path of another one, which is only "
+        f"read; {FROZEN}{SEED} or {FROZEN}PATH: nothing that the run learns counts either (default: {usual})",
+    )  # fmt: skip
+
+
+def strategy_options(parser: argparse.ArgumentParser) -> None:
+    """Options by name, and a flag for each option of the strategies of the table: one where several share it."""
+    parser.add_argument(
+        "--strategy-option", dest="strategy_options", action="append", default=[], metavar="NAME=VALUE",
+        help="an option of the strategy by name; may be repeated; `python -m engine strategies` lists them",
+    )  # fmt: skip
+    about: dict[str, list[str]] = {}
+    for strategy in TABLE:
+        for option in options_of(strategy):
+            about.setdefault(option.name, []).append(f"{strategy}: {option.help()}")
+    group = parser.add_argument_group("options of strategies")
+    for name, words in about.items():
+        group.add_argument(
+            f"--{name.replace('_', '-')}", dest="strategy_options", action="append", metavar="VALUE",
+            type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
+        )  # fmt: skip
+
+
+def required_language(parser: argparse.ArgumentParser) -> None:
+    """The one language that is accepted."""
+    parser.add_argument(
+        "--language", default="", choices=tuple(LANGUAGES), help="refuse a kernel of another language (default: any)"
+    )
+
+
+def other_device(parser: argparse.ArgumentParser) -> None:
+    """A GPU in place of the run's own."""
+    parser.add_argument(
+        "--device", metavar="GPU", help="GPU to use this time in place of the run's own, as for `run --device`"
+    )

@@ -1,0 +1,60 @@
+"""The grammar of the verbs about a kernel file outside a run. Knows words, not what they do."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.cli.argument_types import Parser
+from engine.cli.arguments import common
+
+
+def evaluate(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`evaluate`."""
+    evaluate = verbs.add_parser("evaluate", help="compile, check and time a kernel file")
+    evaluate.add_argument("task", metavar="TASK")
+    evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    common.required_language(evaluate)
+    common.sizes(evaluate)
+    common.policy(evaluate)
+    evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
+    evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+
+def tune(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`tune`."""
+    tune = verbs.add_parser(
+        "tune", help="try other numbers for what a kernel file declares open to tuning (tile sizes, stages, threads)"
+    )
+    tune.add_argument("task", metavar="TASK")
+    tune.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew, correct as it is")
+    tune.add_argument("--variants", type=int, default=12, metavar="N", help="sets of numbers at most (default 12)")
+    tune.add_argument("--output", metavar="FILE", help="write the fastest variant to a file")
+    common.required_language(tune)
+    common.sizes(tune)
+    common.policy(tune)
+    tune.add_argument("--json", action="store_true", help="print JSON")
+
+
+def screen(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`screen`."""
+    screen = verbs.add_parser("screen", help="show what a kernel's text breaks; builds and runs nothing")
+    screen.add_argument("task", metavar="TASK")
+    screen.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
+    common.required_language(screen)
+    screen.add_argument("--json", action="store_true", help="print JSON")
+
+
+def compile_(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`compile`."""
+    compiling = verbs.add_parser("compile", help="compile a kernel file with nvcc; needs no GPU")
+    compiling.add_argument("candidate", metavar="FILE", help="Python file that defines ModelNew")
+    compiling.add_argument("--arch", help="GPU architecture, such as sm_90a (default: that of this GPU)")
+    compiling.add_argument("--json", action="store_true", help="print JSON")
+
+
+def patch(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`patch`."""
+    patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
+    patch.add_argument("source", metavar="SOURCE", help="kernel file")
+    patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")

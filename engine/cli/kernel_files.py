@@ -1,0 +1,95 @@
+"""Verbs about one kernel file outside a run: evaluate, tune, screen. Handed the way to a toolchain, it chooses none."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from engine import exporting, tasks
+from engine.cli import judgement, subcommands, tuned
+from engine.cli.subcommands import FAILED, OK
+from engine.errors import EngineError
+from engine.toolchains import Toolchain
+from engine.toolchains.cached import CachedToolchain
+from engine.toolchains.evaluating import evaluate
+from storage import codec
+from storage.folder import home
+
+
+def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+    """Judge a file outside a run."""
+    task = _task(options)
+    source = candidate(options.candidate)
+    toolchain = open_toolchain(options)
+    try:
+        judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
+        result = evaluate(judged, task, source, profile=options.profile)
+    finally:
+        toolchain.close()
+    if options.json:
+        print(json.dumps(result))
+    else:
+        judgement.print_judgement(Console(), result)
+    return OK
+
+
+def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+    """Try other numbers for what a file declares open to tuning."""
+    if options.variants < 1:
+        raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
+    task = _task(options)
+    source, console = candidate(options.candidate), Console(stderr=True)
+    toolchain = open_toolchain(options)
+    try:
+        sweep, best, seconds = tuned.tune(
+            toolchain,
+            task,
+            source,
+            options.variants,
+            lambda progress: console.print(progress, markup=False, highlight=False),
+        )
+    finally:
+        toolchain.close()
+    if options.json:
+        print(json.dumps(tuned.plain("", sweep) | {"seconds": seconds, "source": best or None}))
+    else:
+        tuned.print_sweep(Console(), Path(options.candidate).name, sweep)
+    if options.output and best:
+        Path(options.output).write_text(best, encoding="utf-8")
+    return OK
+
+
+def screen_file(options: Namespace) -> int:
+    """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
+    from engine.evaluation.screening import screen
+
+    found = screen(candidate(options.candidate), tasks.find(options.task).policy, options.language)
+    if options.json:
+        print(json.dumps(codec.to_plain(found)))
+    else:
+        judgement.print_findings(Console(), found)
+    return FAILED if any(one.is_refusal for one in found) else OK
+
+
+def _task(options: Namespace) -> tasks.Task:
+    """The task of a file that is judged outside a run, with the sizes, policy and language given."""
+    task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
+    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
+    return replace(task, policy=policy, language=options.language)
+
+
+def candidate(path: str) -> str:
+    """The text of a kernel file, without what an export adds to it.
+
+    Raises:
+        EngineError: it cannot be read.
+    """
+    try:
+        return exporting.without_support(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"cannot read candidate {path}: {error}") from error
