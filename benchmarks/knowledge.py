@@ -30,8 +30,9 @@ from storage.knowledge.records import (
     State,
     Technique,
 )
-from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from storage.queries import evidence, knowledge
+from storage.queries.evidence import EvidenceFilter
+from storage.queries.knowledge import TechniqueFilter
 
 STATES, TECHNIQUES, DEVICES = 16, 70, ("NVIDIA H100", "NVIDIA H200", "cpu")
 FOLD = """
@@ -181,15 +182,15 @@ def asked(db: Database) -> dict[str, Callable[[], object]]:
         "techniques of a state on a device": lambda: knowledge.techniques(
             db, TechniqueFilter(state=state(1), device=DEVICES[0])
         ),
-        "evidence": lambda: knowledge.evidence(db),
-        "evidence, a late page with a text": lambda: knowledge.evidence(db, EvidenceFilter(text="member"), 50, 40_000),
-        "count of evidence": lambda: knowledge.count_evidence(db, EvidenceFilter(outcome="slower")),
+        "evidence": lambda: evidence.attempts(db),
+        "evidence, a late page with a text": lambda: evidence.attempts(db, EvidenceFilter(text="member"), 50, 40_000),
+        "count of evidence": lambda: evidence.count(db, EvidenceFilter(outcome="slower")),
         "a technique by device": lambda: knowledge.by_device(db, technique(1)),
         "negative evidence": lambda: knowledge.negative(db),
-        "predicted against measured": lambda: knowledge.predicted(db),
+        "predicted against measured": lambda: evidence.predicted(db),
         "revisions": lambda: knowledge.revisions(db),
         "sums": lambda: knowledge.sums(db),
-        "choices": lambda: knowledge.choices(db),
+        "choices": lambda: evidence.choices(db),
     }
 
 

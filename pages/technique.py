@@ -9,8 +9,8 @@ from pages.parts.knowledge import amend_dialogs, evidence_table, technique_story
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
 from storage.knowledge.projection import SOURCE
-from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceFilter
+from storage.queries import evidence, knowledge
+from storage.queries.evidence import EvidenceFilter
 
 name = st.query_params.get("technique", "")
 
@@ -23,7 +23,7 @@ def live() -> None:
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
     db = index.current()
     found = knowledge.known(db).techniques.get(name)
-    if found is None and not (name and knowledge.count_evidence(db, EvidenceFilter(technique=name))):
+    if found is None and not (name and evidence.count(db, EvidenceFilter(technique=name))):
         st.title("Technique", anchor=False)
         st.warning(f"No technique is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
         return

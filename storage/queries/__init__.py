@@ -13,7 +13,7 @@ suites.py                   what the runs of a suite have come to; imported by i
 model_figures.py            what each model's kernels have come to, and what they cost
 forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
-knowledge.py                what is known across runs, its evidence and its changes; imported by itself
+knowledge.py, evidence.py   what is known across runs and its changes; the attempts behind it; imported by themselves
 learning.py                 what runs asked of it, were told, tried then and added; imported by itself
 fetch.py                    results as records
 """

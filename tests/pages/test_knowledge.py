@@ -27,8 +27,9 @@ from storage.knowledge import changes, exported, files, merging, seed
 from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
 from storage.knowledge.records import Evidence, Outcome, Revision, Transition, WeighedEdge
-from storage.queries import knowledge, learning
-from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from storage.queries import evidence, knowledge, learning
+from storage.queries.evidence import EvidenceFilter
+from storage.queries.knowledge import TechniqueFilter
 from storage.records import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, words
@@ -108,7 +109,7 @@ def test_predicted_against_measured_gains_are_points_by_outcome_that_open_their_
     failed = replace(ATTEMPT, candidate_id="c003", outcome=Outcome.INCORRECT, gain=None)
     files.append_evidence([ATTEMPT, slower, failed], home / "knowledge")
     open_page("knowledge")
-    found = knowledge.predicted(index.current(), EvidenceFilter())
+    found = evidence.predicted(index.current(), EvidenceFilter())
     faster, less = evidence_table.figure(found)["data"][2:]
     assert (faster["x"], faster["y"], less["y"]) == ([1.4], [1.3], [0.9])
     assert faster["customdata"] == ["r1\nc001\noperator <fusion>"]

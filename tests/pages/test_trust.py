@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pages.parts import index, wording
-from pages.parts.kernel import kernel_header, trust_tab
-from pages.parts.kernel.trust_tab import Measured
+from pages.parts.kernel import kernel_header, trust_charts, trust_tab
+from pages.parts.kernel.trust_charts import Measured
 from pages.parts.widgets import table
 from storage import observed, queries
 from storage.check_records import CheckOutcome, Group, StagedCheck, counted
@@ -102,7 +102,7 @@ def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path,
 @pytest.mark.parametrize("error", [0.0, 1e-300, 1e-9, 1e-6, 1e-5, 3.0, 1e300, math.inf, math.nan])
 def test_any_error_has_its_place_in_the_picture(error: float) -> None:
     found = [Measured("wide", error, 1e-6, is_wrong=not error <= 1e-6), Measured("own", 2e-7, 1e-6, is_wrong=False)]
-    drawn = trust_tab.errors(found)
+    drawn = trust_charts.errors(found)
     json.loads(json.dumps(drawn), parse_constant=lambda name: pytest.fail(f"{name} cannot be sent to a browser"))
     low, high = (10**edge for edge in drawn["layout"]["xaxis"]["range"])
     (place, own), ticks = drawn["data"][0]["x"], drawn["layout"]["xaxis"]["tickvals"]
@@ -114,8 +114,8 @@ def test_any_error_has_its_place_in_the_picture(error: float) -> None:
 
 def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
     limits = StagedCheck(Group.CORRECTNESS, "own 1", CheckOutcome.HELD, "", 1e-7, 1e-5)
-    assert [one.name for one in trust_tab.measured([limits, HELD], None)] == ["own 1"]
-    assert trust_tab.measured([HELD], None) == []
+    assert [one.name for one in trust_charts.measured([limits, HELD], None)] == ["own 1"]
+    assert trust_charts.measured([HELD], None) == []
 
 
 def first_of(folder: RunFolder, kind: str, field: str, value: object) -> str:

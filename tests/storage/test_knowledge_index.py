@@ -21,8 +21,9 @@ from storage.knowledge.figures import figures_of, tally
 from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS
 from storage.knowledge.graph import attempts_by_edge, examples_by_edge, value
 from storage.knowledge.records import Evidence, FailureCase, Outcome, Prior, Revision
-from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from storage.queries import evidence, knowledge
+from storage.queries.evidence import EvidenceFilter
+from storage.queries.knowledge import TechniqueFilter
 from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.children import child, line_from
@@ -76,8 +77,8 @@ def assert_same(db: Database, base: Base) -> None:
     reckoned = knowledge.reckoning(db)
     for place in (*STATES, ""):
         assert reckoned.techniques_of(place) == base.techniques_of(place)
-    assert knowledge.count_evidence(db) == len(base.rows)
-    shown = knowledge.evidence(db, limit=1000)
+    assert evidence.count(db) == len(base.rows)
+    shown = evidence.attempts(db, limit=1000)
     assert {row.evidence_id: row for row in shown} == {row.evidence_id: row for row in base.rows}
     assert {row.revision_id for row in knowledge.revisions(db)} == {one.revision_id for one in base.revisions}
     assert [knowledge.revision(db, one.revision_id) for one in base.revisions] == list(base.revisions)
@@ -130,7 +131,7 @@ def test_a_reader_killed_again_and_again_has_every_row_once(home: Path, root: Pa
             reader.wait()
     with open_database(index_file(home)) as db:
         Ingest(db, root).catch_up()
-        assert knowledge.count_evidence(db) == 1800
+        assert evidence.count(db) == 1800
         assert dump(db) == rebuilt(home / "again", root)
 
 
@@ -169,7 +170,7 @@ def test_another_seed_takes_the_place_of_the_old_one(db: Database, root: Path, m
     monkeypatch.setattr("storage.knowledge.seed.digest", lambda: "0badc0de")
     Ingest(db, root).catch_up()
     assert list(knowledge.known(db).techniques) == ["new one"]
-    assert knowledge.count_evidence(db) == 1
+    assert evidence.count(db) == 1
 
 
 def test_damaged_lines_are_told_and_hold_up_nothing(db: Database, home: Path, root: Path) -> None:
@@ -177,7 +178,7 @@ def test_damaged_lines_are_told_and_hold_up_nothing(db: Database, home: Path, ro
     with open(home / "knowledge" / EVIDENCE, "ab") as file:
         file.write(b"\xff\n{}\n\n" + codec.dumps(attempt(2)).encode() + b'\n{"torn')
     Ingest(db, root).catch_up()
-    assert knowledge.count_evidence(db) == 2
+    assert evidence.count(db) == 2
     assert [file for file, _, _ in knowledge.problems(db)] == [EVIDENCE, EVIDENCE]
     assert knowledge.sums(db).damaged == files.load(home / "knowledge").damaged == 2
 
@@ -191,9 +192,9 @@ def test_what_is_appended_is_followed(
     ingest.start()
     try:
         files.append_evidence([attempt(1)])
-        assert db.wait_until(lambda: knowledge.count_evidence(db) == 1, PATIENCE_S)
+        assert db.wait_until(lambda: evidence.count(db) == 1, PATIENCE_S)
         files.append_evidence([attempt(2)])
-        assert db.wait_until(lambda: knowledge.count_evidence(db) == 2, PATIENCE_S)
+        assert db.wait_until(lambda: evidence.count(db) == 2, PATIENCE_S)
     finally:
         ingest.stop()
 
@@ -271,8 +272,8 @@ def test_states_have_their_techniques_and_attempts(filled: Database) -> None:
 
 def test_attempts_are_paged_and_filtered_newest_first(filled: Database) -> None:
     def times(limit: int = 50, offset: int = 0, **chosen: str) -> list[float]:
-        found = knowledge.evidence(filled, EvidenceFilter(**chosen), limit, offset)
-        assert knowledge.count_evidence(filled, EvidenceFilter(**chosen)) >= len(found)
+        found = evidence.attempts(filled, EvidenceFilter(**chosen), limit, offset)
+        assert evidence.count(filled, EvidenceFilter(**chosen)) >= len(found)
         return [row.at for row in found]
 
     assert times() == [5.0, 4.0, 3.0, 2.0, 1.0]
@@ -305,13 +306,13 @@ def test_techniques_defined_nowhere_are_listed_apart(filled: Database, root: Pat
 
 
 def test_predicted_is_set_against_measured(filled: Database) -> None:
-    found = knowledge.predicted(filled)
+    found = evidence.predicted(filled)
     assert [(row.predicted_gain, row.gain, row.outcome) for row in found] == [
         (1.2, 0.5, Outcome.SLOWER),
         (2.0, 1.5, Outcome.FASTER),
     ]
-    assert len(knowledge.predicted(filled, EvidenceFilter(device="H200"))) == 1
-    assert len(knowledge.predicted(filled, newest=1)) == 1
+    assert len(evidence.predicted(filled, EvidenceFilter(device="H200"))) == 1
+    assert len(evidence.predicted(filled, newest=1)) == 1
 
 
 def test_changes_tell_whether_they_still_count(filled: Database) -> None:
@@ -328,14 +329,14 @@ def test_sums_and_choices_say_what_there_is(filled: Database) -> None:
     assert (found.attempts, found.runs, found.imported, found.last_at) == (5, 2, 1, 5.0)
     assert (found.states, found.discovered, found.techniques, found.disabled) == (2, 1, 2, 1)
     assert (found.revisions, found.damaged) == (3, 0)
-    choices = knowledge.choices(filled)
+    choices = evidence.choices(filled)
     assert (choices.devices, choices.kernel_classes) == (["H200", "Xeon"], ["loss", "matmul"])
     assert (choices.languages, choices.tasks, choices.strategies) == (["cute"], ["gelu"], ["cutegen"])
 
 
 def test_nothing_known_is_no_trouble(db: Database) -> None:
     """Before the first look at the files."""
-    for read in (knowledge.states, knowledge.techniques, knowledge.evidence, knowledge.revisions, knowledge.predicted):
+    for read in (knowledge.states, knowledge.techniques, evidence.attempts, knowledge.revisions, evidence.predicted):
         assert read(db) == []
     assert knowledge.sums(db).attempts == 0
-    assert knowledge.choices(db).devices == []
+    assert evidence.choices(db).devices == []

@@ -12,5 +12,5 @@ walk.py                                          the edges that were weighed on 
 profile_tab.py, roofline.py, machine_use.py      where its time goes
 hot_lines.py                                     which of its source lines take it
 metrics.py                                       every figure of a profile, and what a change of it means
-trust_tab.py                                     how far it can be trusted
+trust_tab.py, trust_charts.py                    how far it can be trusted; its errors and timed calls as pictures
 """

@@ -1,22 +1,21 @@
 """How far a kernel can be trusted: in one sentence; every check made of it, by group, with the figures behind verdict
-and speed-up; pictures of its errors and of every timed call."""
+and speed-up."""
 
 from __future__ import annotations
 
-import html
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
 from pages.parts import index, wording
+from pages.parts.kernel import trust_charts
+from pages.parts.kernel.trust_charts import Measured
 from pages.parts.widgets import plot, table
 from storage import kernel_names, observed, queries
 from storage.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
 from storage.observed import ObservedKernel, ObservedOperator
-from storage.queries import BaselineRow, CandidateRow, EvaluationRow, TimingSamples
+from storage.queries import BaselineRow, CandidateRow, EvaluationRow
 from storage.records import Verdict
 
 COLUMNS = [
@@ -43,8 +42,6 @@ ORIGIN_TONE = {"own": "green", "PyTorch": "orange", "foreign": "red"}
 DETAIL_LENGTH = 2_000
 STAGE_NAME = {"write": "writing", "compile": "building", "check": "checking", "time": "timing"}
 PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
-ROW_PX = 24
-FLOOR = 1e-3
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -92,7 +89,7 @@ def _group(
     elif not facts or check_records:
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
     if group is Group.CORRECTNESS:
-        _draw_errors(run_id, candidate, measured(checks, evaluation))
+        _draw_errors(run_id, candidate, trust_charts.measured(checks, evaluation))
         _draw_kernels(candidate, evaluation)
         _draw_operators(candidate, evaluation)
     if group is Group.TIMING:
@@ -132,9 +129,9 @@ def _draw_errors(run_id: str, candidate: CandidateRow, found: Sequence[Measured]
     if not found:
         return
     name = f"Errors of {len(found)} checks, each as a share of its tolerance, log scale"
-    height = errors_height(found)
+    height = trust_charts.errors_height(found)
     zoom = f"{run_id}:{candidate.candidate_id}:errors"
-    plot.draw(errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
+    plot.draw(trust_charts.errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
 
 
 def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
@@ -205,118 +202,7 @@ def _draw_samples(run_id: str, candidate: CandidateRow) -> None:
     count = len(samples.candidate_ms)
     name = f"Latency of each timed call: {count} pairs of kernel and baseline"
     zoom = f"{run_id}:{candidate.candidate_id}"
-    plot.draw(strip(samples), name, 200, zoom, key=f"samples:{candidate.candidate_id}")
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One error and what it must not exceed, in one unit; `allowed` is above zero."""
-
-    name: str
-    error: float
-    allowed: float
-    is_wrong: bool
-
-    @property
-    def share(self) -> float:
-        """Of what is allowed; an error that is no number counts as one without bound."""
-        return math.inf if math.isnan(self.error) else self.error / self.allowed
-
-
-def measured(check_records: Sequence[CheckRecord], evaluation: EvaluationRow | None) -> list[Measured]:
-    """The errors that a candidate's checks of correctness have in figures; else the largest alone."""
-    found = [
-        Measured(row.check, row.value, row.limit, row.standing is CheckOutcome.BROKEN)
-        for row in check_records
-        if row.group is Group.CORRECTNESS and row.value is not None and row.limit is not None and row.limit > 0
-    ]
-    if found or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
-        return found
-    is_wrong = not evaluation.max_error <= evaluation.tolerance
-    return [Measured("largest error", evaluation.max_error, evaluation.tolerance, is_wrong)]
-
-
-def errors(found: Sequence[Measured]) -> dict[str, Any]:
-    """Every error as a share of what is allowed, on a log scale; a line where the two are equal."""
-    low, high = _span([one.share for one in found])
-    limit = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"width": 1.6, "dash": "dash", "color": "@red-color"}}  # fmt: skip
-    note = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "text": "tolerance", "showarrow": False,
-            "font": {"size": 11, "color": "@red-text-color"}}  # fmt: skip
-    rows = {"tickvals": list(range(len(found))), "ticktext": [wording.cut(one.name, 26) for one in found],
-            "range": [len(found) - 0.5, -0.5], "automargin": True}  # fmt: skip
-    axis = {"type": "log", "range": [math.log10(low / 1.5), math.log10(high)], **_ticks(low, high),
-            "title": {"text": "error as a share of its tolerance", "font": {"size": 12}}}  # fmt: skip
-    layout = _layout(axis, rows) | {"shapes": [limit], "annotations": [note], "uirevision": "errors"}
-    layout["margin"] = {"l": 8, "r": 12, "t": 22, "b": 40}
-    return {"data": [_dots(found, low, high)], "layout": layout}
-
-
-def _dots(found: Sequence[Measured], low: float, high: float) -> dict[str, Any]:
-    return {
-        "type": "scatter", "mode": "markers+text", "x": [min(max(one.share, low), high) for one in found],
-        "y": list(range(len(found))), "text": ["exact" if one.share == 0 else "" for one in found],
-        "textposition": "middle right", "textfont": {"size": 11, "color": "@gray-text-color"},
-        "hovertext": [_hover(one) for one in found], "hovertemplate": "%{hovertext}<extra></extra>",
-        "cliponaxis": False,
-        "marker": {"size": 9, "symbol": [_symbol(one) for one in found],
-                   "color": ["@red-color" if one.is_wrong else "@blue-color" for one in found]},
-    }  # fmt: skip
-
-
-def errors_height(found: Sequence[Measured]) -> int:
-    """Pixels that so many rows need."""
-    return 74 + ROW_PX * len(found)
-
-
-def strip(samples: TimingSamples) -> dict[str, Any]:
-    """All samples of both sides as points over a box."""
-    sides = (
-        (samples.baseline or "baseline", samples.baseline_ms, "@gray-color"),
-        ("kernel", samples.candidate_ms, "@blue-color"),
-    )
-    traces = [
-        {"type": "box", "orientation": "h", "name": name, "x": values, "boxpoints": "all", "jitter": 0.6, "pointpos": 0,
-         "marker": {"size": 4, "color": colour, "opacity": 0.7}, "line": {"width": 1.2, "color": colour},
-         "fillcolor": "rgba(0,0,0,0)", "hovertemplate": "%{x:.4g} ms<extra></extra>"}
-        for name, values, colour in sides
-    ]  # fmt: skip
-    axis = {"title": {"text": "latency, ms", "font": {"size": 12}}}
-    return {"data": traces, "layout": _layout(axis, {}) | {"uirevision": "samples"}}
-
-
-def _span(shares: Sequence[float]) -> tuple[float, float]:
-    """From below the smallest share to beyond the line, and beyond the largest."""
-    shown = [share for share in shares if 0 < share < math.inf]
-    return min([FLOOR, *shown]) / 3, max([3.0, *shown]) * 1.5
-
-
-def _ticks(low: float, high: float) -> dict[str, Any]:
-    """Powers of ten, in percent up to the line and in multiples beyond it; at most about eight."""
-    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
-    every = max(1, math.ceil((last - first) / 7))
-    powers = [k for k in range(first, last + 1) if k % every == 0]
-    texts = [f"{wording.significant(10.0 ** (k + 2), 1)} %" if k <= 0 else f"{10**k:,}×" for k in powers]
-    return {"tickvals": [10.0**k for k in powers], "ticktext": texts}
-
-
-def _hover(one: Measured) -> str:
-    return f"{html.escape(one.name, quote=False)}: {one.error:.3g}, {one.allowed:.3g} allowed"
-
-
-def _symbol(one: Measured) -> str:
-    if one.share == math.inf:
-        return "x"
-    return "triangle-left-open" if one.share == 0 else "diamond" if one.is_wrong else "circle"
-
-
-def _layout(xaxis: dict[str, Any], yaxis: dict[str, Any]) -> dict[str, Any]:
-    axis = {"gridcolor": "@border-color", "zeroline": False}
-    return {
-        "showlegend": False, "margin": {"l": 70, "r": 12, "t": 8, "b": 40}, "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
-        "xaxis": axis | xaxis, "yaxis": axis | yaxis,
-    }  # fmt: skip
+    plot.draw(trust_charts.strip(samples), name, 200, zoom, key=f"samples:{candidate.candidate_id}")
 
 
 Facts = list[tuple[str, str]]

@@ -15,8 +15,8 @@ from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
 from storage import queries
 from storage.knowledge.records import Evidence, Outcome
-from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceChoices, EvidenceFilter, PredictedRow
+from storage.queries import evidence, knowledge
+from storage.queries.evidence import EvidenceChoices, EvidenceFilter, PredictedRow
 from storage.records import KernelClass
 
 TEXT, TECHNIQUE, OUTCOME, TASK, RUN = "find_attempt", "of_technique", "outcome", "of_task", "of_run"
@@ -51,7 +51,7 @@ def draw() -> str | None:
     """Filters, picture and table of all attempts; what was opened just now, if anything."""
     db = index.current()
     found = knowledge.known(db)
-    chosen = _filter(knowledge.choices(db), sorted(found.techniques), sorted(found.states))
+    chosen = _filter(evidence.choices(db), sorted(found.techniques), sorted(found.states))
     return draw_attempts(chosen, "attempts")
 
 
@@ -77,16 +77,16 @@ def _filter(choices: EvidenceChoices, techniques: Sequence[str], states: Sequenc
 def draw_attempts(chosen: EvidenceFilter, key: str, has_technique: bool = True) -> str | None:
     """Those that fit: their predictions as points, and a page of them as rows."""
     db = index.current()
-    total = knowledge.count_evidence(db, chosen)
+    total = evidence.count(db, chosen)
     if not total:
         st.info(
             "No attempts yet." if chosen == EvidenceFilter() else "No attempt matches all filters.",
             icon=":material/science:",
         )
         return None
-    clicked = draw_predictions(knowledge.predicted(db, chosen), key)
+    clicked = draw_predictions(evidence.predicted(db, chosen), key)
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
-    shown = knowledge.evidence(db, chosen, known_tables.PAGE_SIZE, offset)
+    shown = evidence.attempts(db, chosen, known_tables.PAGE_SIZE, offset)
     known = {run.run_id: run.title for run in queries.of_ids(db, list({one.run_id for one in shown}))}
     rows = [table.Row(row_id(one), cells(one, known), link(one) if one.run_id in known else "") for one in shown]
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
@@ -102,7 +102,7 @@ def draw_predictions(found: Sequence[PredictedRow], key: str) -> str | None:
         return None
     words = f"Measured against predicted gain of {wording.counted(len(found), 'attempt')}, a point each"
     clicked = plot.draw(figure(found), words, diagonal.HEIGHT, key, key=f"{key}_points")
-    newest = f"The newest {knowledge.NEWEST:,} that fit. " if len(found) == knowledge.NEWEST else ""
+    newest = f"The newest {evidence.NEWEST:,} that fit. " if len(found) == evidence.NEWEST else ""
     st.caption(
         f"{newest}Gain: latency of the parent kernel over that of the new one. On the dashed line a change gained what "
         "was predicted; below the dotted line it made the kernel slower. A point opens its kernel."

@@ -13,8 +13,9 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage.knowledge.records import Bottleneck, Category, Figures, Technique
-from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceChoices, KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
+from storage.queries import evidence, knowledge
+from storage.queries.evidence import EvidenceChoices
+from storage.queries.knowledge import KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
 from storage.records import KernelClass
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class Order(StrEnum):
 def draw_techniques() -> str | None:
     """Filters and table; what was opened just now, if anything."""
     db = index.current()
-    chosen, order = _filter(knowledge.choices(db), [one.state.name for one in knowledge.states(db)])
+    chosen, order = _filter(evidence.choices(db), [one.state.name for one in knowledge.states(db)])
     found = ordered(knowledge.techniques(db, chosen), order)
     opened = None
     if found:

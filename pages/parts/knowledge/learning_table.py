@@ -12,7 +12,7 @@ from pages.parts.widgets import table
 from storage import queries
 from storage.knowledge.records import Outcome
 from storage.queries import TakenRow, learning
-from storage.queries.knowledge import EvidenceFilter
+from storage.queries.evidence import EvidenceFilter
 from storage.queries.learning import AnswerRow, LearningRun
 
 MOST_OFFERED = 6

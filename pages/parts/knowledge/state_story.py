@@ -11,7 +11,8 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from storage.knowledge.records import State
 from storage.queries import knowledge
-from storage.queries.knowledge import EvidenceFilter, TechniqueFilter
+from storage.queries.evidence import EvidenceFilter
+from storage.queries.knowledge import TechniqueFilter
 
 
 def draw_about(state: State) -> None:

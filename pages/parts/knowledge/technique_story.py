@@ -15,7 +15,8 @@ from pages.parts.widgets import table
 from storage.knowledge.figures import Reckoning
 from storage.knowledge.records import Figures, Prior, Technique
 from storage.queries import knowledge
-from storage.queries.knowledge import DeviceRow, EvidenceFilter
+from storage.queries.evidence import EvidenceFilter
+from storage.queries.knowledge import DeviceRow
 
 FIGURES = [
     table.Column("attempts", "Faster", help="attempts whose kernel became faster, of all attempts"),
