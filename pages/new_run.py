@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from engine import languages, supervisor, tasks
+from engine import supervisor, tasks
 from engine.errors import EngineError, TaskError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
 from pages.parts import access, change_token, wording
 from pages.parts.change_token import CLOCK
-from pages.parts.new_run import command_line, forecast, module_field, presets
+from pages.parts.new_run import command_line, forecast, limits, module_field
+from pages.parts.new_run import setup as setup_form
+from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
 from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
-from storage.records import Budget, Prompts, RunSettings
+from storage.records import Prompts, RunSettings
 
-_MODEL_HELP = (
-    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
-    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
-)
-_STRATEGY_HELP = (
-    "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
-    "names further ones of your own, as package.module:Name."
-)
 _LIBRARY_HELP = (
     "none: every kernel is the model's own. Operators such as conv2d, matmul may stay with PyTorch, for a whole "
     "network. all: the model chooses what is worth a kernel. What runs is observed and shown on the Trust tab."
@@ -48,11 +42,6 @@ _TUNE_HELP = (
     "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
     "tile sizes, stages, threads. The best becomes a kernel of its own. It asks no model and takes time; 0 is off."
 )
-_LANGUAGE_HELP = (
-    "The language that the kernels of this run are written in; a kernel of another one is refused. "
-    + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
-    + " Triton kernels are timed on a GPU, so it is offered with the toolchain cuda alone."
-)
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
@@ -62,9 +51,9 @@ def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
     left, right = st.columns([1.75, 1], gap="medium")
     with left:
-        what, how, limits, more = (st.container(border=True) for _ in range(4))
+        what, how, limited, more = (st.container(border=True) for _ in range(4))
     with how:
-        setup = _setup()
+        setup = setup_form.draw()
     with what:
         chosen = _task(setup)
     if chosen is None:
@@ -75,8 +64,8 @@ def form() -> None:
     model, strategy = setup.model, setup.strategy
     name = _variant(task, policy)
     no_recording = _no_recording(setup, task, name)
-    with limits:
-        budget = _budget(setup, "" if no_recording else name)
+    with limited:
+        budget = limits.draw(setup, "" if no_recording else name)
     with more:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
@@ -110,33 +99,6 @@ def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
     return "Recorded replies exist only for shipped tasks: choose one that has a recording, or another model."
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """With what a run works."""
-
-    toolchain: str
-    device: str
-    language: str
-    model: str
-    strategy: StrategyDescription
-
-
-def _setup() -> Setup:
-    st.markdown("## How")
-    first = st.columns(2)
-    model = str(first[0].selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP))
-    with first[1]:
-        strategy = _strategy()
-    if strategy.about:
-        st.caption(wording.plain(strategy.about))
-    second = st.columns(2)
-    with second[0]:
-        toolchain, device = _toolchain()
-    with second[1]:
-        language = _language(toolchain)
-    return Setup(toolchain, device, language, model, strategy)
-
-
 def _summary(
     setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], no_recording: str, prompts: str
 ) -> None:
@@ -162,43 +124,6 @@ def _summary(
     if is_asked:
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))
-
-
-def _toolchain() -> tuple[str, str]:
-    """The toolchain, and the GPU where one is named."""
-    found = supervisor.available_toolchains()
-    usable = [name for name, reason in found.items() if not reason]
-    if not usable:
-        _unavailable(found)
-        st.error(
-            "No toolchain is available on this machine, so no run can start. The System page says what is missing.",
-            icon=":material/error:",
-        )
-        st.stop()
-    chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
-    _unavailable(found)
-    if not supervisor.has_gpu(chosen):
-        return chosen, ""
-    device = st.text_input(
-        "GPU", key="device", placeholder="the first that is visible", width=260,
-        help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
-    )  # fmt: skip
-    return chosen, device.strip()
-
-
-def _unavailable(found: dict[str, str]) -> None:
-    for name, reason in found.items():
-        if reason:
-            st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
-
-
-def _language(toolchain: str) -> str:
-    """In which kernels are written, of those that the toolchain can run."""
-    names = languages.of_toolchain(toolchain)
-    chosen = st.segmented_control(
-        "Language", names, default=names[0], required=True, key=f"language:{toolchain}", help=_LANGUAGE_HELP
-    )
-    return str(chosen)
 
 
 def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
@@ -265,67 +190,6 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
         else:
             found[name] = float(column.number_input(name, value=value, format="%g", key=key))
     return {name: value for name, value in found.items() if value != start[name]}
-
-
-def _budget(setup: Setup, recorded_task: str) -> Budget:
-    """The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where
-    the task has no recording."""
-    st.markdown("## Limits")
-    preset = presets.draw()
-    recorded = None
-    if setup.model == "recorded" and recorded_task:
-        recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)
-    depths = preset.depths or recorded or Budget().depths
-    depths = min(depths, recorded) if recorded else depths
-    own = f":{preset.name}" if preset.name else ""
-    first = st.columns(3)
-    depths = first[0].number_input(
-        setup.strategy.words.titles,
-        1,
-        200,
-        depths,
-        key=f"depths:{recorded}{own}",
-        help=setup.strategy.words.counts,
-    )
-    calls = first[1].number_input(
-        "Maximum model calls", 1, value=preset.calls, key=f"max_calls{own}", placeholder="no limit"
-    )
-    cost = first[2].number_input(
-        "Maximum cost (US dollars)", 0.01, value=preset.cost, key=f"max_cost{own}", placeholder="no limit"
-    )
-    second = st.columns(3)
-    tokens = second[0].number_input(
-        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
-    )
-    minutes = second[1].number_input(
-        "Maximum engine time (minutes)", 1, value=preset.minutes, key=f"max_minutes{own}", placeholder="no limit"
-    )
-    target = second[2].number_input(
-        "Stop at speed-up", 0.1, value=preset.target, key=f"target{own}", placeholder="no target"
-    )
-    return Budget(
-        depths=int(depths),
-        model_calls=None if calls is None else int(calls),
-        tokens=None if tokens is None else int(tokens),
-        cost_usd=cost,
-        wall_s=None if minutes is None else 60.0 * minutes,
-        target_speedup=target,
-    )
-
-
-def _strategy() -> StrategyDescription:
-    """The search method; those that cannot be used are named with the reason."""
-    descriptions = catalogue.descriptions()
-    usable = {one.name: one for one in descriptions if one.is_usable}
-    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
-    for one in descriptions:
-        if one.failure:
-            reason = one.failure.removeprefix(f"strategy {one.name!r} ")
-            st.caption(f":material/block: Strategy {wording.plain(one.name)} not available: {wording.plain(reason)}")
-    if catalogue.is_reading():
-        for one in (one for one in descriptions if not one.is_known):
-            st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
-    return usable[name]
 
 
 def _is_known(source: str, backward: bool) -> bool:

@@ -1,0 +1,106 @@
+"""With what a run works: the model, the search method, the toolchain and its device, the language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import languages, supervisor
+from engine.strategies import catalogue
+from engine.strategies.catalogue import StrategyDescription
+from pages.parts import wording
+
+_MODEL_HELP = (
+    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
+    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
+)
+_STRATEGY_HELP = (
+    "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
+    "names further ones of your own, as package.module:Name."
+)
+_LANGUAGE_HELP = (
+    "The language that the kernels of this run are written in; a kernel of another one is refused. "
+    + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
+    + " Triton kernels are timed on a GPU, so it is offered with the toolchain cuda alone."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """With what a run works."""
+
+    toolchain: str
+    device: str
+    language: str
+    model: str
+    strategy: StrategyDescription
+
+
+def draw() -> Setup:
+    """Model, method, toolchain and language, side by side."""
+    st.markdown("## How")
+    first = st.columns(2)
+    model = str(first[0].selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP))
+    with first[1]:
+        strategy = _strategy()
+    if strategy.about:
+        st.caption(wording.plain(strategy.about))
+    second = st.columns(2)
+    with second[0]:
+        toolchain, device = _toolchain()
+    with second[1]:
+        language = _language(toolchain)
+    return Setup(toolchain, device, language, model, strategy)
+
+
+def _toolchain() -> tuple[str, str]:
+    """The toolchain, and the GPU where one is named."""
+    found = supervisor.available_toolchains()
+    usable = [name for name, reason in found.items() if not reason]
+    if not usable:
+        _unavailable(found)
+        st.error(
+            "No toolchain is available on this machine, so no run can start. The System page says what is missing.",
+            icon=":material/error:",
+        )
+        st.stop()
+    chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    _unavailable(found)
+    if not supervisor.has_gpu(chosen):
+        return chosen, ""
+    device = st.text_input(
+        "GPU", key="device", placeholder="the first that is visible", width=260,
+        help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
+    )  # fmt: skip
+    return chosen, device.strip()
+
+
+def _unavailable(found: dict[str, str]) -> None:
+    for name, reason in found.items():
+        if reason:
+            st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
+
+
+def _language(toolchain: str) -> str:
+    """In which kernels are written, of those that the toolchain can run."""
+    names = languages.of_toolchain(toolchain)
+    chosen = st.segmented_control(
+        "Language", names, default=names[0], required=True, key=f"language:{toolchain}", help=_LANGUAGE_HELP
+    )
+    return str(chosen)
+
+
+def _strategy() -> StrategyDescription:
+    """The search method; those that cannot be used are named with the reason."""
+    descriptions = catalogue.descriptions()
+    usable = {one.name: one for one in descriptions if one.is_usable}
+    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
+    for one in descriptions:
+        if one.failure:
+            reason = one.failure.removeprefix(f"strategy {one.name!r} ")
+            st.caption(f":material/block: Strategy {wording.plain(one.name)} not available: {wording.plain(reason)}")
+    if catalogue.is_reading():
+        for one in (one for one in descriptions if not one.is_known):
+            st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
+    return usable[name]
