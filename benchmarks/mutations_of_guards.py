@@ -181,7 +181,7 @@ MUTATIONS = [
         ("CheckOutcome.FLAGGED if is_blurred else", "CheckOutcome.HELD if is_blurred else"),
         ("CheckOutcome.FLAGGED if explains_all else", "CheckOutcome.HELD if explains_all else"),
         ("    if not setting.is_memory_read:\n", "    if False:\n"),
-        ("CheckOutcome.FLAGGED if max(mine, theirs) > CROWDED", "CheckOutcome.HELD if max(mine, theirs) > CROWDED"),
+        ("FLAGGED if max(candidate, reference) > CROWDED", "HELD if max(candidate, reference) > CROWDED"),
     ),
     *of(
         "evaluation/contents",

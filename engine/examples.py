@@ -240,9 +240,11 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
         JOURNAL: events,
         COMMANDS: commands,
     }
-    told = {name: _HASH.sub(lambda hit: renamed.get(hit[0], hit[0]), _anonymous(text)) for name, text in files.items()}
-    found = {name: text for name, text in {**told, **kept}.items() if text.strip()}
-    see_that_nothing_is_told(found)
+    anonymous = {
+        name: _HASH.sub(lambda hit: renamed.get(hit[0], hit[0]), _anonymous(text)) for name, text in files.items()
+    }
+    found = {name: text for name, text in {**anonymous, **kept}.items() if text.strip()}
+    see_that_nothing_is_private(found)
     archive = _archive(found, settings.created_at)
     if len(archive) > LARGEST_BYTES:
         raise EngineError(
@@ -277,7 +279,7 @@ def _anonymous(text: bytes) -> bytes:
     return _ASKED_BY.sub(rb'"\1":""', _without_paths(text))
 
 
-def see_that_nothing_is_told(files: Mapping[str, bytes]) -> None:
+def see_that_nothing_is_private(files: Mapping[str, bytes]) -> None:
     """See that no file of an archive holds a key, a path, a host's or a user's name.
 
     Raises:

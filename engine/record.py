@@ -112,8 +112,8 @@ class Record:
     call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
     counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
     `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step,
-    `told_rules` the failure rules that writers were told, the last of which hold, `sweeps` those over the numbers that
-    a kernel declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted.
+    `failure_rules` those that writers were told, the last of which hold, `sweeps` those over the numbers that a kernel
+    declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted.
     """
 
     settings: RunSettings
@@ -147,7 +147,7 @@ class Record:
     taught: dict[int, ev.Taught] = field(default_factory=dict)
     tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
     ranked: dict[int, ev.Ranked] = field(default_factory=dict)
-    told_rules: list[ev.RulesTold] = field(default_factory=list)
+    failure_rules: list[ev.RulesTold] = field(default_factory=list)
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     swept: set[str] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
@@ -245,7 +245,7 @@ class Record:
             case ev.Ranked(depth=index):
                 self.ranked[index] = event
             case ev.RulesTold():
-                self.told_rules.append(event)
+                self.failure_rules.append(event)
             case ev.Taught(step=step):
                 self.taught[step] = event
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):

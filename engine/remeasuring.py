@@ -34,8 +34,8 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
         FileNotFoundError: no such run.
         EngineError: a kernel is not there or not correct, both are one, or they solve different tasks.
     """
-    (one, mine), (other, theirs) = _chosen(*first), _chosen(*second)
-    if mine == theirs:
+    (one, kernel), (other, other_kernel) = _chosen(*first), _chosen(*second)
+    if kernel == other_kernel:
         raise EngineError("both kernels are the same: choose two different ones")
     for what, a, b in (
         ("task", one.task_source, other.task_source),
@@ -49,7 +49,7 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
     if rounds < 1:
         raise EngineError("rounds must be at least 1")
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    return RemeasureRequest(name, one.task_name, one.toolchain, mine, theirs, rounds, _user(), time.time())
+    return RemeasureRequest(name, one.task_name, one.toolchain, kernel, other_kernel, rounds, _user(), time.time())
 
 
 def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:

@@ -129,9 +129,9 @@ class Replay:
         is_first = not self._book.entries
         if is_first:
             self._emit(ev.RunStarted(self._folder.run_id, self._settings.task_name))
-        told = self._told()
+        already = self._already_replayed()
         self._emit(ev.EngineStarted(os.getpid(), not is_first))
-        for beat in beats(self._original)[told:]:
+        for beat in beats(self._original)[already:]:
             self._wait(beat.after_s / self._settings.replay_speed, self._reply(beat.event))
             if self._is_stopped:
                 return self._end(RunState.STOPPED, "a person stopped the replay")
@@ -143,7 +143,7 @@ class Replay:
     def _emit(self, event: ev.Event) -> None:
         self._listen(self._book.append(event))
 
-    def _told(self) -> int:
+    def _already_replayed(self) -> int:
         """How many events of the run stand in the replay's journal already."""
         own = {command.command_id for command in commands.read_from(self._folder.commands_file)[0]}
         return sum(

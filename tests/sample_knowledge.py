@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from storage.knowledge import files, seed
-from storage.knowledge.failures import rule_id, told_name
+from storage.knowledge.failures import rule_id, worded_name
 from storage.knowledge.records import (
     Bottleneck,
     Category,
@@ -94,7 +94,7 @@ def sample_cases(run_ids: Sequence[str], start: float = 1.75e9) -> Iterator[Fail
     gemm = "no instance of function template `cute::gemm` matches the argument list"
     tail = "wrong output in the last columns"
     words = "bound the last tile's columns by N"
-    faded = told_name(rule_id("cute", "cuda", tail), words)
+    faded = worded_name(rule_id("cute", "cuda", tail), words)
     failed = [
         (gemm, ()),
         (gemm, ()),

@@ -79,8 +79,8 @@ class JustInTime:
 
     def _chosen(self, kernel: str, key: str) -> str:
         """That of the same arguments, else of the kernel's first ones: a size that the compile step did not see."""
-        mine = [one for one in self.choices if one.kernel == kernel]
-        return next((one.config for one in mine if one.key == key), mine[0].config if mine else "")
+        fitting = [one for one in self.choices if one.kernel == kernel]
+        return next((one.config for one in fitting if one.key == key), fitting[0].config if fitting else "")
 
     def listen(self) -> None:
         """Note from here on what is launched."""

@@ -150,24 +150,24 @@ class DeviceClock:
         found = [pair for pair in zip(candidate, reference, strict=True) if all(one.kernels_ns > 0 for one in pair)]
         if not found:
             return cls([])
-        mine, theirs = ([pair[side] for pair in found] for side in (0, 1))
+        candidate, reference = ([pair[side] for pair in found] for side in (0, 1))
         plain_ns, reference_ns = (
             statistics.median(call.evaluator_ns for call in calls)
             for calls in (session.candidate_calls, session.reference_calls)
         )
         return cls(
-            pairs=[(mine.kernels_ns / 1e6, theirs.kernels_ns / 1e6) for mine, theirs in found],
-            launches=statistics.median(one.launches for one in mine),
-            reference_launches=statistics.median(one.launches for one in theirs),
+            pairs=[(candidate.kernels_ns / 1e6, reference.kernels_ns / 1e6) for candidate, reference in found],
+            launches=statistics.median(one.launches for one in candidate),
+            reference_launches=statistics.median(one.launches for one in reference),
             evaluator_ns=plain_ns,
-            traced_ns=min(one.call.evaluator_ns for one in mine),
-            slower=max(1.0, min(one.call.evaluator_ns for one in theirs) / reference_ns),
+            traced_ns=min(one.call.evaluator_ns for one in candidate),
+            slower=max(1.0, min(one.call.evaluator_ns for one in reference) / reference_ns),
         )
 
     @property
     def ratios(self) -> list[float]:
         """The speed-up in each recorded pair."""
-        return [theirs / mine for mine, theirs in self.pairs]
+        return [reference / candidate for candidate, reference in self.pairs]
 
     @property
     def behaves(self) -> bool:
@@ -187,10 +187,10 @@ class Session:
     candidate: list[Sequence[Call]] = field(default_factory=list)
     reference: list[Sequence[Call]] = field(default_factory=list)
 
-    def add(self, mine: Sequence[Call], theirs: Sequence[Call]) -> None:
+    def add(self, candidate: Sequence[Call], reference: Sequence[Call]) -> None:
         """One pair of turns."""
-        self.candidate.append(mine)
-        self.reference.append(theirs)
+        self.candidate.append(candidate)
+        self.reference.append(reference)
 
     @property
     def candidate_calls(self) -> list[Call]:
@@ -217,8 +217,8 @@ class Session:
         """Milliseconds of candidate and reference, quickest call of each turn."""
         clock = self.clock
         return [
-            (clock.milliseconds(mine), clock.milliseconds(theirs))
-            for mine, theirs in zip(self.candidate, self.reference, strict=True)
+            (clock.milliseconds(candidate), clock.milliseconds(reference))
+            for candidate, reference in zip(self.candidate, self.reference, strict=True)
         ]
 
     @property
@@ -236,7 +236,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 def half_width(pairs: Pairs) -> float:
     """Of the speed-up's interval, relative to the speed-up."""
-    ratios = [theirs / mine for mine, theirs in pairs]
+    ratios = [reference / candidate for candidate, reference in pairs]
     low, high = interval(ratios)
     return (high - low) / 2 / statistics.median(ratios)
 
@@ -246,7 +246,7 @@ def against_itself(pairs: Pairs) -> list[float]:
 
     Every other one upside down: the later turn of two may follow one of the same side, and be the quicker for it.
     """
-    turns = [theirs for _, theirs in pairs]
+    turns = [reference for _, reference in pairs]
     ratios = [first / second for first, second in zip(turns[::2], turns[1::2], strict=False)]
     return [1 / ratio if number % 2 else ratio for number, ratio in enumerate(ratios)]
 

@@ -234,11 +234,11 @@ def difference(
 
     NaN asks for NaN, an infinity for the same infinity, a finite value for one within the tolerance.
     """
-    pair, mine = real(own), real(out)
+    pair, computed = real(own), real(out)
     is_nan, is_infinite = torch.isnan(pair), torch.isinf(pair)
-    lost = is_nan & ~torch.isnan(mine)
-    other = is_infinite & (mine != pair)
-    outside = wrong(mine, real(answer), pair, scale, allowed)
+    lost = is_nan & ~torch.isnan(computed)
+    other = is_infinite & (computed != pair)
+    outside = wrong(computed, real(answer), pair, scale, allowed)
     off = outside & ~is_nan & ~is_infinite
     counts = [int(mask.sum()) for mask in (is_nan, is_infinite, lost, other, off)]
     return Difference(pair.numel(), *counts), lost | other | off

@@ -120,9 +120,9 @@ def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:
 
 
 if __name__ == "__main__":
-    asked, told = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    for line in asked:
+    for line in requests:
         text, both = json.loads(line)
-        print(json.dumps(cost(text, backward=both)), file=told, flush=True)
+        print(json.dumps(cost(text, backward=both)), file=answers, flush=True)

@@ -102,8 +102,8 @@ def is_allowed(name: str, operators: Collection[str]) -> bool:
     """True when the task leaves this operator to the library, as a function, method or layer."""
     if EVERYTHING in operators:
         return True
-    mine = {_plain(name), _DIMENSIONS.sub("", _plain(name)), _plain(name).removesuffix("native")}
-    return any(_plain(operator) in mine for operator in operators)
+    names = {_plain(name), _DIMENSIONS.sub("", _plain(name)), _plain(name).removesuffix("native")}
+    return any(_plain(operator) in names for operator in operators)
 
 
 def _plain(name: str) -> str:

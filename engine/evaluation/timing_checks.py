@@ -102,8 +102,8 @@ def _clock(session: Session, *, is_second: bool) -> CheckRecord:
 
 def is_short(session: Session, setting: Setting) -> bool:
     """Whether a side's call is short for the evaluator's clock, on a GPU."""
-    mine, theirs = (statistics.median(side) for side in zip(*session.pairs, strict=True))
-    return setting.device is not None and min(mine, theirs) < SHORT_MS
+    candidate, reference = (statistics.median(side) for side in zip(*session.pairs, strict=True))
+    return setting.device is not None and min(candidate, reference) < SHORT_MS
 
 
 def by_device(session: Session, setting: Setting) -> sessions.Pairs:
@@ -114,7 +114,7 @@ def by_device(session: Session, setting: Setting) -> sessions.Pairs:
     """
     if setting.device is None or not setting.device.pairs or not is_short(session, setting):
         return []
-    low, high = sessions.interval([theirs / mine for mine, theirs in session.pairs])
+    low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
     found = statistics.median(setting.device.ratios)
     return setting.device.pairs if low * (1 - SAME) <= found <= high * (1 + SAME) else []
 
@@ -128,9 +128,9 @@ def device_interval(session: Session, setting: Setting) -> tuple[float, float] |
         return None
     if setting.device.pairs:
         return min(setting.device.ratios), max(setting.device.ratios)
-    mine, theirs = (statistics.median(side) for side in zip(*session.pairs, strict=True))
+    candidate, reference = (statistics.median(side) for side in zip(*session.pairs, strict=True))
     spread_ms = session.clock.spread_ns / 1e6
-    return theirs / (mine + spread_ms), (theirs + spread_ms) / mine
+    return reference / (candidate + spread_ms), (reference + spread_ms) / candidate
 
 
 def _device(session: Session, setting: Setting) -> list[CheckRecord]:
@@ -138,20 +138,20 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     found = setting.device
     if found is None:
         return []
-    name, call_ms = DEVICE_TIME, statistics.median(mine for mine, _ in session.pairs)
+    name, call_ms = DEVICE_TIME, statistics.median(candidate for candidate, _ in session.pairs)
     host_ms = setting.host_ns / 1e6
     host = f"; forward takes {host_ms * 1e3:.0f} us on the host" if host_ms > HOST_SHARE * call_ms else ""
     if not found.pairs:
         reason = "the driver's activity records cannot be had here, so there is no second clock"
         wide = "; the interval is widened by what the first one resolves" if is_short(session, setting) else ""
         return [_check(name, CheckOutcome.ABSENT, f"{reason}{wide}{host}")]
-    mine, theirs = (statistics.median(side) for side in zip(*found.pairs, strict=True))
+    candidate, reference = (statistics.median(side) for side in zip(*found.pairs, strict=True))
     detail = (
-        f"a call's kernels take {mine:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
-        f"{theirs:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the judge's "
+        f"a call's kernels take {candidate:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
+        f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the judge's "
         f"clock the call takes {call_ms:.4g} ms"
     )
-    apart_ms = call_ms - mine
+    apart_ms = call_ms - candidate
     is_apart = abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + found.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
     if is_apart:
         detail += f", {apart_ms:+.3g} ms that launches do not explain"
@@ -180,10 +180,10 @@ def _nothing_later(session: Session, setting: Setting) -> CheckRecord:
         f"every thread stopped {session.halt_ms:.3g} ms after the answer, outputs read from the stopped process; "
         f"at most {hidden_ms:.3g} ms of work can hide in one call"
     )
-    mine = statistics.median(mine for mine, _ in session.pairs)
-    theirs = statistics.median(theirs for _, theirs in session.pairs)
-    low, _ = sessions.interval([theirs / mine for mine, theirs in session.pairs])
-    explains_all = low > 1 and theirs <= mine + hidden_ms
+    candidate = statistics.median(candidate for candidate, _ in session.pairs)
+    reference = statistics.median(reference for _, reference in session.pairs)
+    low, _ = sessions.interval([reference / candidate for candidate, reference in session.pairs])
+    explains_all = low > 1 and reference <= candidate + hidden_ms
     return _check(name, CheckOutcome.FLAGGED if explains_all else CheckOutcome.HELD, detail)
 
 
@@ -212,11 +212,11 @@ def _noise(session: Session, by_device: sessions.Pairs) -> CheckRecord:
 
 
 def _machine(session: Session, setting: Setting) -> CheckRecord:
-    mine = sessions.waited_share(session.candidate_calls)
-    theirs = sessions.waited_share(session.reference_calls)
-    waits = f"candidate {mine:.0%}, reference {theirs:.0%}"
+    candidate = sessions.waited_share(session.candidate_calls)
+    reference = sessions.waited_share(session.reference_calls)
+    waits = f"candidate {candidate:.0%}, reference {reference:.0%}"
     detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
-    return _check("machine", CheckOutcome.FLAGGED if max(mine, theirs) > CROWDED else CheckOutcome.HELD, detail)
+    return _check("machine", CheckOutcome.FLAGGED if max(candidate, reference) > CROWDED else CheckOutcome.HELD, detail)
 
 
 def _check(name: str, outcome: CheckOutcome, detail: str) -> CheckRecord:

@@ -32,8 +32,8 @@ def pattern(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, inputs:
     """
     if not bool(mask.any()) or not mask.dim():
         return ""
-    mine, right = _sampled(out), _sampled(answer)
-    return _of_values(mine, right) or _transposed(out, answer) or _of_inputs(mask, inputs) or _of_places(mask)
+    values, right = _sampled(out), _sampled(answer)
+    return _of_values(values, right) or _transposed(out, answer) or _of_inputs(mask, inputs) or _of_places(mask)
 
 
 def _sampled(tensor: torch.Tensor) -> torch.Tensor:
@@ -45,30 +45,30 @@ def _spots(numel: int) -> torch.Tensor:
     return torch.linspace(0, numel - 1, min(numel, SAMPLE), dtype=torch.float64).long()
 
 
-def _of_values(mine: torch.Tensor, right: torch.Tensor) -> str:
-    if bool((mine == 0).all()):
+def _of_values(values: torch.Tensor, right: torch.Tensor) -> str:
+    if bool((values == 0).all()):
         return "Every element is zero."
-    if mine.numel() > FEW and bool((mine == mine[0]).all()):
-        return f"Every element is {float(mine[0]):.6g}."
+    if values.numel() > FEW and bool((values == values[0]).all()):
+        return f"Every element is {float(values[0]):.6g}."
     size = right.square().mean().sqrt()
-    large = (right.abs() > 0.1 * size) & mine.isfinite()
-    if int(large.sum()) < FEW or not bool(mine.isfinite().all()):
+    large = (right.abs() > 0.1 * size) & values.isfinite()
+    if int(large.sum()) < FEW or not bool(values.isfinite().all()):
         return ""
-    factor = float((mine[large] / right[large]).median())
-    if abs(factor - 1) > SAME and factor != 0 and _is_all(mine, factor * right, abs(factor) * size):
+    factor = float((values[large] / right[large]).median())
+    if abs(factor - 1) > SAME and factor != 0 and _is_all(values, factor * right, abs(factor) * size):
         return (
             "Every element has the wrong sign."
             if factor == -1
             else f"All elements are off by one factor: {factor:.6g}."
         )
-    offset = float((mine - right).median())
-    if abs(offset) > SAME * float(size) and _is_all(mine, right + offset, torch.tensor(abs(offset))):
+    offset = float((values - right).median())
+    if abs(offset) > SAME * float(size) and _is_all(values, right + offset, torch.tensor(abs(offset))):
         return f"All elements are off by one addend: {offset:.6g}."
     return ""
 
 
-def _is_all(mine: torch.Tensor, other: torch.Tensor, size: torch.Tensor) -> bool:
-    return bool(((mine - other).abs() <= SAME * (other.abs() + size)).all())
+def _is_all(values: torch.Tensor, other: torch.Tensor, size: torch.Tensor) -> bool:
+    return bool(((values - other).abs() <= SAME * (other.abs() + size)).all())
 
 
 def _transposed(out: torch.Tensor, answer: torch.Tensor) -> str:
@@ -79,9 +79,9 @@ def _transposed(out: torch.Tensor, answer: torch.Tensor) -> str:
     spots = _spots(out.numel())
     matrix, place = spots // (rows * columns), spots % (rows * columns)
     swapped = matrix * rows * columns + (place % rows) * columns + place // rows
-    mine, other = out.reshape(-1)[spots].double(), answer.reshape(-1)[swapped].double()
+    values, other = out.reshape(-1)[spots].double(), answer.reshape(-1)[swapped].double()
     size = other.square().mean().sqrt()
-    return "The last two dimensions are transposed." if _is_all(mine, other, size) else ""
+    return "The last two dimensions are transposed." if _is_all(values, other, size) else ""
 
 
 def _of_inputs(mask: torch.Tensor, inputs: Sequence[torch.Tensor]) -> str:

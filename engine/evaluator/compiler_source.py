@@ -40,10 +40,10 @@ def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
         )
         call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: compiled(*inputs))
         _, codes = run_and_get_code(call)
-    return shortened("\n\n".join(map(told, codes)))
+    return shortened("\n\n".join(map(kernels_and_calls, codes)))
 
 
-def told(code: str) -> str:
+def kernels_and_calls(code: str) -> str:
     """The kernels in one of the files that the compiler writes, then the lines that call them."""
     kernels = [found.strip() for found in _KERNEL.findall(code)]
     calls = _CALL.search(code)

@@ -182,10 +182,10 @@ class Timing:
         self._leaves: Sequence[Mapping[str, Any]] = ()
         self._contents = Contents(self._draw, self._workers.input_specs, self._workers.device)
         self._allowed = self._tolerances()
-        for mine, theirs in zip(self._workers.shared["inputs"], self._workers.trusted["inputs"], strict=True):
-            mine.copy_(theirs)
+        for shared, trusted in zip(self._workers.shared["inputs"], self._workers.trusted["inputs"], strict=True):
+            shared.copy_(trusted)
         self._preparation = Preparation(self._leaves, self._workers.call_seed)
-        self._mine, self._theirs = self._sides()
+        self._timed_candidate, self._timed_reference = self._sides()
         for worker in (self._workers.candidate, self._reference):
             quiet.raise_session(worker.inner_pid)
 
@@ -204,14 +204,14 @@ class Timing:
             except ComputedElsewhere as error:
                 raise TimedCallFailed(operators.CHECK, error.failure) from error
 
-        mine = kind(
+        candidate = kind(
             workers.candidate,
             ask_candidate,
             workers.shared,
             lambda reply: structure_failure(workers.expected, reply, TIMED),
         )
-        theirs = kind(self._reference, workers.ask_reference, workers.trusted, lambda reply: None)
-        return mine, theirs
+        reference = kind(self._reference, workers.ask_reference, workers.trusted, lambda reply: None)
+        return candidate, reference
 
     def _take_pairs(self, started: float) -> None:
         self._burst = self._warm_up()
@@ -221,8 +221,8 @@ class Timing:
             candidate_first = self._random.random() < 0.5
             for is_first in (candidate_first, not candidate_first):
                 self._maybe_traced_pair()
-                mine, theirs = self._pair(is_first, self._burst)
-                self._session.add([taken.call for taken in mine], [taken.call for taken in theirs])
+                candidate, reference = self._pair(is_first, self._burst)
+                self._session.add([taken.call for taken in candidate], [taken.call for taken in reference])
         while self._is_device and self._traced < (MIN_TRACED if self._burst > 1 else MIN_TRACED_SLOW):
             self._traced_pair()
 
@@ -237,9 +237,9 @@ class Timing:
 
     def _traced_pair(self) -> None:
         """A pair whose kernels the driver records: the second clock, and no part of the first one's figures."""
-        self._mine.is_traced = self._theirs.is_traced = True
+        self._timed_candidate.is_traced = self._timed_reference.is_traced = True
         self._pair(self._random.random() < 0.5, self._burst)
-        self._mine.is_traced = self._theirs.is_traced = False
+        self._timed_candidate.is_traced = self._timed_reference.is_traced = False
         self._traced += 1
 
     def _is_enough(self, deadline: float) -> bool:
@@ -253,27 +253,33 @@ class Timing:
         """The same number of calls for both; returns how many calls make a turn."""
         began = time.monotonic()
         quicker_ns = slower_ns = SLOW_NS
-        self._mine.halt()
-        self._theirs.halt()
+        self._timed_candidate.halt()
+        self._timed_reference.halt()
         while True:
-            mine, theirs = self._pair(self._random.random() < 0.5, 1)
-            both = sorted(taken[0].call.evaluator_ns for taken in (mine, theirs))
+            candidate, reference = self._pair(self._random.random() < 0.5, 1)
+            both = sorted(taken[0].call.evaluator_ns for taken in (candidate, reference))
             quicker_ns, slower_ns = min(quicker_ns, both[0]), min(slower_ns, both[1])
             self._warm_up_calls += 1
             is_warm = self._warm_up_calls >= WARM_UP_CALLS and time.monotonic() - began > WARM_UP_S
             if is_warm or both[1] > SLOW_NS or self._warm_up_calls >= MAX_WARM_UP_CALLS:
-                return self._mine.burst(quicker_ns, slower_ns)
+                return self._timed_candidate.burst(quicker_ns, slower_ns)
 
     def _pair(self, candidate_first: bool, burst: int) -> tuple[list[Taken], list[Taken]]:
         """A turn of each side, with the other side stopped. Both get the same contents, in orders of their own."""
         fresh = [self._contents.fresh() for _ in range(burst)]
         taken: dict[TimedWorker, list[Taken]] = {}
-        for side in (self._mine, self._theirs) if candidate_first else (self._theirs, self._mine):
+        for side in (
+            (self._timed_candidate, self._timed_reference)
+            if candidate_first
+            else (self._timed_reference, self._timed_candidate)
+        ):
             taken[side] = side.turn(self._preparation, fresh, self._random.sample(range(burst), burst))
             refuse_strays(self._workers.candidate, [self._reference])
-        for number, (mine, theirs) in enumerate(zip(taken[self._mine], taken[self._theirs], strict=True)):
-            self._compare(mine, theirs, fresh[number])
-        return taken[self._mine], taken[self._theirs]
+        for number, (candidate, reference) in enumerate(
+            zip(taken[self._timed_candidate], taken[self._timed_reference], strict=True)
+        ):
+            self._compare(candidate, reference, fresh[number])
+        return taken[self._timed_candidate], taken[self._timed_reference]
 
     def _closing(self) -> Setting:
         """What can only be said at the end: does the candidate rest when nobody asks, and do the clocks agree?"""
@@ -282,7 +288,7 @@ class Timing:
         if not agreement.holds:
             raise TimedCallFailed("clock", Failure(Verdict.REFUSED, f"the clocks disagree: {agreement}"))
         recall = Recall.confirmed(self._recall)
-        self._mine.rest()
+        self._timed_candidate.rest()
         device, host_ns = self._on_device()
         if recall.remembers:
             message = (
@@ -313,31 +319,31 @@ class Timing:
         Raises:
             TimedCallFailed: the candidate is not what it is while nobody records.
         """
-        mine, theirs = self._mine, self._theirs
-        if not (isinstance(mine, DeviceTimedWorker) and isinstance(theirs, DeviceTimedWorker)):
+        candidate, reference = self._timed_candidate, self._timed_reference
+        if not (isinstance(candidate, DeviceTimedWorker) and isinstance(reference, DeviceTimedWorker)):
             return None, 0.0
-        if 2 * sum(one.is_attached for one in mine.traced) < sum(one.is_attached for one in theirs.traced):
+        if 2 * sum(one.is_attached for one in candidate.traced) < sum(one.is_attached for one in reference.traced):
             message = "the candidate switched off the observer of the GPU's kernels; remove it"
             raise TimedCallFailed(operators.CHECK, Failure(Verdict.REFUSED, message))
-        found = DeviceClock.of(self._session, mine.traced, theirs.traced)
+        found = DeviceClock.of(self._session, candidate.traced, reference.traced)
         if not found.behaves:
             message = (
                 f"a call takes {found.evaluator_ns / 1e6:.3g} ms, and at least {found.traced_ns / 1e6:.3g} ms while "
                 f"its kernels are recorded, more than the recording costs: forward does other work when it is watched"
             )
             raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
-        return found, statistics.median(mine.host_ns)
+        return found, statistics.median(candidate.host_ns)
 
     def _recall(self) -> Recall:
         """Call both sides twice on inputs of their own, a few times; last of all, so that it betrays nothing."""
         is_slow = self._session.pairs[-1][0] > SLOW_MS or self._session.pairs[-1][1] > SLOW_MS
-        mine: list[Twice] = []
-        theirs: list[Twice] = []
+        candidate: list[Twice] = []
+        reference: list[Twice] = []
         for _ in range(SLOW_PROBES if is_slow else PROBES):
             fresh = [self._contents.fresh() for _ in range(self._burst)]
-            mine.append(self._mine.twice(self._preparation, fresh))
-            theirs.append(self._theirs.twice(self._preparation, fresh))
-        return Recall.of(self._session.clock, mine, theirs, self._session.candidate_calls)
+            candidate.append(self._timed_candidate.twice(self._preparation, fresh))
+            reference.append(self._timed_reference.twice(self._preparation, fresh))
+        return Recall.of(self._session.clock, candidate, reference, self._session.candidate_calls)
 
     @property
     def _reference(self) -> Worker:
@@ -352,13 +358,13 @@ class Timing:
         self._leaves = self._leaves or reply["leaves"]
         return self._workers.trusted["inputs"]
 
-    def _compare(self, mine: Taken, theirs: Taken, fresh: Sequence[torch.Tensor]) -> None:
+    def _compare(self, candidate: Taken, reference: Taken, fresh: Sequence[torch.Tensor]) -> None:
         """The same contents went to both. The reference is in the task's dtype here, not float64."""
-        for name, after, before in zip(self._workers.input_names, mine.inputs, fresh, strict=True):
+        for name, after, before in zip(self._workers.input_names, candidate.inputs, fresh, strict=True):
             if not self._is_same(after, before):
                 raise _wrong(f"forward changed {name} in place ({TIMED}); write to a new tensor")
         names = self._workers.output_names
-        for name, out, own, allowed in zip(names, mine.outputs, theirs.outputs, self._allowed, strict=True):
+        for name, out, own, allowed in zip(names, candidate.outputs, reference.outputs, self._allowed, strict=True):
             if not comparison.is_close(out, own, allowed):
                 self._compare_closely(name, out, own, allowed)
         self._compared += 1

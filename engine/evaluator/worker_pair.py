@@ -211,8 +211,8 @@ class WorkerPair:
 
     def construct(self) -> None:
         """Make the candidate's model and note where its weights come from."""
-        for mine, theirs in zip(self._shared["weights"], self._trusted["weights"], strict=True):
-            mine.copy_(theirs)
+        for shared, trusted in zip(self._shared["weights"], self._trusted["weights"], strict=True):
+            shared.copy_(trusted)
         reply = self._construction
         layout = {name: reply["layout"][name] for name in ("inputs", "own", "weights")}
         answer = self.ask_candidate(
@@ -416,8 +416,8 @@ def _marks() -> list[int]:
 
 def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
     """Hand over the inputs now shared with the reference, call once, and return what the worker says of its outputs."""
-    for mine, theirs in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
-        mine.copy_(theirs)
+    for shared, trusted in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
+        shared.copy_(trusted)
     poison.fill(workers.shared["own"], poisoned)
     during = f"{workers.call_name} (trial {trial!r})"
     workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)

@@ -44,7 +44,7 @@ class Attempt:
     name: str
     index: int
     parent_id: str | None
-    told: Prediction
+    prediction: Prediction
     line: list[str] = field(default_factory=list)
     tokens: int = 0
     model: str = ""
@@ -85,11 +85,11 @@ class AttemptFold:
         self._read_on()
         concluded = {done.depth for done in record.concluded}
         for one in self.found:
-            if one.name not in self._rows and one.told.technique and _is_over(record, one, concluded):
+            if one.name not in self._rows and one.prediction.technique and _is_over(record, one, concluded):
                 self._rows[one.name] = _row(record, one, at)
         rows = dict(self._rows)
         if is_ending:
-            last = (one for one in self.found if one.name not in rows and one.told.technique)
+            last = (one for one in self.found if one.name not in rows and one.prediction.technique)
             rows |= {one.name: _row(record, one, at) for one in last if _is_over(record, one, concluded, True)}
         return [row for one in self.found if (row := rows.get(one.name)) is not None]
 
@@ -109,7 +109,7 @@ class AttemptFold:
                     self._fail(f"step {step}", event.depth, event.candidate_id, prediction, event.reason)
                 case ev.StepFinished(outcome="patch_failed", step=step) if self.step.candidate_id is not None:
                     about = self.record.candidates.get(self.step.candidate_id)
-                    if about is not None and not about.has_failed and not self._is_told(step):
+                    if about is not None and not about.has_failed and not self._is_kept(step):
                         prediction = self._prediction_of(step, about.candidate_id)
                         self._fail(
                             f"step {step}", self.step.depth, about.candidate_id, prediction, self._last_reason(step)
@@ -157,7 +157,7 @@ class AttemptFold:
         one.model = self.called.model if self.called else self.record.settings.model
         self.found.append(one)
 
-    def _is_told(self, step: int) -> bool:
+    def _is_kept(self, step: int) -> bool:
         return any(one.name == f"step {step}" for one in self.found)
 
     def _prediction_of(self, step: int, about: str) -> Prediction:
@@ -190,7 +190,7 @@ def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
     return Evidence(
         run_id=settings.run_id,
         candidate_id=one.name,
-        technique=one.told.technique,
+        technique=one.prediction.technique,
         outcome=_outcome(last, change),
         at=at,
         state=state_of(record, parent, one.index),
@@ -205,7 +205,7 @@ def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
         model=one.model,
         parent_hash=parent.created.source_blob,
         child_hash=last.created.source_blob if last else "",
-        predicted_gain=one.told.gain,
+        predicted_gain=one.prediction.gain,
         gain=change.speedup if change else None,
         gain_low=change.low if change else None,
         gain_high=change.high if change else None,

@@ -73,7 +73,7 @@ def _is_past(before: Candidate, kernel: Candidate) -> bool:
 
 
 def _rules_before(record: Record, step: int) -> tuple[str, ...]:
-    rules = [one for one in record.told_rules if one.step <= step]
+    rules = [one for one in record.failure_rules if one.step <= step]
     return tuple(rule.name for rule in rules[-1].rules) if rules else ()
 
 

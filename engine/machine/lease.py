@@ -140,8 +140,8 @@ def _unusable(path: Path, why: str) -> ToolchainError:
 
 
 def _is_still_at(file: int, path: Path) -> bool:
-    mine = os.fstat(file)
+    opened = os.fstat(file)
     with suppress(FileNotFoundError):
         there = path.lstat()
-        return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+        return (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
     return False

@@ -152,11 +152,11 @@ def spread(pid: int) -> dict[int, set[int]]:
     Woken together they may land on one processor and stay there for a whole session, which then measures half a team.
     """
     places: dict[int, set[int]] = {}
-    mine = sorted(os.sched_getaffinity(0))
+    processors = sorted(os.sched_getaffinity(0))
     for number, thread in enumerate(sorted(_threads(pid))):
         with suppress(OSError):
             places[thread] = os.sched_getaffinity(thread)
-            os.sched_setaffinity(thread, {mine[number % len(mine)]})
+            os.sched_setaffinity(thread, {processors[number % len(processors)]})
     return places
 
 

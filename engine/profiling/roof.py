@@ -123,10 +123,10 @@ def _parsed(text: str, processor: str, threads: int) -> Roof:
 def _topology(system: Path = PROCESSORS) -> tuple[int, dict[str, int]]:
     """Cores behind the processors that this process may use, and the caches of one of them; empty where Linux does not
     tell."""
-    mine = sorted(os.sched_getaffinity(0))
-    siblings = {_text_of(system / f"cpu{number}/topology/thread_siblings_list") for number in mine} - {""}
+    processors = sorted(os.sched_getaffinity(0))
+    siblings = {_text_of(system / f"cpu{number}/topology/thread_siblings_list") for number in processors} - {""}
     caches: dict[str, int] = {}
-    for cache in sorted((system / f"cpu{mine[0]}/cache").glob("index*")):
+    for cache in sorted((system / f"cpu{processors[0]}/cache").glob("index*")):
         size = _text_of(cache / "size")
         if _text_of(cache / "type") != "Instruction" and size.endswith("K"):
             caches[_text_of(cache / "level")] = int(size[:-1]) << 10

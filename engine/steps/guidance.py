@@ -57,7 +57,7 @@ def known(context: RunContext, candidate: Candidate, label: str) -> str:
 
 def failure_rules(context: RunContext) -> str:
     """The failure rules that writers are told now; empty without any."""
-    rules = context.record.told_rules[-1].rules if context.record.told_rules else ()
+    rules = context.record.failure_rules[-1].rules if context.record.failure_rules else ()
     if not rules:
         return ""
     language = prompting.of_language("language", context.language.name)

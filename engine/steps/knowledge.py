@@ -96,7 +96,7 @@ def tell_rules(context: RunContext) -> None:
     record = context.record
     if not record.asks_base or any(step == context.step for step, _ in record.sent):
         return
-    base, last = open_base(context), record.told_rules[-1].rules if record.told_rules else ()
+    base, last = open_base(context), record.failure_rules[-1].rules if record.failure_rules else ()
     settings, before = record.settings, [one.name for one in last]
     found = rules.to_tell(base.rules(), settings.language, settings.toolchain, before) if base and base.cases else ()
     if base and [one.name for one in found] != before:

@@ -50,10 +50,10 @@ def _known(context: RunContext) -> list[ScoredKernel]:
     settings, own = context.record.settings, list(_scored(context, set()))
     if settings.knowledge != ON or context.knowledge is None:
         return own
-    mine = {one.case_id for one in own}
+    own_ids = {one.case_id for one in own}
     rows = files.read_scores(context.knowledge)
     fitting = (one for one in rows if (one.language, one.toolchain) == (settings.language, settings.toolchain))
-    return [*(one for one in fitting if one.case_id not in mine), *own]
+    return [*(one for one in fitting if one.case_id not in own_ids), *own]
 
 
 def keep_scores(context: RunContext, *, is_ending: bool = False) -> None:

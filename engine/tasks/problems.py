@@ -274,8 +274,8 @@ class _Reader:
         names = ", ".join(self._inputs)
         yield f"class {MODEL}(nn.Module):"
         if about:
-            told = about.replace("\\", "\\\\").replace('"', "'")
-            yield from (f'    """{told}"""', "")
+            text = about.replace("\\", "\\\\").replace('"', "'")
+            yield from (f'    """{text}"""', "")
         yield f"    def forward(self, {names}):"
         if any(isinstance(node, ast.Dict) for node in ast.walk(self._entry())):
             outputs = ", ".join(f'found["{name}"]' for name in self._plain["outputs"])

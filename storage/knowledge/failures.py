@@ -46,7 +46,7 @@ class FailureTally:
     how often the failure came back."""
 
     seen: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
-    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    told_and_recurred: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class FailureRule:
     @property
     def name(self) -> str:
         """The rule under these words, as rows name what was told."""
-        return told_name(self.rule_id, self.words)
+        return worded_name(self.rule_id, self.words)
 
     def is_about(self, case: FailureCase) -> bool:
         """Whether a kernel failed so, mended it, or was written under the rule in these words."""
@@ -102,13 +102,13 @@ def rule_id(language: str, toolchain: str, signature: str) -> str:
     )
 
 
-def told_name(rule: str, words: str) -> str:
+def worded_name(rule: str, words: str) -> str:
     """A rule under one wording: other words begin anew."""
     return f"{rule}:{hashlib.sha256(words.encode(errors='replace')).hexdigest()[:6]}"
 
 
-def id_of_told(name: str) -> str:
-    """The rule that a name of a told one is of."""
+def id_of_worded(name: str) -> str:
+    """The rule that such a name is of."""
     return name.partition(":")[0]
 
 
@@ -129,8 +129,8 @@ def tally(cases: Iterable[FailureCase]) -> FailureTally:
             counts.words = counts.words or case.words
         own = rule_id(case.language, case.toolchain, case.signature) if case.signature else ""
         for name in case.told:
-            count, recurred = found.told.get(name, (0, 0))
-            found.told[name] = count + 1, recurred + (id_of_told(name) == own)
+            count, recurred = found.told_and_recurred.get(name, (0, 0))
+            found.told_and_recurred[name] = count + 1, recurred + (id_of_worded(name) == own)
     return found
 
 
@@ -146,7 +146,7 @@ def _rule(
     named = rule_id(language, toolchain, signature)
     person = said.get(named, RuleWords(named))
     words = (person.words or counts.words)[:WORDS_LENGTH]
-    count, recurred = sums.told.get(told_name(named, words), (0, 0))
+    count, recurred = sums.told_and_recurred.get(worded_name(named, words), (0, 0))
     return FailureRule(
         named, language, toolchain, signature, words, counts.kernels, counts.runs, counts.mended, count, recurred,
         counts.last_at, bool(person.words), person.is_disabled,

@@ -44,7 +44,7 @@ def index_of(home: Path, tmp_path: Path) -> Database:
 
 @pytest.mark.parametrize("path", sorted(examples.SHIPPED.glob("*.tar.xz")), ids=lambda path: path.name)
 def test_a_shipped_example_is_whole_small_and_tells_nothing_of_its_machine(home: Path, path: Path) -> None:
-    examples.see_that_nothing_is_told(examples.members(path))
+    examples.see_that_nothing_is_private(examples.members(path))
     assert path.stat().st_size < examples.LARGEST_BYTES
     (run,) = examples.open_examples([path.name.removesuffix(examples.ENDING)])
     assert not damage.examine(run).is_damaged

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from storage.knowledge.failures import rule_id, told_name
+from storage.knowledge.failures import rule_id, worded_name
 from storage.knowledge.records import (
     Bottleneck,
     Category,
@@ -82,7 +82,7 @@ attempts = st.lists(
 
 _failures = ("no function `gemm`", "wrong output in the last rows")
 _told = st.sampled_from(
-    [told_name(rule_id("cute", "cpu", _failures[0]), words) for words in ("as (N, K)", "another", "")]
+    [worded_name(rule_id("cute", "cpu", _failures[0]), words) for words in ("as (N, K)", "another", "")]
 )
 
 cases = st.lists(

@@ -135,8 +135,8 @@ def _rows(text: str) -> Iterator[_Row]:
             if row[0].isdigit():
                 own = file.rsplit("/", 1)[-1] == CANDIDATE_FILE
                 under = int(row[0]) if own else None
-                told = "" if row[1].startswith(UNREADABLE) else row[1]
-                yield _Row(kernel, launch, "" if own else _short(file), int(row[0]), under, "", told, samples, why)
+                text = "" if row[1].startswith(UNREADABLE) else row[1]
+                yield _Row(kernel, launch, "" if own else _short(file), int(row[0]), under, "", text, samples, why)
             elif row[place[ADDRESS]].startswith("0x"):
                 said = row[header.index(SOURCE, place[ADDRESS])].strip()
                 yield _Row(kernel, launch, "", None, under, row[place[ADDRESS]], said, samples, why)

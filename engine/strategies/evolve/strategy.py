@@ -95,8 +95,8 @@ class Evolve:
             return self.again(record, SYNTHESISE, None)
         if parents.second is not None:
             return self.again(record, CROSS, parents.first)
-        is_told = not record.asks_base or (record.step_index, parents.first) in record.consulted
-        return self.again(record, MUTATE if is_told else CONSULT, parents.first)
+        is_advised = not record.asks_base or (record.step_index, parents.first) in record.consulted
+        return self.again(record, MUTATE if is_advised else CONSULT, parents.first)
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
         """A step to be taken once more.

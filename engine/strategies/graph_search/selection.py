@@ -72,7 +72,7 @@ def value_of(factor: float | None) -> float:
     return FAILED_VALUE if factor is None else math.log(factor)
 
 
-def told(weighed: Iterable[WeighedEdge], most: int, taken: str) -> list[WeighedEdge]:
+def kept(weighed: Iterable[WeighedEdge], most: int, taken: str) -> list[WeighedEdge]:
     """The best few and the one that was taken, which is marked."""
     found = [one for place, one in enumerate(weighed) if place < most or one.target == taken]
     return [

@@ -12,7 +12,7 @@ from typing import Any
 from engine.record import Record
 from engine.strategies.accepted_line import AcceptedLine
 from engine.strategies.graph_search import lessons
-from engine.strategies.graph_search.selection import Statistics, choose, told, value_of, weigh
+from engine.strategies.graph_search.selection import Statistics, choose, kept, value_of, weigh
 from engine.strategies.graph_search.settings import GraphSearchSettings, settings_of
 from storage import events as ev
 from storage.command_arguments import CONSULT
@@ -81,8 +81,8 @@ class Outlining:
 class GraphSearchState(AcceptedLine):
     """The fold. `root_id` is the kernel that walks begin at.
 
-    `reached` has the kernel that a technique made of a kernel, None where it failed; `told` what the base last said of
-    a kernel; `targets` the nodes that an edge leads to, by node: those of the base and of this run.
+    `reached` has the kernel that a technique made of a kernel, None where it failed; `consulted` what the base said
+    last of a kernel; `targets` the nodes that an edge leads to, by node: those of the base and of this run.
     """
 
     settings: GraphSearchSettings = field(default_factory=GraphSearchSettings)
@@ -96,7 +96,7 @@ class GraphSearchState(AcceptedLine):
     statistics: Statistics = field(default_factory=Statistics)
     steering: SteeringState = field(default_factory=SteeringState)
     reached: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    told: dict[str, ev.Consulted] = field(default_factory=dict)
+    consulted: dict[str, ev.Consulted] = field(default_factory=dict)
     targets: dict[str, dict[str, KnownEdge]] = field(default_factory=dict)
     proposals: dict[str, Payload] = field(default_factory=dict)
     _written: dict[str, Spot] = field(default_factory=dict)
@@ -135,18 +135,18 @@ class GraphSearchState(AcceptedLine):
 
     def known(self, name: str) -> tuple[str, ...]:
         """The techniques that the base has named for a kernel, those of other states too."""
-        consulted = self.told.get(name)
+        consulted = self.consulted.get(name)
         return (*(one.technique for one in consulted.found), *consulted.others) if consulted else ()
 
     def advised(self, name: str, target: str) -> Advised | None:
         """What the base said of a technique for a kernel."""
-        found = self.told[name].found if name in self.told else ()
+        found = self.consulted[name].found if name in self.consulted else ()
         return next((one for one in found if one.technique == target), None)
 
     def prior(self, name: str, target: str) -> float:
         """The log gain expected of an edge before this run took it: by the base's attempts on it and what it expects of
         the technique in the kernel's state; 0 where nothing is known, and for a new method."""
-        node, consulted = self.node_of(name), self.told.get(name)
+        node, consulted = self.node_of(name), self.consulted.get(name)
         for one in consulted.edges if consulted else ():
             if (one.source, one.target) == (node, target):
                 return math.log(one.expected_gain)
@@ -196,12 +196,12 @@ class GraphSearchState(AcceptedLine):
         """The edges of a walk."""
         return [(self.node_of(name), target) for name, target in (*spot.way, (spot.kernel, spot.target))]
 
-    def told_of(self, spot: Spot) -> tuple[WeighedEdge, ...]:
+    def weighed_on_the_way_of(self, spot: Spot) -> tuple[WeighedEdge, ...]:
         """What a walk weighed on its way, kernel by kernel; last, where it took the edge of a new method, the edge that
         this has become."""
         found = list[WeighedEdge]()
         for length, (name, target) in enumerate((*spot.way, (spot.kernel, spot.target))):
-            found += told(self.weighed(name, length), MOST_TOLD, target)
+            found += kept(self.weighed(name, length), MOST_TOLD, target)
         if spot.target == NEW_METHOD and (made := self.technique_of(spot)):
             taken = next(one for one in found[::-1] if one.is_taken)
             found.append(
@@ -215,7 +215,7 @@ class GraphSearchState(AcceptedLine):
         if self.outlining.labels and self.first_id:
             return lessons.of_outline(self.outlining.steps, self.outlining.labels, self.known(self.first_id))
         if now.proposal and not now.is_taught and now.subject_id:
-            consulted = self.told.get(now.subject_id)
+            consulted = self.consulted.get(now.subject_id)
             return lessons.of_proposal(now.proposal, self.node_of(now.subject_id), consulted.state if consulted else "")
         return None
 
@@ -252,7 +252,7 @@ class GraphSearchState(AcceptedLine):
             case ev.StepFinished():
                 self._finish_step(event)
             case ev.Consulted(candidate_id=name):
-                self.told[name] = event
+                self.consulted[name] = event
                 self.present.consulted.add(name)
                 self._extend(event.edges)
             case ev.ReviewWritten(problem="") if event.payload:

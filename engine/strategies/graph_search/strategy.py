@@ -92,7 +92,7 @@ class GraphSearch:
         name = state.first_id or ""
         if _wants_profile(record, record.candidates[name]):
             return Evaluate(StepKind.PROFILE, record.step_index, name)
-        if name not in state.told:
+        if name not in state.consulted:
             return self.again(record, CONSULT, name)
         if state.outlining.labels:
             return self.again(record, TEACH, name)
@@ -190,7 +190,7 @@ def _question(record: Record, state: GraphSearchState, label: str, candidate: Ca
     index, name, shows = record.step_index, candidate.candidate_id, _shows(record, candidate)
     known = state.known(name)
     if label == OUTLINE:
-        outline = prompts.Outline(state.told.get(name))
+        outline = prompts.Outline(state.consulted.get(name))
         return Ask(
             OUTLINE, index, name, Expects.JSON, outline, None, shows, replies.OUTLINE_FIELDS, replies.ReadOutline(known)
         )  # fmt: skip
@@ -202,7 +202,7 @@ def _question(record: Record, state: GraphSearchState, label: str, candidate: Ca
     if label == PROPOSE:
         node = state.node_of(name)
         taken = tuple(sorted({*state.targets.get(node, {}), *state.reached.get(name, {})}))
-        asked = prompts.Propose(node, state.told.get(name), taken)
+        asked = prompts.Propose(node, state.consulted.get(name), taken)
         return Ask(
             PROPOSE, index, name, Expects.JSON, asked, None, shows, replies.PROPOSE_FIELDS,
             replies.ReadProposal(known, taken),
@@ -248,7 +248,7 @@ def _optimise(record: Record, state: GraphSearchState, base: Candidate) -> Ask:
         Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", technique or "a new method", 0,
         state.branch_of(name if spot.way else ""), technique, gain,
     )  # fmt: skip
-    consulted = state.told.get(name)
+    consulted = state.consulted.get(name)
     prompt = prompts.Optimise(
         state.node_of(name), technique, advised, tuple(proposal.items()) if is_new else (), edge,
         consulted, state.settings.examples,
@@ -304,5 +304,5 @@ def _conclude(
         base,
         f"{reason_given}value {value:+.2f}",
         round(value, 6),
-        state.told_of(spot),
+        state.weighed_on_the_way_of(spot),
     )

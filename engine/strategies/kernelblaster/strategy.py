@@ -274,8 +274,8 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         fields = ("assumption", "cause", "lesson")
         return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(attempts), fields=fields)
     if label == REVISE:
-        told_of = [one.state for one in state.attempts] + [name for name, _ in state.expected]
-        states = tuple(dict.fromkeys([*filter(None, told_of), *state.known]))
+        named = [one.state for one in state.attempts] + [name for name, _ in state.expected]
+        states = tuple(dict.fromkeys([*filter(None, named), *state.known]))
         techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
         return Ask(
             REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),

@@ -117,8 +117,8 @@ class RewardLoop:
             return self.again(record, REFINE, name)
         if not subject.is_profile_tried and record.steering.collect is not Switch.OFF:
             return Evaluate(StepKind.PROFILE, index, name)
-        is_told = not record.asks_base or (index, name) in record.consulted
-        return self.again(record, REFINE if is_told else CONSULT, name)
+        is_advised = not record.asks_base or (index, name) in record.consulted
+        return self.again(record, REFINE if is_advised else CONSULT, name)
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
         """A step to be taken once more.

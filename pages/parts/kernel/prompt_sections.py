@@ -79,8 +79,8 @@ def shares(messages: Sequence[SentMessage]) -> dict[str, int]:
         own = [(part.name, len(part.text)) for part in one.sections]
         for name, count in one.parts.items() if one.parts else own:
             sums[name] = sums.get(name, 0) + count
-    is_told = any(one.is_divided or one.parts for one in messages)
-    return dict(sorted(sums.items(), key=lambda item: -item[1])) if is_told else {}
+    has_parts = any(one.is_divided or one.parts for one in messages)
+    return dict(sorted(sums.items(), key=lambda item: -item[1])) if has_parts else {}
 
 
 class State(StrEnum):

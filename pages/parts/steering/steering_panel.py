@@ -106,8 +106,8 @@ def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
     Out of reach where the run's search method refuses every verb of the dialog, unless it is of use without an engine.
     """
     verb, dialog = VERBS[command], dialogs.OF_VERB[command]
-    told_there = [kind for kind, other in dialogs.OF_VERB.items() if other is dialog]
-    why = steer.refusal(run, *told_there) if dialog in dialogs.NEEDS_ENGINE else None
+    kinds = [kind for kind, other in dialogs.OF_VERB.items() if other is dialog]
+    why = steer.refusal(run, *kinds) if dialog in dialogs.NEEDS_ENGINE else None
     tip = why or verb.tip_words(method.words(run.run_id))
     st.button(
         verb.label, icon=f":material/{verb.icon}:", key=f"opens_{dialog}:{run.run_id}", width="stretch",

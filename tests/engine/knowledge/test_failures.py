@@ -145,7 +145,7 @@ def test_the_rules_told_are_journaled_once_and_stand_in_the_prompt(tmp_path: Pat
         ask_model(context, ask)
         ask_model(context, ask)
         prompts[choice] = ask.prompt(context, ask)[0].text
-        assert len(context.record.told_rules) == (choice == "on")
+        assert len(context.record.failure_rules) == (choice == "on")
     added = prompts["on"].removeprefix(prompts["off"])
     assert added.strip().endswith(f"- {GEMM} (2 kernels of 2 runs): {MENDED.words}")
     base = files.load(tmp_path / "knowledge")
@@ -154,4 +154,4 @@ def test_the_rules_told_are_journaled_once_and_stand_in_the_prompt(tmp_path: Pat
     )
     context.step = 2
     ask_model(context, ask)
-    assert [one.words for told in context.record.told_rules for one in told.rules] == [MENDED.words, "B is (N, K)"]
+    assert [one.words for told in context.record.failure_rules for one in told.rules] == [MENDED.words, "B is (N, K)"]
