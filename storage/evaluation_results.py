@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from storage import relative
 from storage.check_records import CheckOutcome, CheckRecord
 from storage.records import Verdict
+from storage.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,11 @@ class Tunable:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`."""
+    """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`.
+
+    `timeline` says here and in the other results where the time went; None where a result was remembered,
+    for sources that are built beside others, and in journals of versions that did not look.
+    """
 
     is_ok: bool
     seconds: float
@@ -69,6 +74,7 @@ class CompileResult:
     verdict: Verdict = Verdict.PASSED
     proofs: tuple[CheckRecord, ...] = ()
     resources: tuple[KernelResources, ...] = ()
+    timeline: Timeline | None = None
 
     def __post_init__(self) -> None:
         if self.is_ok is not (self.verdict is Verdict.PASSED):
@@ -96,6 +102,7 @@ class CheckResult:
     seed: int | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[CheckRecord, ...] = ()
+    timeline: Timeline | None = None
 
 
 HEADLINE_LENGTH = 240
@@ -138,6 +145,7 @@ class TimingResult:
     proofs: tuple[CheckRecord, ...] = ()
     device_interval: tuple[float, float] | None = None
     workloads: tuple[TimedWorkload, ...] = ()
+    timeline: Timeline | None = None
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from storage.timeline import Timeline
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -68,6 +70,7 @@ class ProfileResult:
     lines: tuple[SourceLine, ...] = ()
     samples: int = 0
     sass: str = ""
+    timeline: Timeline | None = None
 
     @property
     def disturbance(self) -> str:

@@ -14,6 +14,7 @@ from storage.evaluation_results import TimingResult, headline
 from storage.journal import Entry, kind_of
 from storage.labels import Labels
 from storage.records import Budget, RunSettings, RunState, Verdict
+from storage.timeline import Timeline
 from storage.verbs import Command
 
 Rows = Iterator[tuple[str, dict[str, Any]]]
@@ -72,6 +73,8 @@ def _storable(value: Any) -> Any:
         return [_storable(item) for item in value]
     if isinstance(value, Mapping):
         return _storable(json.dumps(dict(value), ensure_ascii=False))
+    if isinstance(value, Timeline):
+        return codec.dumps(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise DecodeError(f"{value} does not fit into 64 bits")
     return value

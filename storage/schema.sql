@@ -89,7 +89,7 @@ CREATE TABLE imports (
 -- One row per stage (compile, check, time) of an evaluation; columns of the other stages are NULL. message is one line.
 CREATE TABLE evaluations (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, stage VARCHAR, verdict VARCHAR,
-    seconds DOUBLE, message VARCHAR, detail VARCHAR, evidence VARCHAR,
+    seconds DOUBLE, message VARCHAR, detail VARCHAR, evidence VARCHAR, timeline VARCHAR,
     is_cached BOOLEAN, log_blob VARCHAR, remarks VARCHAR[],
     max_error DOUBLE, max_abs_error DOUBLE, tolerance DOUBLE, reference_error DOUBLE, trials VARCHAR[],
     precision VARCHAR, seed BIGINT,
@@ -120,7 +120,7 @@ CREATE TABLE correctness_errors (
 CREATE TABLE profiles (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, kernel_hash VARCHAR, bound VARCHAR,
     summary VARCHAR, raw_blob VARCHAR, report_blob VARCHAR, seconds DOUBLE, missing VARCHAR[], ceilings VARCHAR,
-    evidence VARCHAR, failure VARCHAR, samples BIGINT, sass_blob VARCHAR
+    evidence VARCHAR, failure VARCHAR, samples BIGINT, sass_blob VARCHAR, timeline VARCHAR
 );
 
 -- Source lines with samples, most first; file is empty for a line of the candidate's own.

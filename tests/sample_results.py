@@ -7,6 +7,7 @@ from storage.evaluation_results import CheckResult, CompileResult, Mismatch, Tim
 from storage.events import BaselineMeasured
 from storage.observed import ObservedOperator
 from storage.records import Verdict
+from storage.timeline import Part, Timeline
 from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, ISOLATED, REFUSED, SCREENED
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",
@@ -67,6 +68,7 @@ RIGHT = CheckResult(
     seed=7,
     evidence={"isolated": "yes", observed.KEY: observed.to_text(RAN)},
     proofs=(*ISOLATED, *AGREED),
+    timeline=Timeline(4.0, parts={Part.REFERENCE: 1.5, Part.COMPARING: 1.0, "of a later version": 0.5}),
 )
 WRONG = CheckResult(
     Verdict.INCORRECT,

@@ -13,6 +13,7 @@ from engine.evaluation.screening import Finding
 from storage import codec
 from storage.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
 from storage.evaluation_results import CompileResult, KernelResources
+from storage.timeline import Timeline
 
 STYLE = {
     CheckOutcome.HELD: "green",
@@ -38,6 +39,10 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if check_records:
         console.print(checks_table(check_records), highlight=False)
     console.print(counted(check_records), highlight=False)
+    for stage, plain in answer["timeline"].items():
+        if plain is not None:
+            words = codec.from_plain(Timeline, plain).in_words
+            console.print(f"[dim]{stage} took {words}[/]", highlight=False)
     if answer["profile"]:
         summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
         console.print(escape(printable(summary)), highlight=False)

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from engine import sandbox
 from engine.errors import TaskError, ToolchainError
 from engine.evaluator import channel
 from engine.evaluator.channel import LineBroken
+from engine.machine.stopwatch import Stopwatch
+from storage.timeline import Part
 
 START_S = 120.0
 GRACE_S = 30.0
@@ -28,8 +31,11 @@ class EvaluatorClient:
     The fork server ends with the thread that started it, so start it from the main thread.
     """
 
-    def __init__(self, threads: int, variables: Mapping[str, str] | None = None) -> None:
-        """`variables` are set for its processes beside those of every one."""
+    def __init__(
+        self, threads: int, variables: Mapping[str, str] | None = None, spent: Stopwatch | None = None
+    ) -> None:
+        """`variables` are set for its processes beside those of every one; `spent` learns where their time goes."""
+        self._spent = spent or Stopwatch()
         self._threads = threads
         self._variables = dict(variables or {})
         self._process: subprocess.Popen[bytes] | None = None
@@ -48,6 +54,7 @@ class EvaluatorClient:
             raise TaskError(str(answer.get("message")))
         if "failed" in answer:
             raise ToolchainError(str(answer.get("message")))
+        self._spent.take(answer.get("spent", {}))
         return answer["result"]
 
     def interrupt(self) -> None:
@@ -67,7 +74,7 @@ class EvaluatorClient:
         for _ in range(2):
             line = self._ready()
             try:
-                return _exchange(line, request, limit_s)
+                return _exchange(line, {**request, "sent_at": time.monotonic()}, limit_s)
             except (LineBroken, OSError):
                 self._drop()
                 if self._is_closing:
@@ -80,6 +87,10 @@ class EvaluatorClient:
         if self._process is not None and self._process.poll() is None and self._line is not None:
             return self._line
         self._drop()
+        with self._spent.on(Part.STARTING):
+            return self._started()
+
+    def _started(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         environment = sandbox.environment(self._threads) | self._variables
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])
@@ -100,6 +111,7 @@ class EvaluatorClient:
         if "failed" in message:
             self._drop()
             raise ToolchainError(str(message["failed"]))
+        self._spent.add(Part.PROBING, message["probing_s"])
         return ours
 
     def _drop(self) -> None:

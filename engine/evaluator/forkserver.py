@@ -39,12 +39,13 @@ def main(engine: int, line: socket.socket) -> None:
     for name in NEEDED:
         importlib.import_module(name)
     with suppress(LineBroken, BrokenPipeError, ConnectionResetError):
+        began = time.monotonic()
         try:
             isolation = probe()
         except OwnFailure as error:
             channel.send_message(line, {"failed": str(error)})
             return
-        channel.send_message(line, {"ready": sys.modules["torch"].__version__})
+        channel.send_message(line, {"ready": sys.modules["torch"].__version__, "probing_s": time.monotonic() - began})
         while True:
             answer = _judged(channel.receive_message(line), line, isolation)
             processes.end_descendants()

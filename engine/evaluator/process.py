@@ -40,6 +40,7 @@ from engine.evaluator.timing import Timing
 from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
 from engine.machine import processes, quiet
+from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
 from storage import codec, observed
@@ -47,6 +48,7 @@ from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.policy import Policy
 from storage.records import Verdict
+from storage.timeline import Part
 
 SCREEN_S = 30.0
 
@@ -81,6 +83,10 @@ class Gate:
     def _read(self, texts: tuple[str, ...]) -> None:
         """The source, or the C++ texts it built, in a process of their own: a text can be made to break its reader."""
         request = self._request
+        with request.spent.on(Part.SCREENING):
+            self._ask_reader(request, texts)
+
+    def _ask_reader(self, request: EvaluationRequest, texts: tuple[str, ...]) -> None:
         body = functools.partial(_answer, request.source, request.policy, request.language, texts)
         reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)
         try:
@@ -114,13 +120,16 @@ ONE_SHAPE = "one shape tested: the task names no other sizes"
 
 def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
     """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
+    spent = Stopwatch()
+    spent.add(Part.FORKING, max(0.0, time.monotonic() - request["sent_at"]))  # one clock for all processes of a host
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
-        evaluation = _request(request, isolation)
+        evaluation = _request(request, isolation, spent)
         if request["act"] in CALLING:
             evaluation = first_calls.ahead(evaluation, folder)
-        return {"result": codec.to_plain(ACTS[request["act"]](evaluation, folder))}
+        result = codec.to_plain(ACTS[request["act"]](evaluation, folder))
+        return {"result": result, "spent": spent.parts}
     except UnusableTask as error:
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:
@@ -192,29 +201,41 @@ def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ..
     """In a process of its own on a GPU: workers must be forked before the evaluator itself has used the device."""
     if request.device == "cpu":
         return _check(request, folder, plan)
-    plain = run_apart(lambda: codec.to_plain(_check(request, folder, plan)))
-    result: CheckResult = codec.from_plain(CheckResult, plain)
+    apart = replace(request, spent=Stopwatch())
+    plain = run_apart(lambda: {"checked": codec.to_plain(_check(apart, folder, plan)), "spent": apart.spent.parts})
+    request.spent.take(plain["spent"])
+    result: CheckResult = codec.from_plain(CheckResult, plain["checked"])
     return result
 
 
 def _check(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
     started = time.monotonic()
     with WorkerPair(request, folder) as workers:
-        outcome = _prepared(workers, lambda: Check(workers, _seed(), plan).run())
+        outcome = _prepared(workers, lambda: _compared(workers, plan))
         return _finished(outcome, workers, time.monotonic() - started)
+
+
+def _compared(workers: WorkerPair, plan: tuple[Trial, ...]) -> CheckResult:
+    with workers.spent.on(Part.COMPARING):
+        return Check(workers, _seed(), plan).run()
 
 
 def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | CheckResult:
     """How fast, against the reference."""
     started = time.monotonic()
-    is_first = quiet.raise_priority()
-    busy = quiet.wait(request.times.timing_s)
+    is_first, busy = _quiet(request)
     with WorkerPair(request, folder) as workers:
         outcome = _prepared(workers, lambda: Timing(workers).run())
         if isinstance(outcome, TimingResult):
             machine = {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
             return replace(outcome, evidence={**outcome.evidence, **machine})
         return _finished(outcome, workers, time.monotonic() - started)
+
+
+def _quiet(request: EvaluationRequest) -> tuple[bool, float]:
+    """Whether this process and its children go first now, and the share of the processors that others used last."""
+    with request.spent.on(Part.QUIET):
+        return quiet.raise_priority(), quiet.wait(request.times.timing_s)
 
 
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
@@ -228,19 +249,25 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
 
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Raw observations for a profile, in the same quiet as a timing."""
-    quiet.raise_priority()
-    quiet.wait(request.times.timing_s)
+    _quiet(request)
     with WorkerPair(request, folder) as workers:
-        outcome = _prepared(workers, lambda: observing.observe(workers, folder))
+        outcome = _prepared(workers, lambda: _observed(workers, folder))
         return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
+
+
+def _observed(workers: WorkerPair, folder: Path) -> Any:
+    with workers.spent.on(Part.PROFILING):
+        return observing.observe(workers, folder)
 
 
 def profile(request: EvaluationRequest, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
-    quiet.raise_priority()
-    quiet.wait(request.times.timing_s)
+    _quiet(request)
     laid_out = _staged(request, folder)
-    return {"failure": laid_out.message} if isinstance(laid_out, Failure) else observing.profile(request, laid_out)
+    if isinstance(laid_out, Failure):
+        return {"failure": laid_out.message}
+    with request.spent.on(Part.PROFILING):
+        return observing.profile(request, laid_out)
 
 
 def sanitize(request: EvaluationRequest, folder: Path) -> dict[str, str]:
@@ -340,7 +367,7 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
     return replace(outcome, evidence={**evidence, **outcome.evidence}, proofs=checks)
 
 
-def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequest:
+def _request(request: Mapping[str, Any], isolation: Isolation, spent: Stopwatch) -> EvaluationRequest:
     device = str(request.get("device", "cpu"))
     builder = worker_pair.builder_for(
         device, request["installation"], Path(request["cache"]), request["times"]["build_s"], isolation
@@ -356,6 +383,7 @@ def _request(request: Mapping[str, Any], isolation: Isolation) -> EvaluationRequ
         device=device,
         language=request.get("language", ""),
         details=request.get("details", {}),
+        spent=spent,
     )
 
 

@@ -80,6 +80,7 @@ class Reference:
 
     def describe(self, weight_seed: int) -> dict[str, Any]:
         """Build the model, run it once, and say what goes in, what comes out and what it costs."""
+        context_s = self._open_device()
         init_inputs = list(self._names["get_init_inputs"]())
         torch.manual_seed(weight_seed)
         self._model = self._again()
@@ -112,10 +113,19 @@ class Reference:
             "parameter_names": [name for name, _ in self._model.named_parameters()],
             "flop": counter.total,
             "seconds": seconds,
+            "context_s": context_s,
             "is_single": isinstance(found, torch.Tensor),
             "seen": seen,
             "plan": asdict(self._plan) if self._plan else None,
         }
+
+    def _open_device(self) -> float:
+        """Seconds until a GPU can be used from this process; none on the CPU."""
+        began = time.monotonic()
+        if self._shared.device != "cpu":
+            torch.empty(1, device=self._shared.device)
+            model_caller.settle()
+        return time.monotonic() - began if self._shared.device != "cpu" else 0.0
 
     def _see_what_is_differentiated(self) -> None:
         with torch.no_grad():

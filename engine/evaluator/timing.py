@@ -28,6 +28,7 @@ from engine.evaluator.worker_pair import WorkerPair
 from engine.machine import process_memory, processes, quiet
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.records import Verdict
+from storage.timeline import Part
 
 SETTLE_S = (0.1, 0.4)
 WINDOW_S = 0.05
@@ -154,9 +155,12 @@ class Timing:
         """Warm up both sides, then alternate until the ratio is precise or the time is spent."""
         started = time.monotonic()
         try:
-            self._prepare()
-            self._take_pairs(started)
-            setting = self._closing()
+            with self._workers.spent.on(Part.INPUTS):
+                self._prepare()
+            with self._workers.spent.on(Part.TIMING):
+                self._take_pairs(started)
+            with self._workers.spent.on(Part.CLOSING):
+                setting = self._closing()
         except TimedCallFailed as error:
             return CheckResult(
                 error.failure.verdict,

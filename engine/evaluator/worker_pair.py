@@ -43,11 +43,13 @@ from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
+from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation
 from storage.evaluation_results import KernelResources
 from storage.policy import Policy
 from storage.records import Verdict
+from storage.timeline import Part
 
 AnyBuilder = Builder | DeviceBuilder
 
@@ -62,6 +64,13 @@ def builder_for(
 
 
 UNLIMITED = 1 << 46
+ANSWERING = {
+    "make": Part.INPUTS,
+    "answer": Part.REFERENCE,
+    "sensitivity": Part.REFERENCE,
+    "vary": Part.REFERENCE,
+}
+"""Where the time of a question to the reference goes; those of timed calls are not looked up further."""
 SUMS_OF_GRADIENT = 4
 
 
@@ -81,7 +90,7 @@ class EvaluationRequest:
     """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone.
 
     `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
-    its own gave, where the language has one.
+    its own gave, where the language has one. `spent` adds up where the time goes.
     """
 
     task_source: str
@@ -95,6 +104,7 @@ class EvaluationRequest:
     language: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     first_calls: FirstCalls | None = None
+    spent: Stopwatch = field(default_factory=Stopwatch)
 
     @property
     def is_just_in_time(self) -> bool:
@@ -118,6 +128,7 @@ class WorkerPair:
         compiles_to: Path | None = None,
     ) -> None:
         self.request = request
+        self.spent = request.spent
         self._inspect = inspect
         self.builds: list[Built] = []
         self.answers: list[dict[str, str]] = []
@@ -132,6 +143,14 @@ class WorkerPair:
         self._open: tuple[list[int], bool, int, str] | None = None
         self._calls = self._took_ns = 0
         self._weight_seed = _secret()
+        with self.spent.on(Part.FORKING):
+            self._fork(folder, with_reference, compiles_to)
+        # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors
+        # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
+        torch.set_num_threads(1)
+
+    def _fork(self, folder: Path, with_reference: bool, compiles_to: Path | None) -> None:
+        request = self.request
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
@@ -151,9 +170,6 @@ class WorkerPair:
             readable=(self.libraries,),
             writable=(compiles_to,) if compiles_to else (),
         )
-        # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors
-        # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
-        torch.set_num_threads(1)
 
     def __enter__(self) -> WorkerPair:
         return self
@@ -161,9 +177,10 @@ class WorkerPair:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.candidate.end()
-        if self.reference:
-            self.reference.end()
+        with self.spent.on(Part.ENDING):
+            self.candidate.end()
+            if self.reference:
+                self.reference.end()
 
     def _place(self, compiles_to: Path | None) -> Place:
         """Where the candidate's process finds its compiled kernels, in a copy, or puts them."""
@@ -183,7 +200,8 @@ class WorkerPair:
         Raises:
             CandidateFailed, WorkerEnded: it did not get that far.
         """
-        answer = self.candidate.ask({"ask": "load_module"}, self.request.times.import_s)
+        with self.spent.on(Part.IMPORTING):
+            answer = self.candidate.ask({"ask": "load_module"}, self.request.times.import_s)
         _raise_failed(answer, "import")
 
     def describe(self) -> None:
@@ -191,7 +209,9 @@ class WorkerPair:
         if self.device != "cpu":
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
-        reply = self.ask_reference("describe", weight_seed=self._weight_seed)
+        with self.spent.on(Part.DESCRIBING):
+            reply = self.ask_reference("describe", weight_seed=self._weight_seed)
+            self.spent.add(Part.CONTEXT, float(reply["context_s"]))
         self.flop = int(reply["flop"])
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
         self.is_single = bool(reply["is_single"])
@@ -205,15 +225,20 @@ class WorkerPair:
         if self.plan is not None:
             first = len(layout["inputs"]) - len(self.plan.outputs)
             self.observed.handed = [tensor.numel() for tensor in self._trusted["inputs"][first:]]
-        self.baseline = str(self.ask_reference("map", layout=reply["layout"], place=self._trusted.place)["baseline"])
+        with self.spent.on(Part.DESCRIBING):
+            mapped = self.ask_reference("map", layout=reply["layout"], place=self._trusted.place)
+        self.baseline = str(mapped["baseline"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
     def construct(self) -> None:
         """Make the candidate's model and note where its weights come from."""
+        with self.spent.on(Part.CONSTRUCTING):
+            self._construct(self._construction)
+
+    def _construct(self, reply: Mapping[str, Any]) -> None:
         for shared, trusted in zip(self._shared["weights"], self._trusted["weights"], strict=True):
             shared.copy_(trusted)
-        reply = self._construction
         layout = {name: reply["layout"][name] for name in ("inputs", "own", "weights")}
         answer = self.ask_candidate(
             "construct",
@@ -270,6 +295,12 @@ class WorkerPair:
         Raises:
             UnusableTask: the task failed or is too slow.
         """
+        if part := ANSWERING.get(name):
+            with self.spent.on(part):
+                return self._asked_reference(name, arguments)
+        return self._asked_reference(name, arguments)
+
+    def _asked_reference(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         assert self.reference is not None
         model_caller.settle()
         extra = {"marks": _marks()} if name == "load" else {}
@@ -366,6 +397,10 @@ class WorkerPair:
 
     def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Build what the candidate's import asks for."""
+        with self.spent.on(Part.BUILDING):
+            return self._built(request)
+
+    def _built(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         try:
             wanted = build_request.read(request["build"] if isinstance(request.get("build"), dict) else {})
             built = self.request.builder.build(wanted, self.request.source)
@@ -420,6 +455,7 @@ def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poiso
         shared.copy_(trusted)
     poison.fill(workers.shared["own"], poisoned)
     during = f"{workers.call_name} (trial {trial!r})"
-    workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)
-    workers.ask_candidate("go", during)
-    return workers.ask_candidate("store", during, hold=True, copies=True)
+    with workers.spent.on(Part.CALLING):
+        workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)
+        workers.ask_candidate("go", during)
+        return workers.ask_candidate("store", during, hold=True, copies=True)

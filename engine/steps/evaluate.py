@@ -21,7 +21,7 @@ def compile_candidate(context: RunContext, candidate: Candidate) -> str:
     if result is None:
         twin = _twin(context, candidate)
         if twin is not None and twin.compiled is not None:
-            result = replace(twin.compiled, is_cached=True)
+            result = replace(twin.compiled, is_cached=True, timeline=None)
         else:
             result = context.judge(context.toolchain.compile, context.task, context.source(candidate))
         log = context.blobs.put(result.log) if result.log else None
@@ -35,7 +35,8 @@ def check_candidate(context: RunContext, candidate: Candidate) -> str:
     if result is None:
         twin = _twin(context, candidate)
         if twin is not None and twin.checked is not None:
-            result = replace(twin.checked, evidence={**twin.checked.evidence, "cached": f"as {twin.candidate_id}"})
+            evidence = {**twin.checked.evidence, "cached": f"as {twin.candidate_id}"}
+            result = replace(twin.checked, evidence=evidence, timeline=None)
         else:
             result = context.judge(context.toolchain.check, context.task, context.source(candidate))
         context.emit(Checked(context.step, candidate.candidate_id, result))
@@ -47,7 +48,8 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
     if candidate.timed is None and not candidate.has_failed:
         twin = _twin(context, candidate)
         if twin is not None and twin.timed is not None:
-            result = replace(twin.timed, evidence={**twin.timed.evidence, "cached": f"as {twin.candidate_id}"})
+            evidence = {**twin.timed.evidence, "cached": f"as {twin.candidate_id}"}
+            result = replace(twin.timed, evidence=evidence, timeline=None)
         else:
             measured = context.judge(context.toolchain.time, context.task, context.source(candidate))
             if isinstance(measured, CheckResult):
@@ -84,7 +86,7 @@ def refuse_candidate(context: RunContext, candidate: Candidate, reason: str) -> 
     """Let a check that passed no longer stand: what it measured stays, and the reason is its message."""
     if not candidate.has_failed:
         checked = candidate.checked or CheckResult(Verdict.REFUSED, 0.0)
-        result = replace(checked, verdict=Verdict.REFUSED, seconds=0.0, message=reason)
+        result = replace(checked, verdict=Verdict.REFUSED, seconds=0.0, message=reason, timeline=None)
         context.emit(Checked(context.step, candidate.candidate_id, result))
     return Verdict.REFUSED
 
@@ -96,7 +98,7 @@ def profile_candidate(context: RunContext, candidate: Candidate) -> str:
     twin = _twin(context, candidate)
     try:
         known = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
-        result = known or context.judge(
+        result = (known and replace(known, timeline=None)) or context.judge(
             context.toolchain.profile, context.task, context.source(candidate), candidate.timed
         )
     except ProfileUnavailable as error:

@@ -124,7 +124,7 @@ def _kept(file: Path, result: Record) -> Record:
     if getattr(result, "verdict", None) not in UNSTEADY:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(codec.dumps(result))
+        draft.write_text(codec.dumps(replace(result, timeline=None)))  # it takes no time to remember it
         draft.replace(file)
     return result
 

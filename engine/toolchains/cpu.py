@@ -83,7 +83,7 @@ class CpuToolchain(LocalToolchain):
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         started = time.monotonic()
         roof = measured(self.installation, cache_folder(), lease_files())
-        with lease.hold(*lease_files()):
+        with self._leased():
             plain = self._ask("measure", task, source)
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")

@@ -94,20 +94,20 @@ class CudaToolchain(LocalToolchain):
         """The device's own, under whatever name and by whomever it was chosen."""
         return lease.of_host(self.gpu.lease)
 
-    def compile(self, task: Task, source: str) -> CompileResult:
-        """Build and import; a kernel that is compiled when it is launched is launched, alone on the device."""
+    def _compile(self, task: Task, source: str) -> CompileResult:
+        """A kernel that is compiled when it is launched is launched, alone on the device."""
         if not languages.find(task.language or languages.written_in(source)).is_just_in_time:
-            return super().compile(task, source)
-        with lease.hold(*self.lease_files):  # configurations are measured
-            return super().compile(task, source)
+            return super()._compile(task, source)
+        with self._leased():  # configurations are measured
+            return super()._compile(task, source)
 
-    def check(self, task: Task, source: str) -> CheckResult:
-        """Compare with the float64 reference; of a wrong or crashing kernel the sanitizer's findings are added."""
-        with lease.hold(*self.lease_files):  # a check keeps the device busy, and another run may be timing
-            result = super().check(task, source)
+    def _check(self, task: Task, source: str) -> CheckResult:
+        """Of a wrong or crashing kernel the sanitizer's findings are added."""
+        with self._leased():  # a check keeps the device busy, and another run may be timing
+            result = super()._check(task, source)
         if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.installation.sanitizer:
             return result
-        with lease.hold(*self.lease_files):
+        with self._leased():
             found = str(
                 self._ask("sanitize", task, source, details={"sanitizer": self.installation.sanitizer})["found"]
             )
@@ -124,7 +124,7 @@ class CudaToolchain(LocalToolchain):
             "cache": str(self.cache),
             "ncu": self.installation.ncu,
         }
-        with lease.hold(*self.lease_files):
+        with self._leased():
             plain = self._ask("profile", task, source, details=details)
         if "failure" in plain:
             raise ProfileUnavailable(str(plain["failure"]))
@@ -135,7 +135,7 @@ class CudaToolchain(LocalToolchain):
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         rates = self._ceilings(again=again)
-        with lease.hold(*self.lease_files):
+        with self._leased():
             needs = self._ask("describe", task, "")
         size = int(needs["min_bytes"])
         limit = HardwareLimit(

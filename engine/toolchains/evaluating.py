@@ -20,6 +20,7 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
 
     Returns:
         Every key is always there; what a failed evaluation does not have is None. Times as their names say.
+        `timeline` tells of each stage that was reached where its time went, None where the result was remembered.
 
     Raises:
         EngineError: the task or this machine is at fault, not the candidate.
@@ -34,7 +35,11 @@ def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = Fals
     answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
     answer["measured"] = task.policy.measured
     answer["untimed"] = untimed if is_right and untimed else None
-    answer["proofs"] = _check_records({"compile": built, "check": checked, "time": timed})
+    results = {"compile": built, "check": checked, "time": timed}
+    answer["proofs"] = _check_records(results)
+    answer["timeline"] = {
+        stage: codec.to_plain(result.timeline) for stage, result in results.items() if result is not None
+    }
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
         answer["profile"] = _profile_fields(toolchain, task, source, timed)

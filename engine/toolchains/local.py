@@ -9,12 +9,14 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from engine import languages, tasks
 from engine.build import just_in_time
@@ -23,6 +25,7 @@ from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
 from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
 from engine.machine import lease
+from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from storage import codec
@@ -30,6 +33,9 @@ from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload
 from storage.hardware_limit import HardwareLimit
 from storage.policy import EVERYTHING
 from storage.profile_results import ProfileResult
+from storage.timeline import Part
+
+Result = TypeVar("Result", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult)
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5
@@ -101,7 +107,8 @@ class LocalToolchain(ABC):
         self._times = times
         self._limits = limits
         interpreting = just_in_time.INTERPRET if self.device == "cpu" else {}
-        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting)
+        self._spent = Stopwatch()
+        self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting, self._spent)
         self._turn = threading.Lock()
         self._known_limits: dict[tuple[str, str], HardwareLimit] = {}
 
@@ -157,8 +164,28 @@ class LocalToolchain(ABC):
 
     def compile(self, task: Task, source: str) -> CompileResult:
         """Build the candidate's extensions and import the module."""
+        return self._told(lambda: self._compile(task, source))
+
+    def _compile(self, task: Task, source: str) -> CompileResult:
         result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
         return result
+
+    def _told(self, act: Callable[[], Result]) -> Result:
+        """The result, with where its time went."""
+        self._spent.restart()
+        result = act()
+        return replace(result, timeline=self._spent.timeline())
+
+    @contextmanager
+    def _leased(self) -> Iterator[float]:
+        """Alone on the device as far as Tilewright goes; yields the seconds waited for that."""
+        with lease.hold(*self.lease_files) as waited_s:
+            self._spent.add(Part.LEASE, waited_s)
+            began = time.monotonic()
+            try:
+                yield waited_s
+            finally:
+                self._spent.lease_s += time.monotonic() - began
 
     def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """Build several candidates at once; one by one where building means to call the kernel."""
@@ -169,6 +196,9 @@ class LocalToolchain(ABC):
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
+        return self._told(lambda: self._check(task, source))
+
+    def _check(self, task: Task, source: str) -> CheckResult:
         sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
         plain = self._ask("check", task, source, limit_s=REQUEST_S * sizes)
         result: CheckResult = codec.from_plain(CheckResult, plain)
@@ -179,9 +209,10 @@ class LocalToolchain(ABC):
 
         Several workloads are timed in turn and share the time there is.
         """
-        return self._in_turn(task, lambda one, share_s: self._believed(one, source, share_s), self._times.timing_s)
+        session = functools.partial(self._believed, source=source)
+        return self._told(lambda: self._in_turn(task, session, self._times.timing_s))
 
-    def _believed(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
+    def _believed(self, task: Task, timing_s: float, source: str) -> TimingResult | CheckResult:
         first = self._time(task, source, timing_s)
         if isinstance(first, CheckResult):
             return first
@@ -193,7 +224,7 @@ class LocalToolchain(ABC):
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
         brief_s = min(BRIEF_S, self._times.timing_s)
-        return self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s)
+        return self._told(lambda: self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s))
 
     def _in_turn(
         self, task: Task, time: Callable[[Task, float], TimingResult | CheckResult], timing_s: float
@@ -218,7 +249,7 @@ class LocalToolchain(ABC):
         """
         if os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
-        timing = self._in_turn(task, self._compiled, self._times.timing_s)
+        timing = self._told(lambda: self._in_turn(task, self._compiled, self._times.timing_s))
         if isinstance(timing, CheckResult):
             raise BaselineUnavailable(timing.message)
         return timing
@@ -228,7 +259,7 @@ class LocalToolchain(ABC):
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         # It is the library's own work that is timed here.
         free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)), language="")
-        with lease.hold(*self.lease_files):
+        with self._leased():
             source = compiled_source(task.source, task.policy.precision)
             plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
         return _timed(plain)
@@ -253,6 +284,9 @@ class LocalToolchain(ABC):
             ProfileUnavailable: none can be had.
         """
         timed_ms = tasks.workloads.own_latency_ms(task, timed) if timed else None
+        return self._told(lambda: self._undisturbed(task, source, timed_ms))
+
+    def _undisturbed(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         result = self._profile(task, source, timed_ms)
         return self._profile(task, source, timed_ms) if result.disturbance else result
 
@@ -272,7 +306,7 @@ class LocalToolchain(ABC):
     def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
         times = replace(self._times, timing_s=timing_s)
-        with lease.hold(*self.lease_files) as waited_s:
+        with self._leased() as waited_s:
             plain = self._ask("time", task, source, times=asdict(times))
         timing = _timed(plain)
         if isinstance(timing, CheckResult):

@@ -80,6 +80,7 @@ from storage.queries.evaluations import check_records as check_records
 from storage.queries.evaluations import correctness_errors as correctness_errors
 from storage.queries.evaluations import evaluation as evaluation
 from storage.queries.evaluations import outcome_counts as outcome_counts
+from storage.queries.evaluations import timelines as timelines
 from storage.queries.evaluations import timing_samples as timing_samples
 from storage.queries.evaluations import workloads as workloads
 from storage.queries.feed import EventRow as EventRow

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from storage import relative
+from storage import codec, relative
 from storage.check_records import CheckOutcome, Group, StagedCheck, worst_of_stages
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import Verdict
 from storage.relative import Relative
+from storage.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,16 @@ LEFT JOIN verdicts v ON v.run_id = $run AND v.candidate_id = k.candidate_id
 def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | None:
     """What is known about one candidate; None before its first build ended."""
     return fetch.one(db, EvaluationRow, _EVALUATION, {"run": run_id, "candidate": candidate_id})
+
+
+def timelines(db: Database, run_id: str, candidate_id: str) -> dict[str, Timeline]:
+    """Where the time of each stage went, by its name in order; without those that were remembered or are older."""
+    sql = """SELECT stage, arg_max(timeline, seq) FROM (
+        SELECT stage, timeline, seq FROM evaluations WHERE run_id = $run AND candidate_id = $candidate
+        UNION ALL SELECT 'profile', timeline, seq FROM profiles WHERE run_id = $run AND candidate_id = $candidate)
+        WHERE timeline IS NOT NULL GROUP BY stage ORDER BY min(seq)"""
+    found = fetch.tuples(db, sql, {"run": run_id, "candidate": candidate_id})
+    return {stage: codec.from_plain(Timeline, json.loads(text)) for stage, text in found}
 
 
 def timing_samples(db: Database, run_id: str, candidate_id: str) -> TimingSamples | None:

@@ -232,6 +232,7 @@ def test_what_ran_in_pytorch_is_a_table_and_no_raw_fact(home: Path, open_page: O
     folder = samples.write_run(home / "runs", "r1", depths=9)
     shown = trust_of(open_page, first_of(folder, "Checked", "verdict", "passed"))
     assert "### PyTorch operators in forward" in shown
+    assert "Where the time went" in shown
     assert "0.043" not in shown
     assert "operators in forward" not in trust_of(open_page, first_of(folder, "Compiled", "verdict", "compile_error"))
 

@@ -17,7 +17,7 @@ OF_A_RUN = (
 OF_A_CANDIDATE = (
     "candidate", "evaluation", "timing_samples", "correctness_errors", "metrics", "metric_changes", "profile",
     "diagnoses", "patches", "model_calls", "profiled_ancestor",
-    "check_records", "imported", "neighbours",
+    "check_records", "imported", "neighbours", "timelines",
 )  # fmt: skip
 
 

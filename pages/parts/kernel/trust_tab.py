@@ -40,7 +40,13 @@ KERNELS = [
 ]
 ORIGIN_TONE = {"own": "green", "PyTorch": "orange", "foreign": "red"}
 DETAIL_LENGTH = 2_000
-STAGE_NAME = {"write": "writing", "compile": "building", "check": "checking", "time": "timing"}
+STAGE_NAME = {
+    "write": "writing",
+    "compile": "building",
+    "check": "checking",
+    "time": "timing",
+    "profile": "profiling",
+}
 PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
 
 
@@ -56,6 +62,18 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         for group, column in zip(pair, st.columns(2, gap="medium"), strict=True):
             with column:
                 _group(group, run_id, candidate, evaluation, check_records)
+    _draw_timelines(run_id, candidate)
+
+
+def _draw_timelines(run_id: str, candidate: CandidateRow) -> None:
+    """Where the time of each stage went; nothing of results that were remembered or whose version did not look."""
+    found = queries.timelines(index.current(), run_id, candidate.candidate_id)
+    if not found:
+        return
+    st.markdown("## Where the time went")
+    st.caption("Wall time of each stage, its longest parts first")
+    rows = [table.Row(stage, {"name": STAGE_NAME[stage], "value": one.in_words}) for stage, one in found.items()]
+    table.draw("Where the time went", FACTS, rows, key=f"timelines:{candidate.candidate_id}", is_compact=True)
 
 
 def _overall(found: Trust) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def test_outputs_stored_by_the_worker_are_compared_and_the_proof_is_absent(
 ) -> None:
     request = {
         "act": "time",
+        "sent_at": time.monotonic(),
         "task_source": small_swish.source,
         "policy": codec.to_plain(free(small_swish).policy),
         "source": EAGER,

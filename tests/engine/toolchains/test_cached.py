@@ -12,6 +12,7 @@ from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
+from storage.timeline import Timeline
 
 TASK = Task("t", "source of the task", {})
 
@@ -42,7 +43,7 @@ class Counting:
 
     def check(self, task: Task, source: str) -> CheckResult:
         self.asked.append("check")
-        return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m")
+        return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m", timeline=Timeline(0.5))
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         self.asked.append("time")
@@ -77,6 +78,8 @@ def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_pat
     assert second[1].max_error == float("inf")
     assert second[2].evidence["cached"] == "yes"
     assert second[3] == first[3]
+    assert first[1].timeline is not None
+    assert second[1].timeline is None, "nothing was done"
 
 
 def test_another_source_task_or_machine_is_judged_anew(tmp_path: Path) -> None:

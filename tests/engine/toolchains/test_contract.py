@@ -26,6 +26,7 @@ from engine.toolchains.cuda import CudaToolchain
 from engine.toolchains.local import LocalToolchain
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.records import Verdict
+from storage.timeline import Part
 from tests import documented
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
@@ -138,6 +139,13 @@ def test_an_honest_kernel_compiles_passes_and_is_timed(subject: Subject) -> None
     assert isinstance(timed, TimingResult)
     assert len(timed.candidate_ms) >= 5
     assert int(timed.evidence["timed outputs checked"]) > len(timed.candidate_ms)
+    for result, needed in ((built, Part.IMPORTING), (checked, Part.REFERENCE), (timed, Part.TIMING)):
+        spent = result.timeline
+        assert spent is not None
+        assert spent.parts[needed] > 0
+        assert sum(spent.parts.values()) < spent.total_s + 0.1, "parts follow each other"
+    assert timed.timeline is not None
+    assert timed.timeline.parts[Part.TIMING] < timed.timeline.lease_s < timed.timeline.total_s
 
 
 @every(REMEMBERED)
