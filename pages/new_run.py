@@ -16,7 +16,7 @@ from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
 from pages.parts import access, change_token, wording
 from pages.parts.change_token import CLOCK
-from pages.parts.new_run import command_line, forecast, limits, module_field
+from pages.parts.new_run import budget_form, command_line, forecast, module_field
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
@@ -51,7 +51,7 @@ def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
     left, right = st.columns([1.75, 1], gap="medium")
     with left:
-        what, how, limited, more = (st.container(border=True) for _ in range(4))
+        what, how, limits, more = (st.container(border=True) for _ in range(4))
     with how:
         setup = setup_form.draw()
     with what:
@@ -64,8 +64,8 @@ def form() -> None:
     model, strategy = setup.model, setup.strategy
     name = _variant(task, policy)
     no_recording = _no_recording(setup, task, name)
-    with limited:
-        budget = limits.draw(setup, "" if no_recording else name)
+    with limits:
+        budget = budget_form.draw(setup, "" if no_recording else name)
     with more:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy

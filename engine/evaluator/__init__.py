@@ -7,6 +7,7 @@ process.py                              the evaluator: all acts on one candidate
 apart.py                                parts of an evaluator in processes of their own
 first_calls.py                          the compile step of what is compiled when it is launched
 checking.py, timing.py                  checking and timing a candidate; what it does unasked
+evaluation_request.py                   what an evaluation is asked about
 worker_pair.py, worker.py, channel.py   the two workers, the handle on one, and how processes talk
 reference_worker.py, candidate_worker.py, model_caller.py   what runs in the trusted and in the untrusted worker
 compiler_source.py                      what torch.compile writes for the task

@@ -15,7 +15,8 @@ from typing import Any
 from engine.build import just_in_time
 from engine.evaluation import candidate_failures
 from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, Failure, WorkerEnded
-from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
+from engine.evaluator.evaluation_request import EvaluationRequest, FirstCalls
+from engine.evaluator.worker_pair import WorkerPair
 from engine.sandbox import OwnFailure
 from storage import codec
 from storage.evaluation_results import KernelResources

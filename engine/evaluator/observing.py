@@ -22,8 +22,9 @@ from engine.errors import ProfileUnavailable
 from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Call, waited_share
 from engine.evaluation.trials import Style
+from engine.evaluator.evaluation_request import EvaluationRequest
 from engine.evaluator.timed_worker import TimedWorker
-from engine.evaluator.worker_pair import EvaluationRequest, WorkerPair, call_candidate
+from engine.evaluator.worker_pair import WorkerPair, call_candidate
 from engine.machine import processes, quiet
 from engine.profiling import perf
 from engine.profiling.cpu_profile import Observation

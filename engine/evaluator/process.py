@@ -29,16 +29,17 @@ from engine.evaluation.screening import (
     verdict_message,
 )
 from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
-from engine.evaluator import first_calls, observing, worker_pair
+from engine.evaluator import evaluation_request, first_calls, observing
 from engine.evaluator.apart import run_apart, run_beside
 from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
+from engine.evaluator.evaluation_request import EvaluationRequest, FirstCalls
 from engine.evaluator.observing import Staged
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.timing import Timing
 from engine.evaluator.worker import Worker
-from engine.evaluator.worker_pair import EvaluationRequest, FirstCalls, WorkerPair
+from engine.evaluator.worker_pair import WorkerPair
 from engine.machine import processes, quiet
 from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
@@ -369,7 +370,7 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
 
 def _request(request: Mapping[str, Any], isolation: Isolation, spent: Stopwatch) -> EvaluationRequest:
     device = str(request.get("device", "cpu"))
-    builder = worker_pair.builder_for(
+    builder = evaluation_request.builder_for(
         device, request["installation"], Path(request["cache"]), request["times"]["build_s"], isolation
     )
     return EvaluationRequest(

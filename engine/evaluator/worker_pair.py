@@ -7,7 +7,6 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,11 +16,8 @@ import torch
 from engine import languages
 from engine.build import just_in_time
 from engine.build import request as build_request
-from engine.build.device.build import DeviceBuilder
-from engine.build.device.installation import DeviceInstallation
-from engine.build.host.build import Builder, BuildFailed, Built
+from engine.build.host.build import BuildFailed, Built
 from engine.build.host.flags import FlagRefused
-from engine.build.host.installation import Installation
 from engine.build.just_in_time import Place
 from engine.build.request import RequestRefused
 from engine.evaluation import operators, poison
@@ -39,29 +35,13 @@ from engine.evaluation.operators import Observed
 from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
+from engine.evaluator.evaluation_request import EvaluationRequest
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
-from engine.machine.stopwatch import Stopwatch
-from engine.machine.worker_limits import Limits, Times
-from engine.sandbox import Isolation
-from storage.evaluation_results import KernelResources
-from storage.policy import Policy
 from storage.records import Verdict
 from storage.timeline import Part
-
-AnyBuilder = Builder | DeviceBuilder
-
-
-def builder_for(
-    device: str, installation: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation
-) -> AnyBuilder:
-    """The builder for a device as torch names it; `installation` is that as plain fields."""
-    if device == "cpu":
-        return Builder(Installation(**installation), cache, limit_s, isolation)
-    return DeviceBuilder(DeviceInstallation(**installation), cache, limit_s, isolation)
-
 
 UNLIMITED = 1 << 46
 ANSWERING = {
@@ -72,44 +52,6 @@ ANSWERING = {
 }
 """Where the time of a question to the reference goes; those of timed calls are not looked up further."""
 SUMS_OF_GRADIENT = 4
-
-
-@dataclass(frozen=True, slots=True)
-class FirstCalls:
-    """What the compile step gave of kernels compiled when they are launched. `kept` is None where it failed."""
-
-    kept: Path | None
-    failure: FailedBuild | None = None
-    resources: tuple[KernelResources, ...] = ()
-    remarks: tuple[str, ...] = ()
-    is_cached: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationRequest:
-    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone.
-
-    `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
-    its own gave, where the language has one. `spent` adds up where the time goes.
-    """
-
-    task_source: str
-    policy: Policy
-    source: str
-    builder: AnyBuilder
-    times: Times
-    limits: Limits
-    isolation: Isolation = field(default_factory=Isolation)
-    device: str = "cpu"
-    language: str = ""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    first_calls: FirstCalls | None = None
-    spent: Stopwatch = field(default_factory=Stopwatch)
-
-    @property
-    def is_just_in_time(self) -> bool:
-        """Whether its kernels are compiled when they are launched, in the candidate's process."""
-        return languages.find(self.language or languages.written_in(self.source)).is_just_in_time
 
 
 class WorkerPair:

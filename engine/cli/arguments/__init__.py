@@ -3,7 +3,7 @@
 starting.py       verbs that start a run or go on with one
 one_run.py        verbs about runs that are there
 across_runs.py    verbs about many runs: knowledge, suites
-kernel_files.py   verbs about a kernel file outside a run
+outside_runs.py   verbs about a kernel file outside a run
 common.py         options that several verbs share
 """
 
@@ -13,7 +13,7 @@ import argparse
 import functools
 
 from engine.cli.argument_types import Parser
-from engine.cli.arguments import across_runs, common, kernel_files, one_run, starting
+from engine.cli.arguments import across_runs, common, one_run, outside_runs, starting
 
 DESCRIPTION = """\
 Optimise the GPU kernels of a PyTorch module with a language model in the loop.
@@ -83,11 +83,11 @@ def _whole() -> Parser:
     one_run.examples(verbs)
     one_run.replay(verbs)
     one_run.remeasure(verbs)
-    kernel_files.evaluate(verbs)
-    kernel_files.tune(verbs)
-    kernel_files.screen(verbs)
-    kernel_files.compile_(verbs)
-    kernel_files.patch(verbs)
+    outside_runs.evaluate(verbs)
+    outside_runs.tune(verbs)
+    outside_runs.screen(verbs)
+    outside_runs.compile_(verbs)
+    outside_runs.patch(verbs)
     _tasks(verbs)
     across_runs.knowledge(verbs)
     across_runs.suite(verbs)

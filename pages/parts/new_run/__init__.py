@@ -2,7 +2,7 @@
 
 module_field.py   what to optimise: a shipped task, a file, a pasted or uploaded module
 setup.py          with what: model, method, toolchain, language
-limits.py         within which limits
+budget_form.py    within which limits
 presets.py        limits for common cases
 forecast.py       what the run will take: recording, memory, time, tokens and money
 command_line.py   the same run as a command

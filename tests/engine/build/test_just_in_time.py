@@ -13,7 +13,7 @@ import pytest
 from engine.build import just_in_time
 from engine.build.just_in_time import Choice, JustInTime
 from engine.evaluator import first_calls
-from engine.evaluator.worker_pair import FirstCalls
+from engine.evaluator.evaluation_request import FirstCalls
 from storage import codec
 from tests.engine.languages.test_contract import TRITON
 

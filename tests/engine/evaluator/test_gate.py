@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.evaluation.screening import Rule
+from engine.evaluator.evaluation_request import EvaluationRequest
 from engine.evaluator.process import Gate
-from engine.evaluator.worker_pair import EvaluationRequest
 from engine.machine.worker_limits import Limits, Times
 from storage.policy import Policy
 from tests.engine.evaluation.screening.candidates import REFERENCE, SWISH, forward

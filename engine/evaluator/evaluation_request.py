@@ -1,0 +1,69 @@
+"""What one evaluation is asked about: the task, the candidate, the builder and the limits. Starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine import languages
+from engine.build.device.build import DeviceBuilder
+from engine.build.device.installation import DeviceInstallation
+from engine.build.host.build import Builder
+from engine.build.host.installation import Installation
+from engine.evaluation.candidate_failures import FailedBuild
+from engine.machine.stopwatch import Stopwatch
+from engine.machine.worker_limits import Limits, Times
+from engine.sandbox import Isolation
+from storage.evaluation_results import KernelResources
+from storage.policy import Policy
+
+AnyBuilder = Builder | DeviceBuilder
+
+
+def builder_for(
+    device: str, installation: Mapping[str, Any], cache: Path, limit_s: float, isolation: Isolation
+) -> AnyBuilder:
+    """The builder for a device as torch names it; `installation` is that as plain fields."""
+    if device == "cpu":
+        return Builder(Installation(**installation), cache, limit_s, isolation)
+    return DeviceBuilder(DeviceInstallation(**installation), cache, limit_s, isolation)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCalls:
+    """What the compile step gave of kernels compiled when they are launched. `kept` is None where it failed."""
+
+    kept: Path | None
+    failure: FailedBuild | None = None
+    resources: tuple[KernelResources, ...] = ()
+    remarks: tuple[str, ...] = ()
+    is_cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """What is judged: a task, a candidate, where it builds, and the limits. `details` are of one act alone.
+
+    `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
+    its own gave, where the language has one. `spent` adds up where the time goes.
+    """
+
+    task_source: str
+    policy: Policy
+    source: str
+    builder: AnyBuilder
+    times: Times
+    limits: Limits
+    isolation: Isolation = field(default_factory=Isolation)
+    device: str = "cpu"
+    language: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    first_calls: FirstCalls | None = None
+    spent: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def is_just_in_time(self) -> bool:
+        """Whether its kernels are compiled when they are launched, in the candidate's process."""
+        return languages.find(self.language or languages.written_in(self.source)).is_just_in_time
