@@ -66,7 +66,7 @@ def draw_suite(name: str) -> str | None:
 def draw_head(results: Results, has_runner: bool) -> None:
     """What it is, how far it is, and what it says in sentences."""
     suite = results.suite
-    state = suites_list.state_of(suite, has_runner)
+    state = suite.state(has_runner)
     spent = suite.spent
     if suite.defined.about:
         st.caption(wording.plain(suite.defined.about))

@@ -33,7 +33,7 @@ from storage.records import RunSettings
 from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
-from storage.suites.standing import Suite, fold
+from storage.suites.standing import CellStanding, Suite, fold
 from storage.verbs import CommandKind
 
 
@@ -274,9 +274,9 @@ def list_suites(options: Namespace) -> int:
 
 def _head(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
     finished, all_cells = suite.counts[CellState.FINISHED], len(suite.planned)
-    state = "running" if folder.has_runner else "finished" if finished == all_cells else "stopped"
     return {
-        "name": folder.name, "title": suite.defined.title, "state": state, "reason": suite.reason, "cells": all_cells,
+        "name": folder.name, "title": suite.defined.title, "state": suite.state(folder.has_runner),
+        "reason": suite.reason, "cells": all_cells,
         "finished": finished, "counts": {str(state): count for state, count in suite.counts.items()},
         "spent": codec.to_plain(suite.spent),
     }  # fmt: skip
@@ -295,17 +295,26 @@ def _speedup(run_id: str | None) -> float | None:
     return best.timed.speedup if best and best.timed else None
 
 
+def _words(one: CellStanding) -> dict[str, str]:
+    """A cell by heading."""
+    gain = _speedup(one.run_id)
+    why = "" if one.state is CellState.FINISHED else escape(printable(one.reason))
+    return {
+        "task": one.cell.task, "arm": one.cell.arm, "repeat": str(one.cell.repeat), "state": str(one.state),
+        "best": f"{gain:.3g}x" if gain else "-", "run": one.run_id or "-", "why": why,
+    }  # fmt: skip
+
+
 def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("task", "arm", "repeat", "state", "best", "run", "why"):
-        table.add_column(heading, no_wrap=heading == "run")
-    for one in suite.planned:
-        gain = _speedup(one.run_id)
-        why = "" if one.state is CellState.FINISHED else escape(printable(one.reason))
-        table.add_row(
-            one.cell.task, one.cell.arm, str(one.cell.repeat), str(one.state), f"{gain:.3g}x" if gain else "-",
-            one.run_id or "-", why,
-        )  # fmt: skip
+    rows = [_words(one) for one in suite.planned]
+    headings = [heading for heading in rows[0] if heading != "why" or any(row["why"] for row in rows)]
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading != "why")
+    for row in rows:
+        table.add_row(*(row[heading] for heading in headings))
+    # Lines that are too long for a terminal are wrapped by it: names that are cut off are of no use to anybody.
+    console.width = max(console.width, console.measure(table, options=console.options.update(width=400)).minimum + 40)
     console.print(table)
     head = _head(folder, suite)
     line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"

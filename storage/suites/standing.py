@@ -68,6 +68,13 @@ class Suite:
         """How many cells of the definition are in each state."""
         return Counter(one.state for one in self.planned)
 
+    def state(self, has_runner: bool) -> str:
+        """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
+        if has_runner:
+            return "running"
+        ended = self.counts[CellState.FINISHED] + self.counts[CellState.FAILED]
+        return "finished" if ended == len(self.planned) else "stopped"
+
 
 def fold(lines: Iterable[Line]) -> Suite | None:
     """The suite; None before it is defined."""

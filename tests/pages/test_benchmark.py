@@ -8,7 +8,6 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from engine.suites import measured, tables
-from pages.parts.benchmark import suites_list
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
 from storage.suites.standing import CellStanding, Suite, fold
@@ -64,7 +63,7 @@ def test_a_suite_is_finished_with_a_cell_that_failed_and_stopped_with_one_that_m
     first, second = defined.cells
     for state, told in ((CellState.FAILED, "finished"), (CellState.STOPPED, "stopped"), (CellState.PLANNED, "stopped")):
         cells = {first: CellStanding(first, "one", CellState.FINISHED), second: CellStanding(second, "two", state)}
-        assert suites_list.state_of(Suite(defined, cells), has_runner=False) == told
+        assert Suite(defined, cells).state(has_runner=False) == told
 
 
 def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_page: Open) -> None:

@@ -11,7 +11,6 @@ from engine.suites.tables import progress_line
 from pages.parts import suite_folders, wording
 from pages.parts.widgets import table
 from storage.suites import files, summary
-from storage.suites.records import CellState
 from storage.suites.standing import Suite
 
 COLUMNS = [
@@ -54,16 +53,8 @@ def draw() -> str | None:
     return opened
 
 
-def state_of(suite: Suite, has_runner: bool) -> str:
-    """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
-    if has_runner:
-        return "running"
-    ended = suite.counts[CellState.FINISHED] + suite.counts[CellState.FAILED]
-    return "finished" if ended == len(suite.planned) else "stopped"
-
-
 def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
-    state, defined, spent = state_of(suite, has_runner), suite.defined, suite.spent
+    state, defined, spent = suite.state(has_runner), suite.defined, suite.spent
     return {
         "name": table.link(name, wording.cut(defined.title, 70)),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
