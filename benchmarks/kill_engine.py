@@ -26,6 +26,7 @@ from storage.records import Budget, RunState
 MEASURED = {
     *("seconds", "candidate_ms", "baseline_ms", "evidence", "proofs", "seed", "is_best", "reference_error"),
     "prompt_blob",
+    "log_blob",  # a compiler's whole output names the folders of caches
 }
 PROGRESS = (events.EngineStarted, events.StepStarted, events.LimitMeasured, events.RunStarted, events.Profiled)
 
