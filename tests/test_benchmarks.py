@@ -64,7 +64,7 @@ PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations
 
 def run(name: str, *words: str) -> str:
     command = [sys.executable, "-m", f"benchmarks.{name}", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=os.environ)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
