@@ -19,6 +19,7 @@ from storage.queries import RunChoice
 from storage.queries.suites import run_results
 
 KEY = "compared_runs"
+OFFERED_TASKS, OFFERED_RUNS = 8, 4
 
 
 @st.fragment
@@ -85,9 +86,29 @@ def choose(choices: Sequence[RunChoice]) -> list[str]:
             f"Choose 2 to {AT_MOST} runs to see them side by side, or more for a summary by groups.",
             icon=":material/stacked_line_chart:",
         )
+        _offer_tasks(choices)
     elif len(chosen) == 1:
         st.caption("Choose another run to compare with.")
     return list(chosen)
+
+
+def _offer_tasks(choices: Sequence[RunChoice]) -> None:
+    """A button for each task that has several runs: what is compared most."""
+    by_task: dict[str, list[str]] = {}
+    for choice in sorted(choices, key=lambda one: -one.created_at):
+        by_task.setdefault(choice.task_name, []).append(choice.run_id)
+    several = {name: runs[:OFFERED_RUNS] for name, runs in by_task.items() if len(runs) > 1}
+    if not several:
+        return
+    st.markdown("## Runs of one task")
+    with st.container(horizontal=True, gap="small"):
+        for name, runs in list(several.items())[:OFFERED_TASKS]:
+            words = f"{wording.plain(name.replace('_', ' ').capitalize())}: newest {len(runs)} runs"
+            st.button(words, key=f"offered:{name}", on_click=_choose, args=(runs,))
+
+
+def _choose(runs: Sequence[str]) -> None:
+    st.session_state[KEY] = list(runs)
 
 
 def label(choice: RunChoice) -> str:

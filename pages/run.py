@@ -86,6 +86,8 @@ def draw_course(run: RunRow) -> None:
     with st.container():
         if first_kernel.is_due(run):
             first_kernel.draw(run)
+        elif not run.curve and not run.failed:
+            st.info("The run ended before it had a kernel.", icon=":material/show_chart:")
         else:
             curve_chart.draw(run)
     lineage_strip.draw(run)

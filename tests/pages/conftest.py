@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,18 @@ def words(app: AppTest) -> str:
 def everything(app: AppTest) -> str:
     """All that a page sends to the browser, what its components are given included."""
     assert not app.exception
-    return "\n".join(told(app._tree))
+    return "\n".join(str(proto) for proto in protos(app._tree))
 
 
-def told(node: Any) -> Iterator[str]:
-    """The messages of an element and of those in it, as text."""
-    children = getattr(node, "children", None)
+def listings(app: AppTest) -> list[str]:
+    """The long texts that a page shows in frames of their own."""
+    found = [proto for proto in protos(app._tree) if getattr(proto, "component_name", "") == "tilewright_listing"]
+    return [json.loads(proto.json)["text"] for proto in found]
+
+
+def protos(node: Any) -> Iterator[Any]:
+    """The messages of an element and of those in it."""
     if getattr(node, "proto", None) is not None:
-        yield str(node.proto)
-    for child in (children or {}).values():
-        yield from told(child)
+        yield node.proto
+    for child in (getattr(node, "children", None) or {}).values():
+        yield from protos(child)

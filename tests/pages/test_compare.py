@@ -133,7 +133,9 @@ def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
     assert "No runs yet" in words(open_page("compare"))
     write_run(home / "runs", "one")
     write_run(home / "runs", "new", ending="new", created_at=1.75e9 + 1)
-    assert "Choose 2 to 12 runs" in words(open_page("compare"))
+    app = open_page("compare")
+    assert "Choose 2 to 12 runs" in words(app)
+    assert "Download report" in everything(app.button(key="offered:square_matmul").click().run())
     app = open_page("compare", runs="one,absent")
     assert not app.exception
     assert "Run absent not found" in words(app)

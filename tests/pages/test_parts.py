@@ -213,10 +213,10 @@ def test_a_name_stands_where_it_hides_no_point() -> None:
 
 
 def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everywhere() -> None:
-    found = [SteeringMark(1, 0.0, 7, 3, kind, "", "", "") for kind in (CommandKind.ROLL_BACK, CommandKind.HINT)]
+    found = [SteeringMark(1, 0.0, 7, 3, kind, "", "", "") for kind in (CommandKind.ROLL_BACK, CommandKind.ANSWER)]
     _, (note,) = curve_marks.steering_flags(found)
-    assert note["texts"] == ["⚑ roll back, hint", "⚑"]
-    assert note["hovertext"] == "roll back, hint"
+    assert note["texts"] == ["⚑ roll back, reply by hand", "⚑"]
+    assert note["hovertext"] == "roll back, reply by hand"
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

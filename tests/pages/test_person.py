@@ -45,7 +45,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     app = open_page("run", run="r1")
     assert not app.exception
     assert "Make one optimisation" in words(app)
-    assert "Make it **faster**." in [code.value for code in app.code]
+    assert "Make it **faster**." in everything(app)
     app.text_area(key="reply:r1:90.0").set_value("my reply")
     next(b for b in app.button if b.label == "Send reply").click().run()
     assert not app.exception

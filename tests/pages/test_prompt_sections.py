@@ -19,7 +19,7 @@ from storage.folder import RunFolder
 from storage.queries import PromptRow
 from storage.records import Role, StepKind
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, listings, words
 
 TAB = "Prompts and replies"
 SYSTEM = ("system", {"Instructions": "You write kernels.\n"})
@@ -123,10 +123,6 @@ def folds(app: AppTest, start: str) -> dict[str, str]:
     return {key: label for key, label in found.items() if key.startswith(start)}
 
 
-def texts(app: AppTest) -> list[str]:
-    return [str(one.value) for one in app.code]
-
-
 def opened(app: AppTest, labels: Sequence[tuple[str, str]], name: str) -> AppTest:
     key = next(key for key, label in labels if label.startswith(name))
     app.session_state[key] = True
@@ -142,10 +138,10 @@ def test_the_sections_of_a_prompt_fold_with_their_tokens(home: Path, open_page: 
     assert all("about " in label and " tokens" in label for label in found.values())
     assert [" · :orange[changed]" in label for label in found.values()] == [False, False, True, True, True]
     assert "5,200 tokens counted by the endpoint, 4,000 of them from its cache" in words(app).replace("\\", "")
-    assert not any("class Model(nn.Module)" in text for text in texts(app)), "folded: not even read"
+    assert not any("class Model(nn.Module)" in text for text in listings(app)), "folded: not even read"
     app = opened(app, list(found.items()), "Reference module")
     assert not app.exception
-    assert texts(app)[0] == "The reference:\nclass Model(nn.Module): ..."
+    assert listings(app)[0] == "The reference:\nclass Model(nn.Module): ..."
 
 
 def test_only_what_differs_from_the_last_prompt_of_the_role_can_be_shown(home: Path, open_page: Open) -> None:
@@ -196,7 +192,7 @@ def test_a_journal_of_before_sections_shows_each_message_whole(home: Path, open_
     assert not app.exception
     names = [label.partition(" :gray")[0] for label in folds(app, "section:").values()]
     assert names == ["System message", "Prompt"]
-    assert "You write kernels." in texts(app)
+    assert "You write kernels." in listings(app)
 
 
 def tell(folder: RunFolder, *events: ev.Event) -> None:

@@ -122,7 +122,10 @@ def curve_figure(runs: Sequence[Compared], axis: Axis, is_log: bool, has_kernels
     """The whole figure; colours are names that the browser resolves."""
     traces = [trace for run in runs for trace in _traces(run, axis, has_kernels)]
     values = [value for trace in traces for value in trace["y"] if value]
-    return {"data": traces, "layout": chart_layout(AXIS_TITLE[axis], values, is_log, f"{axis}", len(runs))}
+    layout = chart_layout(AXIS_TITLE[axis], values, is_log, f"{axis}", len(runs))
+    if axis is Axis.DEPTH:  # there is no half a step
+        layout["xaxis"]["dtick"] = plot.tick_step(max((row.depth for run in runs for row in run.reached), default=0))
+    return {"data": traces, "layout": layout}
 
 
 def unknown(runs: Sequence[Compared], axis: Axis) -> list[Compared]:
@@ -161,7 +164,7 @@ def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Tra
         "type": "scatter", "mode": "text", "hoverinfo": "skip", "showlegend": False, "cliponaxis": False,
         "legendgroup": run.letter, "name": f"end of {run.letter}",
         "x": [x for x, _, _ in last], "y": [best for _, best, _ in last],
-        "text": [f"<b>{run.letter}</b>" for _ in last], "textposition": "middle right",
+        "text": [f"\u00a0\u00a0<b>{run.letter}</b>" for _ in last], "textposition": "middle right",
         "textfont": {"size": 13, "color": run.colour.replace("-color", "-text-color")},
     }  # fmt: skip
 

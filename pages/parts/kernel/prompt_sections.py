@@ -14,14 +14,12 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.widgets import bars, diff
+from pages.parts.widgets import bars, code, diff
 from pages.parts.widgets.bars import Bar
 from storage import queries
 from storage.models import CHARACTERS_PER_TOKEN
 from storage.queries import ModelCallRow, PromptRow
 
-BOX = 460
-LONG = 1_500
 MOST_CHARACTERS = 60_000
 # What a message is called that nobody divided: an earlier reply, and every message of a run made before sections.
 WHOLE = {"system": "System message", "assistant": "Earlier reply of the model", "user": "Prompt"}
@@ -255,4 +253,4 @@ def show(text: str, file: str) -> None:
         st.download_button(
             "Download", text, f"{file}.txt", icon=":material/download:", on_click="ignore", key=f"download:{file}"
         )
-    st.code(text[:MOST_CHARACTERS], language=None, wrap_lines=True, height=BOX if len(text) > LONG else "content")
+    code.draw_plain(file, text[:MOST_CHARACTERS], key=f"text:{file}", is_wrapped=True)

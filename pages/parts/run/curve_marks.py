@@ -123,6 +123,10 @@ def _lengths(phase: Phase) -> list[str]:
     return [*planned, phase.name, short, short.split("-")[0], ""]
 
 
+# On a chart a verb stands alone, without what it was asked for.
+FLAG_NAME = {CommandKind.ANSWER: "reply by hand"}
+
+
 def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
     """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
     pointer alone."""
@@ -132,7 +136,7 @@ def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Sha
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
-        verbs = ", ".join(dict.fromkeys(VERBS[mark.kind].name for mark in marks))
+        verbs = ", ".join(dict.fromkeys(FLAG_NAME.get(mark.kind, VERBS[mark.kind].name) for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import steer
+from pages.parts.widgets import code
 from storage import folder, queries
 from storage.blobs import Blobs
 from storage.command_arguments import Answer, as_file_reply
@@ -53,7 +54,7 @@ def draw(run: RunRow, state: RunState) -> None:
         if state.is_over:
             st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
         with st.expander("Prompt", expanded=refused is None):
-            st.code(prompt(run.run_id, question), language=None, wrap_lines=True, height=320)
+            code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
 
 

@@ -32,7 +32,7 @@ _source = st.components.v2.component(
 
 _listing = st.components.v2.component(
     "tilewright_listing",
-    html='<pre tabindex="0" role="group"></pre>',
+    html='<div><button>Copy</button>\n<pre tabindex="0" role="group"></pre></div>',
     css=client.read("widgets/listing.css"),
     js=client.read("widgets/listing.js"),
 )
@@ -96,6 +96,6 @@ def draw(name: str, lines: Sequence[Line], key: str, first: int = 1, marked: Seq
     _source(data={"name": name, "lines": shown, "first": first, "marked": list(marked)}, key=key)
 
 
-def draw_plain(name: str, text: str, key: str) -> None:
-    """A long text as it is, in a frame that scrolls; `name` is what a reader hears."""
-    _listing(data={"name": name, "text": text}, key=key)
+def draw_plain(name: str, text: str, key: str, *, is_wrapped: bool = False) -> None:
+    """A long text as it is, in a frame that scrolls and can be copied; `name` is what a reader hears."""
+    _listing(data={"name": name, "text": text, "is_wrapped": is_wrapped}, key=key)
