@@ -15,6 +15,7 @@ from pages.parts.suite_folders import WATCHED
 from storage.queries.suites import run_results
 from storage.suites import files, summary
 from storage.suites.files import SuiteError
+from storage.suites.records import CellState
 from storage.suites.standing import Suite
 from storage.suites.summary import Results
 
@@ -73,6 +74,11 @@ def draw_head(results: Results, has_runner: bool) -> None:
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
     st.markdown(" · ".join([f"**{state}**", tables.progress_line(results), used, devices]))
+    if state == "stopped" and suite.counts[CellState.RUNNING]:  # it was killed, or its machine was switched off
+        st.caption(
+            f"No runner is at work on it; *running* says where its last one ended. "
+            f"`python -m engine suite resume {suite.defined.name}` goes on with it."
+        )
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")

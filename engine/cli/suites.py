@@ -323,6 +323,8 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))
         print(f"Then go on with: python -m engine suite resume {folder.name}")
+    elif head["state"] == "stopped" and suite.counts[CellState.RUNNING]:
+        print(f"No runner is at work on it. Go on with: python -m engine suite resume {folder.name}")
 
 
 def _known(folder: SuiteFolder) -> Suite:

@@ -48,6 +48,7 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     for sentence in tables.headline(results):
         assert sentence in read(app)
     assert "7 of 8 cells finished, 1 running" in words(app)
+    assert f"suite resume {NAME}" in words(app)
     for view, shown in (
         ("cells", "run?run=run-0007"), ("curves", "fast_p over eager at every speed-up"),
         ("scorecard", "Reproducibility"), ("paper's table", "geometric mean, all"),
