@@ -13,5 +13,6 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     labelled_runs.py                    1,000 named and tagged runs: the list; delete and undo
     prompt_sizes.py                     tokens of the longest prompts, by step and by section
     redraw.py, wire.py, ingest.py       one redraw, one event on the wire, journals into rows
+    pool_simulation.py                  10,000 runs on 1 to 512 GPUs, simulated from measured times
     knowledge.py                        100,000 attempts in the knowledge base
 """
