@@ -51,7 +51,9 @@ def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, 
     expect(page).to_have_url(re.compile(f"/run.run={names[0]}"))
 
 
-def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(server: Server, page: Page) -> None:
+def test_a_choice_is_kept_in_the_address_sets_two_kernels_side_by_side_and_is_sent_as_one_file(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
     names = some_runs(server, "choice")
     page.goto(f"{server.url}/compare?runs={names[0]}")
     expect(page.get_by_text("Choose another run")).to_be_visible()
@@ -65,11 +67,6 @@ def test_the_choice_is_kept_in_the_address_and_two_kernels_are_set_side_by_side(
     expect(chart.locator(".main-svg").first).to_be_visible()
     page.get_by_text("Source diff").click()
     expect(page.locator("table.diff").first).to_be_visible()
-
-
-def test_a_comparison_is_one_file_that_opens_without_a_network(server: Server, page: Page, tmp_path: Path) -> None:
-    names = some_runs(server, "sent")
-    page.goto(f"{server.url}/compare?runs={','.join(names)}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download report").click()
     file = tmp_path / "comparison.html"

@@ -32,13 +32,12 @@ def test_examples_are_opened_read_compared_forked_and_removed(own_server: Callab
     expect(page.get_by_role("button", name="Continue")).to_have_count(0)
     run = server.runs / name
     best = report.load(RunFolder(run)).best_id
-    page.goto(f"{server.url}/candidate?run={name}&candidate={best}&tab=Profile")
-    expect(page.get_by_role("figure", name=re.compile("Roofline: kernel"))).to_be_visible()
     page.goto(f"{server.url}/compare?runs={name}")
     expect(page.get_by_role("heading", name="Compare two kernels")).to_be_visible()
     expect(page.get_by_role("combobox", name="Kernel", exact=True)).to_have_value(re.compile("best"))
     expect(page.get_by_role("combobox", name="Against")).to_have_value(re.compile("kernel"))
-    page.goto(f"{server.url}/candidate?run={name}&candidate={best}")
+    page.goto(f"{server.url}/candidate?run={name}&candidate={best}&tab=Profile")
+    expect(page.get_by_role("figure", name=re.compile("Roofline: kernel"))).to_be_visible()
     page.get_by_role("button", name="Go back or fork from here").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("combobox", name="Model").click()

@@ -19,7 +19,7 @@ from tests.browser import curve
 from tests.browser.conftest import Server, at_rest, drawn, start_server, stop_server
 from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.contexts import write_recording
-from tests.engine.swish_story import FIRST, REPLIES, THIRD, edits
+from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
 from tests.engine.test_loop import SIZES
 from tests.engine.test_supervisor import until
 
@@ -35,7 +35,13 @@ PLACES = """() => {
     }
     look()
 }"""
-BRANCH = ("optimise", FIRST, "Optimisation: another way from the first kernel\n" + edits(FIRST, THIRD))
+# Mishaps and their repairs are tests/engine/test_loop.py's; here a kernel costs seconds and shows a control at work.
+STORY = (
+    ("synthesise", None, f"Kernel class: activation\nApproach: one pass\n```python\n{FIRST}```\n"),
+    ("optimise", FIRST, "Optimisation: inline\n" + edits(FIRST, SECOND)),
+    ("optimise", SECOND, "Optimisation: single precision exponential\n" + edits(SECOND, THIRD)),
+    ("optimise", FIRST, "Optimisation: another way from the first kernel\n" + edits(FIRST, THIRD)),
+)
 
 
 @pytest.fixture
@@ -48,7 +54,7 @@ def server(home: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def run(home: Path) -> Iterator[RunFolder]:
-    recording = write_recording(home / "replies.jsonl", [*REPLIES, BRANCH])
+    recording = write_recording(home / "replies.jsonl", STORY)
     settings = supervisor.new_settings(
         "swish",
         model="recorded",
@@ -120,13 +126,13 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     assert all(with_profiles)
     assert len(told(run, ev.Profiled)) >= len(with_profiles)
 
-    roll_back(page, "kernel 2")
+    roll_back(page, "kernel 1")
     expect_newest(page, "roll back")
-    expect(page.locator('tr[data-id="c006"]')).to_contain_text("another way", timeout=SLOW_MS)
+    expect(page.locator('tr[data-id="c004"]')).to_contain_text("another way", timeout=SLOW_MS)
     branched = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
-    assert (branched.base_id, branched.depth) == ("c002", 4)
-    expect(page.locator('tr[data-id="c006"]')).to_contain_text("correct", timeout=SLOW_MS)
-    until(lambda: "c006" in on_the_curve(page), "the kernel on the curve")
+    assert (branched.base_id, branched.depth) == ("c001", 4)
+    expect(page.locator('tr[data-id="c004"]')).to_contain_text("correct", timeout=SLOW_MS)
+    until(lambda: "c004" in on_the_curve(page), "the kernel on the curve")
     has_come_to_rest(page, run, times=2)
 
     page.get_by_text("Rules for the model").click()
@@ -138,7 +144,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "set base kernel")
     edit_by_hand(page)
     expect_newest(page, "kernel by hand")
-    expect(page.locator('tr[data-id="c007"]')).to_contain_text("correct", timeout=2 * SLOW_MS)
+    expect(page.locator('tr[data-id="c005"]')).to_contain_text("correct", timeout=2 * SLOW_MS)
     made = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (made.origin, made.summary) == (Origin.MANUAL, "a comment of mine")
 
@@ -151,7 +157,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
         "collect": "on",
         "expose": "on",
         "resume": "",
-        "roll_back": "c002",
+        "roll_back": "c001",
         "stop": "",
         "ban": "atomics",
     }
@@ -190,7 +196,7 @@ def roll_back(page: Page, kernel: str) -> None:
     page.get_by_role("button", name="Go back or fork", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("combobox").click()
-    page.get_by_role("option").filter(has_text=kernel).first.click()
+    page.get_by_role("option").filter(has_text=f"{kernel} ·").first.click()
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
     dialog.get_by_role("button", name=f"Go back to {kernel}").click()
 

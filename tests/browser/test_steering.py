@@ -58,7 +58,7 @@ def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str =
     expect(newest).to_contain_text("in effect")
 
 
-def test_profiling_switches_take_effect_and_a_run_that_ends_clicks_none(page: Page, server: Server) -> None:
+def test_switches_and_keys_take_effect_and_a_run_that_ends_clicks_none(page: Page, server: Server) -> None:
     engine = begin(page, server, "switches")
     for label, kind, value in (
         ("Collect profiles", CommandKind.COLLECT, "on"),
@@ -69,6 +69,24 @@ def test_profiling_switches_take_effect_and_a_run_that_ends_clicks_none(page: Pa
         button.click()
         follow(page, engine, kind, value)
         expect(button).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("heading", name="Steer", exact=True).click()
+    page.keyboard.press("h")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("hp")
+    dialog.get_by_role("button", name="Send the hint").click()
+    sent = engine.next_command()
+    assert (sent.kind, sent.argument) == (CommandKind.HINT, "hp")
+    expect(dialog).to_have_count(0)
+    page.get_by_role("heading", name="Steer", exact=True).click()
+    page.keyboard.press("p")
+    newest = steering_rows(page).nth(1)
+    expect(newest).to_contain_text("sent")
+    command = engine.next_command()
+    assert command.kind is CommandKind.PAUSE
+    engine.emit(ev.CommandAcknowledged(command, 30))
+    engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
+    expect(newest).to_contain_text("rejected")
+    expect(newest).to_contain_text("the run ends with this step")
     engine.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
     engine.die()
     expect(page.get_by_text("No engine is running")).to_be_visible()
@@ -170,15 +188,15 @@ def test_a_question_stays_and_its_answer_counts_while_news_pour_in(page: Page, s
 
 @contextmanager
 def pouring(engine: PretendEngine) -> Iterator[None]:
-    """A step begins or ends every 100 ms, so that the page is drawn without end."""
+    """A step begins or ends at each look of the page, so that it is drawn without end."""
     is_over = threading.Event()
 
     def pour() -> None:
         for step in itertools.count(1000):
             engine.emit(ev.StepStarted(step, StepKind.PROFILE, 3, "c001"))
-            is_over.wait(0.1)
+            is_over.wait(0.2)
             engine.emit(ev.StepFinished(step, StepKind.PROFILE, 0.05, "profiled"))
-            if is_over.wait(0.1):
+            if is_over.wait(0.2):
                 return
 
     thread = threading.Thread(target=pour)
@@ -188,18 +206,6 @@ def pouring(engine: PretendEngine) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
-
-
-def test_a_dialog_is_closed_by_leaving_the_page(page: Page, server: Server) -> None:
-    begin(page, server, "leaves")
-    press(page, "Class")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    press(page, "Base kernel")
-    page.go_back()
-    page.go_forward()
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) -> None:
@@ -216,29 +222,6 @@ def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) ->
     command = engine.next_command()
     given = Submission.parse(command.argument)
     assert Blobs(engine.folder.blobs).get(given.blob) == source + "# mine <b>&\n"
-
-
-def test_keys_pause_and_open_the_hint(page: Page, server: Server) -> None:
-    engine = begin(page, server, "keys")
-    expect(page.get_by_text("Rules for the model")).to_be_visible()
-    page.get_by_role("heading", name="Steer", exact=True).click()
-    page.keyboard.press("h")
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_role("textbox").fill("hp")
-    dialog.get_by_role("button", name="Send the hint").click()
-    sent = engine.next_command()
-    assert (sent.kind, sent.argument) == (CommandKind.HINT, "hp")
-    expect(dialog).to_have_count(0)
-    page.get_by_role("heading", name="Steer", exact=True).click()
-    page.keyboard.press("p")
-    newest = steering_rows(page).nth(1)
-    expect(newest).to_contain_text("sent")
-    command = engine.next_command()
-    assert command.kind is CommandKind.PAUSE
-    engine.emit(ev.CommandAcknowledged(command, 30))
-    engine.emit(ev.CommandRefused(command.command_id, 30, "the run ends with this step"))
-    expect(newest).to_contain_text("rejected")
-    expect(newest).to_contain_text("the run ends with this step")
 
 
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
@@ -275,21 +258,9 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
     expect(page.get_by_role("table")).to_contain_text("grace")
 
 
-def test_a_word_back_moves_nothing_under_the_pointer(page: Page, server: Server) -> None:
-    begin(page, server, "still")
-    base, stood = drawn(page).get_by_role("button", name="Base kernel", exact=True), []
-    words = {"Pause": "Pausing after this step", "Class": "Kernel class from the next step"}
-    for label, word in words.items():  # without a word, with one, and with one behind a dialog
-        stood.append(base.bounding_box())
-        page.get_by_role("button", name=re.compile(f"^{label}")).click()
-        if label == "Class":
-            page.get_by_role("dialog").get_by_role("button", name="Change the class").click()
-        expect(page.get_by_role("status").get_by_text(word)).to_be_visible()
-        expect(page.get_by_role("dialog")).to_have_count(0)
-    assert stood == [base.bounding_box()] * 2
-
-
-def test_a_button_held_down_while_news_come_is_pressed(page: Page, server: Server) -> None:
+def test_what_is_pressed_counts_and_stays_in_place_and_a_dialog_is_closed_by_leaving(
+    page: Page, server: Server
+) -> None:
     engine = begin(page, server, "pressed")
     bar = page.get_by_role("group", name="What the engine is doing")
     at_rest(drawn(page).get_by_role("button", name="Class", exact=True)).hover()
@@ -300,7 +271,23 @@ def test_a_button_held_down_while_news_come_is_pressed(page: Page, server: Serve
     page.mouse.up()
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(bar).to_contain_text("Profiling")
+    base, stood = at_rest(drawn(page).get_by_role("button", name="Base kernel", exact=True)), []
+    words = {"Pause": "Pausing after this step", "Class": "Kernel class from the next step"}
+    for label, word in words.items():  # without a word, with one, and with one behind a dialog
+        stood.append(base.bounding_box())
+        page.get_by_role("button", name=re.compile(f"^{label}")).click()
+        if label == "Class":
+            page.get_by_role("dialog").get_by_role("button", name="Change the class").click()
+        expect(page.get_by_role("status").get_by_text(word)).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    assert stood == [base.bounding_box()] * 2
+    press(page, "Base kernel")
+    page.go_back()
+    page.go_forward()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def fork_at_work(server: Server, run_id: str, of: str) -> PretendEngine:

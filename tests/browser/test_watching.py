@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests import samples
 from tests.browser import curve
-from tests.browser.conftest import Server, becomes, drawn, start_server, stop_server, width_of_what_is_drawn
+from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -115,7 +115,9 @@ def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
 
 
-def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, server: Server) -> None:
+def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel_and_that_fits_a_narrow_screen(
+    page: Page, server: Server
+) -> None:
     samples.write_run(server.runs, "trusted", depths=4)
     page.goto(f"{server.url}/run?run=trusted")
     page.locator('tr[data-id="c004"]').get_by_role("link", name="1 flagged").click()
@@ -126,37 +128,34 @@ def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel(page: Page, serv
         row = page.get_by_role("table", name=f"Checks: {group}").get_by_role("row").filter(has_text=check)
         expect(row).to_contain_text(re.compile("passed|flagged"))
     expect(page.get_by_role("figure", name=re.compile("Errors of 7 checks"))).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    becomes(lambda: width_of_what_is_drawn(page), 390)
+    wide = "table => table.parentElement.scrollWidth - table.parentElement.clientWidth"
+    below = "cells => cells.at(-1).getBoundingClientRect().top >= cells[0].getBoundingClientRect().bottom"
+
+    def stand() -> list[tuple[int, bool]]:
+        """How far each table scrolls sideways, and whether the detail stands below its check."""
+        tables = {check: page.get_by_role("table", name=f"Checks: {group}") for group, check in TRUST.items()}
+        cells = {
+            check: table.get_by_role("row").filter(has_text=check).get_by_role("cell")
+            for check, table in tables.items()
+        }
+        return [(table.evaluate(wide), cells[check].evaluate_all(below)) for check, table in tables.items()]
+
+    becomes(stand, [(0, True)] * len(TRUST))
+    page.set_viewport_size(SIZE)
     page.get_by_role("tab", name="Source").click()
     expect(page.get_by_label("Kernel source")).to_be_visible()
     page.get_by_role("button", name="1 flagged").click()
     expect(page.get_by_text("this repair removed the CuTe structure")).to_be_visible()
 
 
-def test_the_checks_of_a_kernel_fit_a_narrow_screen(page: Page, server: Server) -> None:
-    samples.write_run(server.runs, "narrow", depths=4)
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server.url}/candidate?run=narrow&candidate=c006&tab=Trust")
-    expect(page.get_by_role("table", name="Figures: Timing")).to_be_visible()
-    drawn(page)
-    for group, check in TRUST.items():
-        checks = page.get_by_role("table", name=f"Checks: {group}")
-        assert checks.evaluate("table => table.parentElement.scrollWidth - table.parentElement.clientWidth") == 0
-        cells = checks.get_by_role("row").filter(has_text=check).get_by_role("cell")
-        name, detail = cells.first.bounding_box(), cells.last.bounding_box()
-        assert name
-        assert detail
-        assert detail["y"] >= name["y"] + name["height"], "the detail stands below its check"
-    becomes(lambda: width_of_what_is_drawn(page), 390)
-
-
-def test_a_second_server_on_the_same_home_says_who_has_it(own_server: Callable[..., Server]) -> None:
-    first = own_server()
-    with pytest.raises(AssertionError, match=f"process {first.process.pid}.*already serves"):
-        stop_server(start_server(first.home))
-
-
-def test_a_server_ends_though_somebody_does_not_take_what_it_sends(own_server: Callable[..., Server]) -> None:
+def test_a_second_server_on_the_same_home_says_who_has_it_and_the_first_ends_whoever_takes_nothing_from_it(
+    own_server: Callable[..., Server],
+) -> None:
     server = own_server()
+    with pytest.raises(AssertionError, match=f"process {server.process.pid}.*already serves"):
+        stop_server(start_server(server.home))
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))

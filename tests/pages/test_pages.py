@@ -15,6 +15,26 @@ from tests import samples
 from tests.pages.conftest import Open, words
 
 ENDINGS = ("finished", "stopped", "failed", "waiting", "paused", "running", "new")
+# Everything that asks for something to be written or started; a page may still offer to look, filter and download.
+WRITES = (
+    *(
+        "Pause",
+        "Resume",
+        "Stop",
+        "Approve",
+        "Skip",
+        "Send",
+        "Set",
+        "Save",
+        "Start",
+        "Go back",
+        "Roll back",
+        "Answer",
+        "Fork",
+        "Ban",
+    ),
+    *("Pin", "Require", "Retry", "Submit", "Measure", "Delete", "Edit", "Raise", "Import", "Revert", "Turn", "Add"),
+)
 
 
 def test_an_empty_home_says_how_to_start(open_page: Open) -> None:
@@ -112,6 +132,12 @@ def test_read_only_shows_no_controls(home: Path, open_page: Open, monkeypatch: p
     assert "read-only" in words(app)
     assert all(button.key == "freeze" or str(button.key).startswith("dismiss:") for button in app.button)
     assert "read-only" in words(open_page("new_run"))
+    for ending in ("finished", "stopped", "waiting"):
+        samples.write_run(home / "runs", ending, depths=2, ending=ending)
+    runs = [("run", {"run": "stopped"}), ("run", {"run": "waiting"}), ("steering", {"run": "finished"})]
+    for page, query in (*runs, ("models", {}), ("compare", {"runs": "finished,stopped"})):
+        buttons = [button for button in open_page(page, **query).button if not button.disabled]
+        assert [button.label for button in buttons if button.label.startswith(WRITES)] == [], page
 
 
 @pytest.mark.parametrize("page", [{"page": "run"}, {"page": "candidate", "candidate": "c001"}])
