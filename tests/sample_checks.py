@@ -67,7 +67,7 @@ TIMED = (
         Group.TIMING,
         "clock",
         CheckOutcome.HELD,
-        "the judge's clock decides; the worker's differs by 11 µs, 40 µs allowed",
+        "the evaluator's clock decides; the worker's differs by 11 µs, 40 µs allowed",
     ),
     CheckRecord(
         Group.TIMING, "outputs of timed calls", CheckOutcome.HELD, "all 240 agree with the reference", 8.1e-6, 1e-4

@@ -30,7 +30,7 @@ class Call:
     """One timed call, in nanoseconds.
 
     Attributes:
-        judge_ns: from letting the worker run until its answer is here.
+        evaluator_ns: from letting the worker run until its answer is here.
         worker_ns: what the worker's own clock says about the call; of a candidate, a claim.
         halt_ns: from the answer until the last thread stood still.
         waited_ns: how long threads of the worker were ready meanwhile and had no processor.
@@ -120,8 +120,8 @@ class Agreement:
 
     def __str__(self) -> str:
         return (
-            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the judge's {self.evaluator_ns / 1e6:.4g} ms; "
-            f"they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
+            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the evaluator's {self.evaluator_ns / 1e6:.4g} "
+            f"ms; they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
             f"{self.reference_gap_ns / 1e6:.3g} ms, allowed difference {self.bound_ns / 1e6:.3g} ms"
         )
 

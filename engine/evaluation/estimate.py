@@ -89,8 +89,8 @@ def _bytes(
     shared = 2 * (given + kept + made) + made_wide
     reference = kept + 2 * given + made + given_wide + kept_wide + int(widening * on_the_way)
     candidate = kept + given + made
-    judge = 5 * made_wide + 8 * given + 9 * made
-    return PROCESSES + shared + reference + candidate + judge
+    evaluator = 5 * made_wide + 8 * given + 9 * made
+    return PROCESSES + shared + reference + candidate + evaluator
 
 
 def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor], int]:

@@ -90,7 +90,7 @@ def of(session: Session, setting: Setting) -> tuple[CheckRecord, ...]:
 
 def _clock(session: Session, *, is_second: bool) -> CheckRecord:
     clock = session.clock
-    decides = "the judge's clock bounds what the device's decides" if is_second else "the judge's clock decides"
+    decides = "the evaluator's clock bounds what the device's decides" if is_second else "the evaluator's clock decides"
     detail = (
         f"{decides}, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
         f"resolution {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
@@ -148,8 +148,8 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     candidate, reference = (statistics.median(side) for side in zip(*found.pairs, strict=True))
     detail = (
         f"a call's kernels take {candidate:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
-        f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the judge's "
-        f"clock the call takes {call_ms:.4g} ms"
+        f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the "
+        f"evaluator's clock the call takes {call_ms:.4g} ms"
     )
     apart_ms = call_ms - candidate
     is_apart = abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + found.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
@@ -159,7 +159,7 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     if disagrees:
         detail += f"; under {SHORT_MS:g} ms a call, and they disagree: the interval of the speed-up covers both"
     elif is_short(session, setting):
-        detail += f"; under {SHORT_MS:g} ms a call the device's clock decides, as the judge's is blurred and agrees"
+        detail += f"; under {SHORT_MS:g} ms a call the device's clock decides, as the evaluator's is blurred and agrees"
     return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
 
 
@@ -173,7 +173,7 @@ def _nothing_remembered(recall: Recall) -> CheckRecord:
 def _nothing_later(session: Session, setting: Setting) -> CheckRecord:
     name = "nothing finishes later"
     if not setting.is_memory_read:
-        why = "this system does not let the judge read another process's memory; outputs were stored by the worker"
+        why = "this system does not let the evaluator read another process's memory; outputs were stored by the worker"
         return _check(name, CheckOutcome.ABSENT, why)
     hidden_ms = session.halt_ms + session.clock.cost_ns / 1e6
     detail = (

@@ -42,7 +42,7 @@ def _returned(pid: int, read_from: int) -> Any:
         text = file.read()
     os.waitpid(pid, 0)
     if not text:
-        raise OwnFailure("a part of the judge was killed")
+        raise OwnFailure("a part of the evaluator was killed")
     answer = json.loads(text)
     if "task" in answer:
         raise UnusableTask(answer["task"])
@@ -60,7 +60,7 @@ def _be_child(work: Callable[[], Any], write_to: int, parent: int) -> None:
     except UnusableTask as error:
         answer = {"task": str(error)}
     except BaseException:  # noqa: BLE001 - the only other way out would be up into the evaluator's own frames
-        answer = {"own": f"the judge broke:\n{traceback.format_exc()}"}
+        answer = {"own": f"the evaluator broke:\n{traceback.format_exc()}"}
     processes.end_descendants()
     with os.fdopen(write_to, "wb") as file:
         file.write(json.dumps(answer).encode())

@@ -21,7 +21,7 @@ from storage.timeline import Part
 
 START_S = 120.0
 GRACE_S = 30.0
-REQUEST_FOLDER = "judge."  # how the name of a request's own folder begins
+REQUEST_FOLDER = "evaluation."  # how the name of a request's own folder begins
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -66,7 +66,7 @@ def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolatio
     if pid == 0:
         os.close(read_from)
         line.close()
-        _be_judge(request, isolation, write_to)
+        _be_evaluator(request, isolation, write_to)
     os.close(write_to)
     try:
         return _collected(read_from, line, time.monotonic() + float(request["limit_s"]))
@@ -81,7 +81,7 @@ def _end_management() -> None:
         ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
 
 
-def _be_judge(request: Mapping[str, Any], isolation: Isolation, write_to: int) -> None:
+def _be_evaluator(request: Mapping[str, Any], isolation: Isolation, write_to: int) -> None:
     """Never returns."""
     from engine.evaluator import process
 
@@ -91,7 +91,9 @@ def _be_judge(request: Mapping[str, Any], isolation: Isolation, write_to: int) -
         processes.die_with_parent(parent)
         text = json.dumps(process.answer(request, isolation)).encode()
     except BaseException:  # noqa: BLE001 - whatever broke must reach the engine as text; this process ends here
-        text = json.dumps({"failed": "toolchain", "message": f"the judge broke:\n{traceback.format_exc()}"}).encode()
+        text = json.dumps(
+            {"failed": "toolchain", "message": f"the evaluator broke:\n{traceback.format_exc()}"}
+        ).encode()
     with os.fdopen(write_to, "wb") as file:
         file.write(text)
     os._exit(0)
@@ -105,7 +107,7 @@ def _collected(read_from: int, line: socket.socket, deadline: float) -> dict[str
         if line.fileno() in ready:
             return None
         if not ready:
-            return {"failed": "toolchain", "message": "the judge did not finish in time and was ended"}
+            return {"failed": "toolchain", "message": "the evaluator did not finish in time and was ended"}
         piece = os.read(read_from, 1 << 20)
         size += len(piece)
         if not piece or size > MAX_ANSWER:
@@ -114,8 +116,8 @@ def _collected(read_from: int, line: socket.socket, deadline: float) -> dict[str
     try:
         answer = json.loads(b"".join(pieces))
     except ValueError:
-        return {"failed": "toolchain", "message": "the judge was killed"}
-    return answer if isinstance(answer, dict) else {"failed": "toolchain", "message": "the judge answered nonsense"}
+        return {"failed": "toolchain", "message": "the evaluator was killed"}
+    return answer if isinstance(answer, dict) else {"failed": "toolchain", "message": "the evaluator answered nonsense"}
 
 
 if __name__ == "__main__":

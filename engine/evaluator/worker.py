@@ -87,7 +87,7 @@ class Worker:
             WorkerEnded: no valid answer within the limit; the worker and all its children are dead then.
         """
         if self._line.has_surplus:
-            raise self._end(Ending.MISBEHAVED, "it wrote to the judge without being asked")
+            raise self._end(Ending.MISBEHAVED, "it wrote to the evaluator without being asked")
         number = secrets.randbits(62)
         try:
             self._line.send({**question, "number": number})
@@ -97,7 +97,7 @@ class Worker:
         except BadLine as error:
             raise self._end(Ending.MISBEHAVED, str(error)) from error
         if answer.pop("number", None) != number:
-            raise self._end(Ending.MISBEHAVED, "it wrote to the judge without being asked")
+            raise self._end(Ending.MISBEHAVED, "it wrote to the evaluator without being asked")
         return answer
 
     def stop(self) -> None:

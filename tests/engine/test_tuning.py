@@ -340,10 +340,10 @@ def test_what_the_compiler_writes_is_journaled_once_and_shown_with_the_first_ker
 
 
 def test_a_compiler_that_is_killed_leaves_its_reason_and_the_run_goes_on_without_it(tmp_path: Path) -> None:
-    toolchain = Scripted(hint=ToolchainError("a part of the judge was killed"))
+    toolchain = Scripted(hint=ToolchainError("a part of the evaluator was killed"))
     context = open_context(tmp_path, toolchain=toolchain, compiler_hint=True)  # type: ignore[arg-type]
     show_compiler(context)
-    assert context.record.compiler == ev.CompilerShown(None, "a part of the judge was killed")
+    assert context.record.compiler == ev.CompilerShown(None, "a part of the evaluator was killed")
 
 
 @pytest.mark.parametrize("changes", [{"tune": 0}, {}])

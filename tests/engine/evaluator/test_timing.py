@@ -138,7 +138,7 @@ def test_a_worker_clock_that_stands_nearly_still_is_refused_with_both_figures(cp
     longer = forward("ext.swish(x), ext.swish(x), ext.swish(x)", "return ext.swish(x)", before=STEADY_CLOCK)
     broken = refused(cpu.time(slow, longer), Verdict.REFUSED, "0.001 ms")
     assert broken.check == "clock"
-    assert "the judge's" in broken.detail
+    assert "the evaluator's" in broken.detail
 
 
 def test_a_patched_time_module_changes_no_figure(cpu: CpuToolchain, task: Task) -> None:
