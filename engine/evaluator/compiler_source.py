@@ -25,10 +25,12 @@ def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
     in the dtype and with the passes of the policy."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+    os.environ["TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"] = "0"  # for two kernels in a new folder they cost more
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
     config.compile_threads = 1
+    take_first_instruction_set()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
     names: dict[str, Any] = {"__name__": "task"}
     exec(compile(source, "task.py", "exec"), names)
@@ -41,6 +43,22 @@ def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
         call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: compiled(*inputs))
         _, codes = run_and_get_code(call)
     return shortened("\n\n".join(map(kernels_and_calls, codes)))
+
+
+def take_first_instruction_set() -> None:
+    """Let Inductor settle on the processor's instructions with two small builds instead of six.
+
+    It builds a probe for each set that the processor has, and then takes the widest: the narrower ones are left out
+    here, as is the probe of what any compiler of ours can do.
+    """
+    from torch._inductor import config, cpu_vec_isa
+
+    config.cpp.vec_isa_ok = True
+    known = set(cpu_vec_isa.x86_isa_checker())
+    for one in cpu_vec_isa.supported_vec_isa_list:
+        if set(str(one).split()) <= known and one:
+            cpu_vec_isa.supported_vec_isa_list[:] = [one]
+            return
 
 
 def kernels_and_calls(code: str) -> str:

@@ -26,8 +26,14 @@ from engine.machine import processes
 from engine.sandbox import Isolation, OwnFailure
 from engine.sandbox.probe import probe
 
-# What every evaluator needs, torch first.
-NEEDED = ("torch", "torch.utils.cpp_extension", "torch.utils.flop_counter", "engine.evaluator.process")
+# What every evaluator needs, torch first, and what a worker could not import any more behind its walls.
+NEEDED = (
+    "torch",
+    "torch.utils.cpp_extension",
+    "torch.utils.flop_counter",
+    "engine.evaluator.process",
+    "engine.evaluator.compiler_source",
+)
 MAX_ANSWER = 256 << 20
 
 

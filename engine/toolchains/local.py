@@ -59,8 +59,10 @@ _os.environ["TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"] = "0"  # for one kerne
 
 # In this process: a pool of compiling processes would outlive the call and be taken for a candidate's stray children.
 import torch._inductor.config as _config
+from engine.evaluator import compiler_source as _compiler_source
 
 _config.compile_threads = 1
+_compiler_source.take_first_instruction_set()
 _os.environ["TORCHINDUCTOR_CACHE_DIR"] = _os.path.join(_os.environ["TMPDIR"], "inductor")
 """
 _COMPILED = """
