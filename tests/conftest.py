@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -14,6 +15,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import shared_servers
 from tests.examples import PROFILE, examples
 from tests.progress import pytest_configure
 
@@ -93,8 +95,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # else each look for garbage goes through all that tests have imported, a sixth of what pages take
 
 
+def pytest_sessionstart() -> None:
+    shared_servers.take_turns()
+
+
 def pytest_sessionfinish() -> None:
     gc.unfreeze()
+    shared_servers.end_all()
 
 
 def _judges(place: str) -> bool:
@@ -115,6 +122,14 @@ def shared_cache(request: pytest.FixtureRequest) -> Path:
     cache = request.config.cache
     assert cache is not None
     return Path(cache.mkdir("tilewright")) / "cache"
+
+
+@pytest.fixture
+def own_server() -> Iterator[None]:
+    """Each toolchain starts a fork server of its own and ends it."""
+    shared_servers.start_each()
+    yield
+    shared_servers.take_turns()
 
 
 @pytest.fixture

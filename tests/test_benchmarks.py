@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
 import pkgutil
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -63,11 +66,30 @@ ELSEWHERE = {"builds", "languages", "demo_runs", "kill_engine", "mutations", "re
 PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results"}
 
 
+# They kill what they start, or count what one program holds: the others share the tests' process and its fork server.
+IN_A_PROCESS = {"kill_suite", "kill_server", "redraw", *BROWSING}
+
+
 def run(name: str, *words: str) -> str:
+    if name not in IN_A_PROCESS:
+        return run_here(name, *words)
     command = [sys.executable, "-m", f"benchmarks.{name}", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
+
+
+def run_here(name: str, *words: str) -> str:
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *words])
+        patch.chdir(ROOT)
+        try:
+            code = importlib.import_module(f"benchmarks.{name}").main()
+        except SystemExit as ended:
+            code = ended.code
+    assert not code, out.getvalue()[-3000:]
+    return out.getvalue()
 
 
 def test_every_program_has_a_smallest_run() -> None:

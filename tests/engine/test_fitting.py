@@ -15,9 +15,7 @@ import pytest
 from engine import fitting, supervisor, tasks
 from engine.errors import TaskError
 from engine.toolchains.cpu import CpuToolchain
-from tests.engine.toolchains.fixtures import cpu, cpu_home
 
-__all__ = ["cpu", "cpu_home"]
 GB = 10**9
 
 

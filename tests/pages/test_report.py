@@ -118,18 +118,21 @@ def test_a_run_without_an_end_says_so(home: Path, ending: str) -> None:
     assert ("no correct kernel yet" in text) is (ending == "new")
 
 
-def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(home: Path) -> None:
-    write_run(home / "runs", "long", depths=130)
+def test_of_too_many_depths_the_telling_ones_are_kept_and_the_rest_is_counted(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_run, "DEPTHS", 10)
+    write_run(home / "runs", "long", depths=16)
     text = report.report_of([find_run("long")])
-    assert "of 130 depths" in text
-    assert f"The file itself has {report_run.DEPTHS} of the 130 depths with its change" in " ".join(text.split())
+    assert "of 16 depths" in text
+    assert f"The file itself has {report_run.DEPTHS} of the 16 depths with its change" in " ".join(text.split())
     targets = {f"#{attributes['id']}" for _, attributes in tags_of(text) if "id" in attributes}
     assert {attributes["href"] for tag, attributes in tags_of(text) if tag == "a"} <= targets
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         depths = queries.depths(db, "long")
     kept = report_run.chosen([replace(d, is_best=True) for d in depths])
-    assert (len(kept), kept[0].depth, kept[-1].depth) == (report_run.DEPTHS, 0, 129)
+    assert (len(kept), kept[0].depth, kept[-1].depth) == (report_run.DEPTHS, 0, 15)
 
 
 def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_with_the_best(home: Path) -> None:

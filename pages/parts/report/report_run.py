@@ -207,11 +207,11 @@ def _depths(
         }
 
 
-def chosen(depths: Sequence[DepthRow], limit: int = DEPTHS) -> list[DepthRow]:
-    """All depths, or of too many the first, the last, those with a new best and the newest others: `limit` in all."""
-    if len(depths) <= limit:
+def chosen(depths: Sequence[DepthRow]) -> list[DepthRow]:
+    """All depths, or of too many the first, the last, those with a new best and the newest others: DEPTHS in all."""
+    if len(depths) <= DEPTHS:
         return list(depths)
-    between = sorted(depths[1:-1], key=lambda d: (d.is_best, d.depth))[-(limit - 2) :]
+    between = sorted(depths[1:-1], key=lambda d: (d.is_best, d.depth))[-(DEPTHS - 2) :]
     return [depths[0], *sorted(between, key=lambda d: d.depth), depths[-1]]
 
 

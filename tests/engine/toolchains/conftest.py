@@ -1,3 +1,3 @@
-from tests.engine.toolchains.fixtures import cpu, cpu_home, cuda_home, gpu, scratch, small_swish
+from tests.engine.toolchains.fixtures import cuda_home, gpu, scratch
 
-__all__ = ["cpu", "cpu_home", "cuda_home", "gpu", "scratch", "small_swish"]
+__all__ = ["cuda_home", "gpu", "scratch"]

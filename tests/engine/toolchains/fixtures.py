@@ -31,7 +31,7 @@ def cpu_home(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> It
 
 @pytest.fixture(scope="session")
 def cpu(cpu_home: None) -> Iterator[CpuToolchain]:
-    with CpuToolchain(times=Times(call_s=5.0, check_s=3.0, timing_s=1.0)) as toolchain:
+    with CpuToolchain(times=Times(call_s=5.0, check_s=3.0, timing_s=0.5)) as toolchain:
         yield toolchain
 
 

@@ -15,10 +15,7 @@ from storage.evaluation_results import TimingResult
 from storage.policy import Policy
 from storage.records import Verdict
 from tests.engine.toolchains import both_passes
-from tests.engine.toolchains.fixtures import cpu, cpu_home
 from tests.engine.toolchains.shapes import as_candidate
-
-__all__ = ["cpu", "cpu_home"]
 
 
 @pytest.mark.parametrize(

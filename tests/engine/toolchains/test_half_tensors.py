@@ -15,9 +15,6 @@ from storage.evaluation_results import TimingResult
 from storage.policy import Policy
 from storage.records import Verdict
 from tests.engine.toolchains import half_tensors
-from tests.engine.toolchains.fixtures import cpu, cpu_home
-
-__all__ = ["cpu", "cpu_home"]
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])

@@ -14,10 +14,8 @@ from engine.steps import briefing
 from engine.tasks import Size
 from engine.toolchains.cpu import CpuToolchain
 from storage.records import Verdict
-from tests.engine.toolchains.fixtures import cpu, cpu_home, free
+from tests.engine.toolchains.fixtures import free
 from tests.engine.toolchains.shapes import HEAD, SHAPES, as_candidate
-
-__all__ = ["cpu", "cpu_home"]
 
 
 @pytest.fixture

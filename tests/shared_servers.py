@@ -1,0 +1,97 @@
+"""Toolchains of one test process take turns on its fork servers: to start one is to import torch, over a second of
+processor time, and dozens of tests open a toolchain of their own.
+
+A toolchain that closes without a request in flight leaves its fork server to the next that asks for the same
+environment; nothing of a request outlives it there, which tests of the evaluator and of cheats show. Tests that are
+about starting and ending one ask for the fixture `own_server`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine import sandbox
+from engine.evaluator.client import EvaluatorClient
+
+MOST_IDLE = 2
+Server = tuple[subprocess.Popen[bytes], socket.socket]
+Needs = tuple[Any, ...]
+
+_idle: dict[Needs, list[Server]] = {}
+_ask, _interrupt, _close, _ready = (
+    EvaluatorClient.ask,
+    EvaluatorClient.interrupt,
+    EvaluatorClient.close,
+    EvaluatorClient._ready,
+)
+_asking: set[int] = set()
+
+
+def take_turns() -> None:
+    """From here on, in this process."""
+    for name, of_ours in (("ask", ask), ("interrupt", interrupt), ("close", close), ("_ready", ready)):
+        setattr(EvaluatorClient, name, of_ours)
+
+
+def start_each() -> None:
+    """As the product does, until `take_turns` again."""
+    end_all()
+    for name, of_theirs in (("ask", _ask), ("interrupt", _interrupt), ("close", _close), ("_ready", _ready)):
+        setattr(EvaluatorClient, name, of_theirs)
+
+
+def end_all() -> None:
+    """End those that nobody uses."""
+    for server in [one for idle in _idle.values() for one in idle]:
+        _end(*server)
+    _idle.clear()
+
+
+def ask(client: EvaluatorClient, request: Any, limit_s: float) -> Any:
+    _asking.add(id(client))
+    try:
+        return _ask(client, request, limit_s)
+    finally:
+        _asking.discard(id(client))
+
+
+def interrupt(client: EvaluatorClient) -> None:
+    if id(client) in _asking:
+        _interrupt(client)
+
+
+def close(client: EvaluatorClient) -> None:
+    process, line = client._process, client._line
+    if process is None or line is None or client._is_closing or process.poll() is not None:
+        _close(client)
+        return
+    client._process = client._line = None
+    idle = _idle.setdefault(needs_of(client), [])
+    idle.append((process, line))
+    if len(idle) > MOST_IDLE:
+        _end(*idle.pop(0))
+
+
+def ready(client: EvaluatorClient) -> socket.socket:
+    if client._process is None and (idle := _idle.get(needs_of(client))):
+        client._process, client._line = idle.pop()
+    return _ready(client)  # one that has died meanwhile is replaced
+
+
+def needs_of(client: EvaluatorClient) -> Needs:
+    """What one server must have in common with another to take its place."""
+    variables = sandbox.environment(client._threads) | client._variables
+    return tuple(sorted(variables.items())), tuple(sorted(os.sched_getaffinity(0))), Path.cwd()
+
+
+def _end(process: subprocess.Popen[bytes], line: socket.socket) -> None:
+    line.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(10)
+    process.kill()
+    process.wait()
