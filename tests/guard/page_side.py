@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,18 @@ def _started_with(db: Database, run_id: str, column: str) -> Any:
     return found[0] if found else None
 
 
+def _feed(db: Database, run_id: str) -> list[queries.FeedRow]:
+    """With the old words for states: today a reason that is a sentence about the run stands alone."""
+    return [
+        replace(row, text=f"Run {row.outcome}: {row.text}")
+        if row.kind == "state"
+        and row.text.startswith("Run ")
+        and not row.text.startswith((f"Run {row.outcome}", "Run created"))
+        else row
+        for row in queries.feed(db, run_id)
+    ]
+
+
 OF_A_RUN: Mapping[str, Ask] = {
     "allowance": queries.allowance,
     "asked_depths": lambda db, run: _started_with(db, run, "depths"),
@@ -73,7 +86,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "exposures": queries.exposures,
     "failures": queries.failures,
     "family": queries.family,
-    "feed": queries.feed,
+    "feed": _feed,
     "kernels": lambda db, run: queries.kernels(db, run, KernelFilter(), 50),
     "last_seq": queries.last_seq,
     "limit": queries.limit,
