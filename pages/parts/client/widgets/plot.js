@@ -96,8 +96,10 @@ async function draw(host, data, current) {
     modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   })
   const room = roomForLegend(host, given)
-  if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
-  host.legendRoom = room
+  if (host.dataset.drawn === wanted) {  // else another width or theme has been drawn meanwhile, with room of its own
+    host.legendRoom = room
+    if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
+  }
   if (!isFirst) return
   host.on("plotly_click", event => {
     const point = event.points.find(p => p.customdata)
