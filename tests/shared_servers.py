@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from engine import sandbox
-from engine.evaluator.client import EvaluatorClient
+from engine.evaluator.client import EvaluatorClient, Turn
 
 MOST_IDLE = 2
 Server = tuple[subprocess.Popen[bytes], socket.socket]
@@ -52,10 +52,10 @@ def end_all() -> None:
     _idle.clear()
 
 
-def ask(client: EvaluatorClient, request: Any, limit_s: float) -> Any:
+def ask(client: EvaluatorClient, request: Any, limit_s: float, turn: Turn = nullcontext) -> Any:
     _asking.add(id(client))
     try:
-        return _ask(client, request, limit_s)
+        return _ask(client, request, limit_s, turn)
     finally:
         _asking.discard(id(client))
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_LINE = 8 << 20
+ASKS_TURN, HAS_TURN = "asks for the device", "has the device"
 
 
 class ChannelClosed(Exception):

@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ START_S = 120.0
 GRACE_S = 30.0
 REQUEST_FOLDER = "evaluation."  # how the name of a request's own folder begins
 ROOT = Path(__file__).resolve().parent.parent.parent
+Turn = Callable[[], AbstractContextManager[object]]
 
 
 class EvaluatorClient:
@@ -42,14 +43,15 @@ class EvaluatorClient:
         self._line: socket.socket | None = None
         self._is_closing = False
 
-    def ask(self, request: Mapping[str, object], limit_s: float) -> Any:
-        """The evaluator's result.
+    def ask(self, request: Mapping[str, object], limit_s: float, turn: Turn = nullcontext) -> Any:
+        """The evaluator's result. `turn` is entered when the evaluator has prepared what needs no device, and left when
+        it has answered; `limit_s` begins anew then, so that waiting for a turn costs nothing of it.
 
         Raises:
             TaskError: the reference cannot be judged against.
             ToolchainError: the evaluation processes cannot do their work.
         """
-        answer = self._answer({**request, "limit_s": limit_s}, limit_s + GRACE_S)
+        answer = self._answer({**request, "limit_s": limit_s}, limit_s + GRACE_S, turn)
         if answer.get("failed") == "task":
             raise TaskError(str(answer.get("message")))
         if "failed" in answer:
@@ -69,12 +71,12 @@ class EvaluatorClient:
         self._drop()
         self._is_closing = False
 
-    def _answer(self, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
+    def _answer(self, request: Mapping[str, object], limit_s: float, turn: Turn) -> dict[str, Any]:
         """One retry with a new fork server: something may have killed the old one since the last request."""
         for _ in range(2):
             line = self._ready()
             try:
-                return _exchange(line, {**request, "sent_at": time.monotonic()}, limit_s)
+                return _exchange(line, {**request, "sent_at": time.monotonic()}, limit_s, turn)
             except (LineBroken, OSError):
                 self._drop()
                 if self._is_closing:
@@ -126,7 +128,13 @@ class EvaluatorClient:
             self._process = None
 
 
-def _exchange(line: socket.socket, request: Mapping[str, object], limit_s: float) -> dict[str, Any]:
-    line.settimeout(limit_s)
-    channel.send_message(line, request)
-    return channel.receive_message(line)
+def _exchange(line: socket.socket, request: Mapping[str, object], limit_s: float, turn: Turn) -> dict[str, Any]:
+    with ExitStack() as held:
+        line.settimeout(limit_s)
+        channel.send_message(line, request)
+        message = channel.receive_message(line)
+        if channel.ASKS_TURN in message:
+            held.enter_context(turn())
+            channel.send_message(line, {channel.HAS_TURN: True})
+            message = channel.receive_message(line)
+        return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ class EvaluationRequest:
 
     `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
     its own gave, where the language has one. `spent` adds up where the time goes.
+    `turn` waits for the device.
     """
 
     task_source: str
@@ -62,6 +63,7 @@ class EvaluationRequest:
     details: Mapping[str, Any] = field(default_factory=dict)
     first_calls: FirstCalls | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
+    turn: Callable[[], None] = lambda: None
 
     @property
     def is_just_in_time(self) -> bool:

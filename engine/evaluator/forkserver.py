@@ -35,6 +35,7 @@ NEEDED = (
     "engine.evaluator.compiler_source",
 )
 MAX_ANSWER = 256 << 20
+ASKED, GRANTED = b"?", b"!"
 
 
 def main(engine: int, line: socket.socket) -> None:
@@ -53,7 +54,10 @@ def main(engine: int, line: socket.socket) -> None:
             return
         channel.send_message(line, {"ready": sys.modules["torch"].__version__, "probing_s": time.monotonic() - began})
         while True:
-            answer = _judged(channel.receive_message(line), line, isolation)
+            request = channel.receive_message(line)
+            if channel.HAS_TURN in request:
+                continue  # the evaluator that asked for it has ended
+            answer = _judged(request, line, isolation)
             processes.end_descendants()
             if answer is None:
                 return
@@ -64,20 +68,20 @@ def _judged(request: Mapping[str, Any], line: socket.socket, isolation: Isolatio
     """An evaluator's answer; None when the engine went away meanwhile."""
     gc.freeze()  # else a child's first collection would touch, and so copy, every page of what has been imported
     _end_management()
-    read_from, write_to = os.pipe()
+    ours, theirs = socket.socketpair()
     with warnings.catch_warnings():
         # The other threads belong to libraries that were imported and wait; no lock of ours is held by any of them.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
-        os.close(read_from)
+        ours.close()
         line.close()
-        _be_evaluator(request, isolation, write_to)
-    os.close(write_to)
+        _be_evaluator(request, isolation, theirs)
+    theirs.close()
     try:
-        return _collected(read_from, line, time.monotonic() + float(request["limit_s"]))
+        return _collected(ours, line, float(request["limit_s"]))
     finally:
-        os.close(read_from)
+        ours.close()
         processes.kill_tree(pid)
 
 
@@ -87,7 +91,7 @@ def _end_management() -> None:
         ctypes.CDLL("libnvidia-ml.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).nvmlShutdown()
 
 
-def _be_evaluator(request: Mapping[str, Any], isolation: Isolation, write_to: int) -> None:
+def _be_evaluator(request: Mapping[str, Any], isolation: Isolation, line: socket.socket) -> None:
     """Never returns."""
     from engine.evaluator import process
 
@@ -95,26 +99,40 @@ def _be_evaluator(request: Mapping[str, Any], isolation: Isolation, write_to: in
     gc.enable()
     try:
         processes.die_with_parent(parent)
-        text = json.dumps(process.answer(request, isolation)).encode()
+        text = json.dumps(process.answer(request, isolation, lambda: _take_turn(line))).encode()
     except BaseException:  # noqa: BLE001 - whatever broke must reach the engine as text; this process ends here
         text = json.dumps(
             {"failed": "toolchain", "message": f"the evaluator broke:\n{traceback.format_exc()}"}
         ).encode()
-    with os.fdopen(write_to, "wb") as file:
-        file.write(text)
+    line.sendall(text)
     os._exit(0)
 
 
-def _collected(read_from: int, line: socket.socket, deadline: float) -> dict[str, Any] | None:
+def _take_turn(line: socket.socket) -> None:
+    """Ask for the device and wait until it is ours. One line each way: the answer is what is sent last."""
+    line.sendall(ASKED)
+    if line.recv(1) != GRANTED:
+        os._exit(1)
+
+
+def _collected(evaluator: socket.socket, line: socket.socket, limit_s: float) -> dict[str, Any] | None:
     pieces: list[bytes] = []
     size = 0
+    deadline = time.monotonic() + limit_s
     while True:
-        ready, _, _ = select.select([read_from, line.fileno()], [], [], max(0.0, deadline - time.monotonic()))
-        if line.fileno() in ready:
+        ready, _, _ = select.select([evaluator, line], [], [], max(0.0, deadline - time.monotonic()))
+        if line in ready:
             return None
         if not ready:
             return {"failed": "toolchain", "message": "the evaluator did not finish in time and was ended"}
-        piece = os.read(read_from, 1 << 20)
+        piece = _received(evaluator)
+        if piece == ASKED and not pieces:
+            channel.send_message(line, {channel.ASKS_TURN: True})
+            channel.receive_message(line)
+            with suppress(OSError):
+                evaluator.sendall(GRANTED)
+            deadline = time.monotonic() + limit_s
+            continue
         size += len(piece)
         if not piece or size > MAX_ANSWER:
             break
@@ -124,6 +142,13 @@ def _collected(read_from: int, line: socket.socket, deadline: float) -> dict[str
     except ValueError:
         return {"failed": "toolchain", "message": "the evaluator was killed"}
     return answer if isinstance(answer, dict) else {"failed": "toolchain", "message": "the evaluator answered nonsense"}
+
+
+def _received(evaluator: socket.socket) -> bytes:
+    try:
+        return evaluator.recv(1 << 20)
+    except ConnectionResetError:
+        return b""
 
 
 if __name__ == "__main__":

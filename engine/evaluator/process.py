@@ -119,14 +119,17 @@ def _answer(source: str, policy: Policy, language: str, texts: tuple[str, ...], 
 ONE_SHAPE = "one shape tested: the task names no other sizes"
 
 
-def answer(request: Mapping[str, Any], isolation: Isolation) -> dict[str, Any]:
-    """The result of one request as plain JSON, or `failed` with the kind of our own failure."""
+def answer(request: Mapping[str, Any], isolation: Isolation, turn: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """The result of one request as plain JSON, or `failed` with the kind of our own failure.
+
+    `turn` waits for the device, and is called at most once.
+    """
     spent = Stopwatch()
     spent.add(Part.FORKING, max(0.0, time.monotonic() - request["sent_at"]))  # one clock for all processes of a host
     processes.adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
-        evaluation = _request(request, isolation, spent)
+        evaluation = replace(_request(request, isolation, spent), turn=turn)
         if request["act"] in CALLING:
             evaluation = first_calls.ahead(evaluation, folder)
         result = codec.to_plain(ACTS[request["act"]](evaluation, folder))
@@ -224,19 +227,11 @@ def _compared(workers: WorkerPair, plan: tuple[Trial, ...]) -> CheckResult:
 def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | CheckResult:
     """How fast, against the reference."""
     started = time.monotonic()
-    is_first, busy = _quiet(request)
     with WorkerPair(request, folder) as workers:
         outcome = _prepared(workers, lambda: Timing(workers).run())
         if isinstance(outcome, TimingResult):
-            machine = {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
-            return replace(outcome, evidence={**outcome.evidence, **machine})
+            return outcome
         return _finished(outcome, workers, time.monotonic() - started)
-
-
-def _quiet(request: EvaluationRequest) -> tuple[bool, float]:
-    """Whether this process and its children go first now, and the share of the processors that others used last."""
-    with request.spent.on(Part.QUIET):
-        return quiet.raise_priority(), quiet.wait(request.times.timing_s)
 
 
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
@@ -250,20 +245,22 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
 
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Raw observations for a profile, in the same quiet as a timing."""
-    _quiet(request)
     with WorkerPair(request, folder) as workers:
         outcome = _prepared(workers, lambda: _observed(workers, folder))
         return {"failure": outcome.message} if isinstance(outcome, Failure) else outcome
 
 
 def _observed(workers: WorkerPair, folder: Path) -> Any:
+    workers.take_turn()
     with workers.spent.on(Part.PROFILING):
         return observing.observe(workers, folder)
 
 
 def profile(request: EvaluationRequest, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
-    _quiet(request)
+    with request.spent.on(Part.QUIET):
+        quiet.raise_priority()
+        quiet.wait(request.times.timing_s)
     laid_out = _staged(request, folder)
     if isinstance(laid_out, Failure):
         return {"failure": laid_out.message}

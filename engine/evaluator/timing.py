@@ -25,7 +25,7 @@ from engine.evaluation.weighing import wrong_values
 from engine.evaluator.timed_worker import DeviceTimedWorker, Preparation, StoringTimedWorker, Taken, TimedWorker
 from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import WorkerPair
-from engine.machine import process_memory, processes, quiet
+from engine.machine import process_memory, processes
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.records import Verdict
 from storage.timeline import Part
@@ -157,6 +157,9 @@ class Timing:
         try:
             with self._workers.spent.on(Part.INPUTS):
                 self._prepare()
+            preparing_s = time.monotonic() - started
+            machine = self._workers.take_turn()
+            started = time.monotonic() - preparing_s  # what was waited for a turn is not sampled
             with self._workers.spent.on(Part.TIMING):
                 self._take_pairs(started)
             with self._workers.spent.on(Part.CLOSING):
@@ -176,7 +179,11 @@ class Timing:
             baseline_ms=baseline_ms,
             baseline=self._workers.baseline,
             seconds=time.monotonic() - started,
-            evidence={"threads": os.environ.get("OMP_NUM_THREADS", "?"), "timed outputs checked": str(self._compared)},
+            evidence={
+                "threads": os.environ.get("OMP_NUM_THREADS", "?"),
+                "timed outputs checked": str(self._compared),
+                **machine,
+            },
             proofs=timing_checks.of(self._session, setting),
             device_interval=timing_checks.device_interval(self._session, setting),
         )
@@ -190,8 +197,6 @@ class Timing:
             shared.copy_(trusted)
         self._preparation = Preparation(self._leaves, self._workers.call_seed)
         self._timed_candidate, self._timed_reference = self._sides()
-        for worker in (self._workers.candidate, self._reference):
-            quiet.raise_session(worker.inner_pid)
 
     def _sides(self) -> tuple[TimedWorker, TimedWorker]:
         """Whether memory can be read is asked of the reference, or a candidate could forbid it and be believed."""

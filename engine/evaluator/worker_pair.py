@@ -38,7 +38,7 @@ from engine.evaluator import candidate_worker, model_caller, reference_worker
 from engine.evaluator.evaluation_request import EvaluationRequest
 from engine.evaluator.reference_worker import UnusableTask
 from engine.evaluator.worker import Worker
-from engine.machine import shared_tensors
+from engine.machine import quiet, shared_tensors
 from engine.machine.shared_tensors import SharedTensors
 from storage.records import Verdict
 from storage.timeline import Part
@@ -135,6 +135,21 @@ class WorkerPair:
         shutil.rmtree(kept, ignore_errors=True)  # the workers of the task's other sizes have the same folder
         shutil.copytree(first.kept, kept)
         return Place(kept, compiles_to)
+
+    def take_turn(self) -> dict[str, str]:
+        """Wait for the device and for a quiet moment, and let this process and both workers go first from here on.
+
+        Returns:
+            What a timing tells of that.
+        """
+        self.request.turn()
+        with self.spent.on(Part.QUIET):
+            is_first = quiet.raise_priority()
+            for worker in (self.reference, self.candidate):
+                if worker is not None:
+                    quiet.raise_process(worker.inner_pid)
+            busy = quiet.wait(self.request.times.timing_s)
+        return {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
 
     def import_candidate(self) -> None:
         """Build and import.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,10 @@ class CpuToolchain(LocalToolchain):
         needed = super()._ask("estimate", task, "")["bytes"]
         return None if needed is None else int(needed)
 
+    def _session(self, task: Task, source: str, times: Mapping[str, object]) -> Any:
+        """What is prepared before that runs beside others' timings, as a check does."""
+        return self._ask("time", task, source, times=times, turn=self._leased)
+
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         needs = self._ask("describe", task, "")
         roof = measured(self.installation, cache_folder(), lease_files(), again=again)
@@ -83,8 +88,7 @@ class CpuToolchain(LocalToolchain):
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         started = time.monotonic()
         roof = measured(self.installation, cache_folder(), lease_files())
-        with self._leased():
-            plain = self._ask("measure", task, source)
+        plain = self._ask("measure", task, source, turn=self._leased)
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")
         seen = Observation.from_plain(plain)

@@ -8,9 +8,11 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from engine import languages
 from engine.build.device import installation
@@ -115,6 +117,11 @@ class CudaToolchain(LocalToolchain):
             return result
         message = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
         return replace(result, message=message, evidence={**result.evidence, SANITIZER: found})
+
+    def _session(self, task: Task, source: str, times: Mapping[str, object]) -> Any:
+        """Inputs and the reference's answers are made on the device too, so it is leased from the start."""
+        with self._leased():
+            return self._ask("time", task, source, times=times)
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         details = {

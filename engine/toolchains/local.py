@@ -12,7 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from engine.build import just_in_time
 from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
-from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
+from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient, Turn
 from engine.machine import lease
 from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
@@ -307,18 +307,31 @@ class LocalToolchain(ABC):
 
     def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
-        times = replace(self._times, timing_s=timing_s)
-        with self._leased() as waited_s:
-            plain = self._ask("time", task, source, times=asdict(times))
-        timing = _timed(plain)
+        before_s = self._spent.parts.get(Part.LEASE, 0.0)
+        timing = _timed(self._session(task, source, asdict(replace(self._times, timing_s=timing_s))))
         if isinstance(timing, CheckResult):
             return timing
+        waited_s = self._spent.parts.get(Part.LEASE, 0.0) - before_s
         return replace(timing, evidence={**timing.evidence, "lease wait": f"{waited_s:.2f} s"})
+
+    @abstractmethod
+    def _session(self, task: Task, source: str, times: Mapping[str, object]) -> Any:
+        """The evaluator's answer to a timing, with the device leased while calls are timed at least."""
 
     def _known_limit(self, task: Task) -> HardwareLimit:
         return self._known_limits.get((task.source, task.policy.measured)) or self._limit(task, again=False)
 
-    def _ask(self, act: str, task: Task, source: str, *, limit_s: float = REQUEST_S, **changed: object) -> Any:
+    def _ask(
+        self,
+        act: str,
+        task: Task,
+        source: str,
+        *,
+        limit_s: float = REQUEST_S,
+        turn: Turn = nullcontext,
+        **changed: object,
+    ) -> Any:
+        """`turn` is entered when the evaluator needs the device, and left when it has answered."""
         request = {
             "act": act,
             "device": self.device,
@@ -336,7 +349,7 @@ class LocalToolchain(ABC):
         }
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
-            return self._evaluator.ask(request, limit_s)
+            return self._evaluator.ask(request, limit_s, turn)
 
 
 def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:

@@ -146,6 +146,9 @@ def test_an_honest_kernel_compiles_passes_and_is_timed(subject: Subject) -> None
         assert sum(spent.parts.values()) < spent.total_s + 0.1, "parts follow each other"
     assert timed.timeline is not None
     assert timed.timeline.parts[Part.TIMING] < timed.timeline.lease_s < timed.timeline.total_s
+    if not KINDS[subject.name].is_on_gpu:
+        prepared_s = timed.timeline.parts[Part.INPUTS] + timed.timeline.parts[Part.DESCRIBING]
+        assert timed.timeline.lease_s < timed.timeline.total_s - prepared_s, "others may time meanwhile"
 
 
 @every(REMEMBERED)
