@@ -12,6 +12,8 @@ from tests.guard import engine_side, page_side
 from tests.guard.intended import INTENDED
 from tests.guard.saved import NAMES, Expected, expected, unpack
 
+HALVED = ("demo", "rolled_back", "submitted")  # approval, by_hand, lost, over_budget and running ended half-way
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_run_is_continued_as_before(name: str, home: Path, tmp_path: Path) -> None:
@@ -25,7 +27,8 @@ def test_a_saved_run_is_continued_as_before(name: str, home: Path, tmp_path: Pat
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pages_show_of_a_saved_run_what_they_showed(name: str, home: Path, tmp_path: Path) -> None:
     folder, wanted = unpack(name, tmp_path / "saved"), expected(name)
-    half = len(wanted.moves) // 2  # and the whole; `python -m tests.guard` looks after every event
+    # The whole, and of some the half; `python -m tests.guard` looks at all after every event.
+    half = len(wanted.moves) // 2 if name in HALVED else -1
     differences = different_rows(name, folder, tmp_path / "growing", wanted, lambda count: count == half)
     assert not differences
 

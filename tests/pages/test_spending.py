@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import fitting
 from engine.daily import Ledger, Spent, read_limits
 from pages.parts import wording
 from storage import commands, liveness
@@ -136,7 +137,11 @@ def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) ->
     assert "used today" in words(open_page("run", run="r1"))
 
 
-def test_sizes_that_do_not_fit_into_memory_start_no_run(home: Path, open_page: Open) -> None:
+def test_sizes_that_do_not_fit_into_memory_start_no_run(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the sizes of a module need is estimated for real in tests/engine/test_fitting.py."""
+    monkeypatch.setattr(fitting.CostMeter, "cost", lambda meter, source, *, backward=False: fitting.Cost(1 << 40, 1))
     app = open_page("new_run")
     app.selectbox(key="model").set_value("manual").run()
     size = next(one for one in app.number_input if one.label == "N")
