@@ -46,8 +46,10 @@ function pace() {
 // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click. A popover has the
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
 // Trap: news of a page that is being left make the server draw a part that is not on the next page: it goes blank.
-const isBusy = box =>
-  box.isAsking || isPressed() || document.hidden || isDrawing() || document.querySelector('[data-testid="stDialog"]')
+// What is asked of a server that is away, or just back, cannot be sent.
+const isAway = () => document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState !== "CONNECTED"
+const isBusy = box => box.isAsking || isPressed() || document.hidden || isDrawing() || isAway()
+  || document.querySelector('[data-testid="stDialog"]')
 
 // A button that moves or is drawn anew between a finger's down and up is not clicked.
 let pressedAt = 0
@@ -107,7 +109,7 @@ async function look(box) {
     if (held_seq !== null) query.set("since", held_seq)
     const answer = await fetch(new URL(`api/pulse?${query}`, document.baseURI))
     const { version, fresh } = await answer.json()
-    if (!answer.ok || isPressed() || isDrawing()) return
+    if (!answer.ok || isPressed() || isDrawing() || isAway()) return
     if (version !== box.seen) { box.seen = version; box.changedAt = Date.now() }
     if (box.shown.held_seq !== null) return held_seq === box.shown.held_seq ? showFresh(box, fresh ?? 0) : undefined
     // The page runs again for this version only once in three seconds, however long it takes.
