@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -80,14 +81,19 @@ def run(name: str, *words: str) -> str:
 
 
 def run_here(name: str, *words: str) -> str:
-    out = io.StringIO()
+    """A program sets variables for what it starts, and another folder for temporary files: they are its own."""
+    out, before = io.StringIO(), dict(os.environ)
     with redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [name, *words])
+        patch.setattr(tempfile, "tempdir", tempfile.tempdir)
         patch.chdir(ROOT)
         try:
             code = importlib.import_module(f"benchmarks.{name}").main()
         except SystemExit as ended:
             code = ended.code
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
     assert not code, out.getvalue()[-3000:]
     return out.getvalue()
 
