@@ -67,7 +67,7 @@ def told(folder: Path) -> list[object]:
     for line in plain:
         line["event"].pop("seconds", None)
         result = line["event"].get("result") or {}
-        for remembered in ("seconds", "is_cached"):
+        for remembered in ("seconds", "is_cached", "timeline"):
             result.pop(remembered, None)
         result.get("evidence", {}).pop("cached", None)
     kinds = {kind.__name__ for kind in silent}
