@@ -25,7 +25,7 @@ def expect_rows(page: Page, *names: str) -> None:
 
 
 def choose(page: Page, field: str, option: str) -> None:
-    page.get_by_role("combobox", name=field).click()
+    drawn(page).get_by_role("combobox", name=field).click()
     page.get_by_role("option", name=option).click()
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from storage.folder import RunFolder
 from tests.browser import rules
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, drawn
 from tests.browser.test_steering import RESUME
 from tests.samples import rewrite_texts, write_run
 
@@ -32,6 +32,7 @@ def test_a_replay_is_watched_stopped_and_deleted_and_steers_nothing(server: Serv
     expect(page.get_by_text("This is a replay of a recorded run at 10× speed")).to_be_visible(timeout=SLOW_MS)
     expect(page).to_have_url(re.compile("run=retold-replay-"))
     kernels = page.get_by_role("table", name="Kernels of this run, newest first").locator("tbody tr")
+    drawn(page)  # until then the kernels are still those of the run that is told again
     expect(kernels.nth(1)).to_be_visible(timeout=SLOW_MS)  # the second kernel came while the page was open
     page.get_by_role("button", name=re.compile("^Pause")).click()  # a busy machine would not be done before its end
     expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
