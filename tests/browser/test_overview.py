@@ -13,7 +13,7 @@ from storage import events as ev
 from storage.records import RunState
 from storage.verbs import CommandKind
 from tests import samples
-from tests.browser.conftest import Server, becomes, drawn, width_of_what_is_drawn
+from tests.browser.conftest import Server, at_rest, becomes, drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,9 @@ def expect_rows(page: Page, *names: str) -> None:
 
 
 def choose(page: Page, field: str, option: str) -> None:
-    drawn(page).get_by_role("combobox", name=field).click()
+    box = drawn(page).get_by_role("combobox", name=field)
+    box.scroll_into_view_if_needed()  # a page that is scrolled closes the list of an open box
+    at_rest(box).click()
     page.get_by_role("option", name=option).click()
 
 
