@@ -57,8 +57,7 @@ def form() -> None:
     with what:
         chosen = _task(setup)
     if chosen is None:
-        if not _is_known("", False):
-            _draw_again_when_known("", False)
+        _draw_again_when_known("", False)
         return
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
@@ -87,9 +86,7 @@ def form() -> None:
     fields["budget"] = budget
     with right, st.container(border=True, key="new_run_summary"):
         _summary(setup, task, sizes, fields, no_recording, prompts)
-    source = task.task(setup.toolchain, sizes).source
-    if not _is_known(source, fields["backward"]):
-        _draw_again_when_known(source, fields["backward"])
+    _draw_again_when_known(task.task(setup.toolchain, sizes).source, fields["backward"])
 
 
 def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
@@ -197,8 +194,13 @@ def _is_known(source: str, backward: bool) -> bool:
     return not catalogue.is_reading() and (not source or supervisor.estimated(source, backward)[0])
 
 
-@st.fragment
 def _draw_again_when_known(source: str, backward: bool) -> None:
+    if not _is_known(source, backward):
+        _ask_again(source, backward)
+
+
+@st.fragment
+def _ask_again(source: str, backward: bool) -> None:
     """Trap: with Streamlit's own `run_every` the browser asks for this part also while a click on *Start run* leads to
     another page, and that one goes blank."""
     now.watch([CLOCK], is_overview=False, token=change_token.of([CLOCK], is_overview=False))

@@ -63,6 +63,6 @@ class Timeline:
     @property
     def in_words(self) -> str:
         """One line for people: the whole, its longest parts, and how long the device was held."""
-        told = [f"{name} {seconds:.1f} s" for name, seconds in self.by_length[:MOST] if seconds >= LEAST_S]
+        longest = [f"{name} {seconds:.1f} s" for name, seconds in self.by_length[:MOST] if seconds >= LEAST_S]
         held = f"; the device was held for {self.lease_s:.1f} s" if self.lease_s >= LEAST_S else ""
-        return f"{self.total_s:.1f} s" + (f": {', '.join(told)}" if told else "") + held
+        return f"{self.total_s:.1f} s" + (f": {', '.join(longest)}" if longest else "") + held

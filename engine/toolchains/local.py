@@ -166,13 +166,13 @@ class LocalToolchain(ABC):
 
     def compile(self, task: Task, source: str) -> CompileResult:
         """Build the candidate's extensions and import the module."""
-        return self._told(lambda: self._compile(task, source))
+        return self._with_timeline(lambda: self._compile(task, source))
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
         return result
 
-    def _told(self, act: Callable[[], Result]) -> Result:
+    def _with_timeline(self, act: Callable[[], Result]) -> Result:
         """The result, with where its time went."""
         self._spent.restart()
         result = act()
@@ -198,7 +198,7 @@ class LocalToolchain(ABC):
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
-        return self._told(lambda: self._check(task, source))
+        return self._with_timeline(lambda: self._check(task, source))
 
     def _check(self, task: Task, source: str) -> CheckResult:
         sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
@@ -212,7 +212,7 @@ class LocalToolchain(ABC):
         Several workloads are timed in turn and share the time there is.
         """
         session = functools.partial(self._believed, source=source)
-        return self._told(lambda: self._in_turn(task, session, self._times.timing_s))
+        return self._with_timeline(lambda: self._in_turn(task, session, self._times.timing_s))
 
     def _believed(self, task: Task, timing_s: float, source: str) -> TimingResult | CheckResult:
         first = self._time(task, source, timing_s)
@@ -226,7 +226,9 @@ class LocalToolchain(ABC):
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
         brief_s = min(BRIEF_S, self._times.timing_s)
-        return self._told(lambda: self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s))
+        return self._with_timeline(
+            lambda: self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s)
+        )
 
     def _in_turn(
         self, task: Task, time: Callable[[Task, float], TimingResult | CheckResult], timing_s: float
@@ -251,7 +253,7 @@ class LocalToolchain(ABC):
         """
         if os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
-        timing = self._told(lambda: self._in_turn(task, self._compiled, self._times.timing_s))
+        timing = self._with_timeline(lambda: self._in_turn(task, self._compiled, self._times.timing_s))
         if isinstance(timing, CheckResult):
             raise BaselineUnavailable(timing.message)
         return timing
@@ -286,7 +288,7 @@ class LocalToolchain(ABC):
             ProfileUnavailable: none can be had.
         """
         timed_ms = tasks.workloads.own_latency_ms(task, timed) if timed else None
-        return self._told(lambda: self._undisturbed(task, source, timed_ms))
+        return self._with_timeline(lambda: self._undisturbed(task, source, timed_ms))
 
     def _undisturbed(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         result = self._profile(task, source, timed_ms)

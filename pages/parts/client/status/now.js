@@ -47,9 +47,12 @@ function pace() {
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
 // Trap: news of a page that is being left make the server draw a part that is not on the next page: it goes blank.
 // What is asked of a server that is away, or just back, cannot be sent.
-const isAway = () => document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState !== "CONNECTED"
+const isAway = () => app().testConnectionState !== "CONNECTED"
 const isBusy = box => box.isAsking || isPressed() || document.hidden || isDrawing() || isAway()
   || document.querySelector('[data-testid="stDialog"]')
+
+// What Streamlit says of itself; looked for each time, as it may be put in place anew.
+const app = () => document.querySelector('[data-testid="stApp"]')?.dataset ?? {}
 
 // A button that moves or is drawn anew between a finger's down and up is not clicked.
 let pressedAt = 0
@@ -77,8 +80,7 @@ function keepList() {
 }
 
 function watchActs() {
-  const state = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
-  const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(state()) }
+  const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(app().testScriptState) }
   const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
   document.addEventListener("click", event => { if (event.composedPath().some(one => one.matches?.(ACTS))) act() }, true)
   document.addEventListener("keydown", event => { if (!isTyping(event) && event.key.length === 1) act() }, true)
