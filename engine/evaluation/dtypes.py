@@ -1,4 +1,4 @@
-"""A module and its inputs in the dtype that a task's variant is about. Decides nothing."""
+"""A module and its inputs in the dtype that a task's variant is about, and PyTorch's precision. Decides nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import torch
 from torch import nn
 
 NAMES: Mapping[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def compute_within(precision: str) -> None:
+    """Let this process and those forked from it round float32 products as the precision class allows.
+
+    A speed-up holds within one class: reference, baselines and what a candidate may leave to PyTorch compute alike.
+    PyTorch by itself rounds the operands of a GPU's float32 convolutions to TF32.
+    """
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision in ("tf32", "half")
 
 
 def model_in(dtype: str, model: nn.Module) -> nn.Module:

@@ -31,7 +31,7 @@ def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
 
     config.compile_threads = 1
     take_first_instruction_set()
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
+    dtypes.compute_within(policy.precision)
     names: dict[str, Any] = {"__name__": "task"}
     exec(compile(source, "task.py", "exec"), names)
     with torch.device(device), torch.no_grad():

@@ -165,7 +165,8 @@ class Staged:
         (folder / "task.py").write_text(workers.request.task_source)
         (folder / "builds.json").write_text(json.dumps(workers.answers))
         order: dict[str, object] = {"seed": workers.call_seed, "calls": WARM_UP_CALLS}
-        order |= {"backward": workers.request.policy.backward, "dtype": workers.request.policy.dtype}
+        policy = workers.request.policy
+        order |= {"backward": policy.backward, "dtype": policy.dtype, "precision": policy.precision}
         if workers.place is not None:
             order["kernels"] = str(workers.place.kept.resolve()) if workers.place.kept else ""
         (folder / "request.json").write_text(json.dumps(order))

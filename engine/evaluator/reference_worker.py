@@ -67,8 +67,7 @@ class Reference:
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, "task.py", "exec"), self._names)
         self._shared = shared
-        # A speed-up holds within one precision class: what the task allows the candidate, the baseline uses too.
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = policy.precision in ("tf32", "half")
+        dtypes.compute_within(policy.precision)  # after the task's text, which may have set something else
         self._is_half = policy.precision == "half"
         self._policy = policy
         self._plan: Plan | None = None

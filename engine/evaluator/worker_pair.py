@@ -20,7 +20,7 @@ from engine.build.host.build import BuildFailed, Built
 from engine.build.host.flags import FlagRefused
 from engine.build.just_in_time import Place
 from engine.build.request import RequestRefused
-from engine.evaluation import operators, poison
+from engine.evaluation import dtypes, operators, poison
 from engine.evaluation.candidate_failures import (
     CandidateFailed,
     ComputedElsewhere,
@@ -85,6 +85,7 @@ class WorkerPair:
         self._open: tuple[list[int], bool, int, str] | None = None
         self._calls = self._took_ns = 0
         self._weight_seed = _secret()
+        dtypes.compute_within(request.policy.precision)  # the candidate's process inherits it, and may not change it
         with self.spent.on(Part.FORKING):
             self._fork(folder, with_reference, compiles_to)
         # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors

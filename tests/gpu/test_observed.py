@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from engine.evaluation import operators
 from storage import observed
 from storage.check_records import CheckOutcome, CheckRecord
 from storage.evaluation_results import CheckResult, TimingResult
+from storage.policy import EVERYTHING
 from storage.records import Verdict
 
 pytestmark = pytest.mark.gpu
@@ -153,3 +155,11 @@ def test_a_slow_python_wrapper_is_told(gpu: Any) -> None:
     timed = gpu.time(SWISH, source)
     assert isinstance(timed, TimingResult), timed.message
     assert " us on the host" in check_of(timed, "device time").detail
+
+
+def test_a_convolution_that_may_stay_with_pytorch_is_as_exact_as_the_reference(gpu: Any) -> None:
+    found = tasks.find("conv2d").task("cuda", {"height": 256, "width": 256})
+    task = replace(found, policy=replace(found.policy, library_operators=(EVERYTHING,)))
+    result: CheckResult = gpu.check(task, f"{task.source}\n\nclass ModelNew(Model):\n    pass\n")
+    assert result.verdict is Verdict.PASSED, result.message
+    assert result.precision == "fp32-exact"

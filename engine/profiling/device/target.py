@@ -1,8 +1,8 @@
 """The program under the profiler: makes the candidate's model from a prepared folder and calls it. Judges nothing.
 
 The folder holds candidate.py, task.py, builds.json (the answers to the candidate's build requests, in order) and
-request.json (seed, calls, and `kernels`: what the compile step of a just-in-time language left). torch is imported only
-here, in the process that needs it.
+request.json (seed, calls, precision class, and `kernels`: what the compile step of a just-in-time language left). torch
+is imported only here, in the process that needs it.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
 
         just_in_time.prepare(just_in_time.Place(Path(request["kernels"]) if request["kernels"] else None))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
-    candidate = _executed("candidate", folder / "candidate.py")
-    _seed(seed)
     from engine.evaluation import dtypes
 
+    dtypes.compute_within(str(request.get("precision", "")))
+    candidate = _executed("candidate", folder / "candidate.py")
+    _seed(seed)
     dtype = str(request.get("dtype", ""))
     initial = dtypes.items_in("", task.get_init_inputs(), device)
     _seed(seed)

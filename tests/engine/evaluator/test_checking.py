@@ -100,6 +100,15 @@ def test_operands_rounded_to_fewer_bits_than_the_policy_asks_for_are_refused(
         assert result.precision == {24: "fp32-exact", 11: "tf32-class", 8: "half-class"}[bits]
 
 
+@pytest.mark.parametrize(("precision", "is_rounded"), [("fp32", False), ("tf32", True)])
+def test_what_a_candidate_leaves_to_pytorch_is_computed_in_the_precision_class_of_the_task(
+    cpu: CpuToolchain, tmp_path: Path, precision: str, is_rounded: bool
+) -> None:
+    source = candidate(f"assert torch.backends.cudnn.allow_tf32 is {is_rounded}", "return ext.relu(x, True, True)")
+    result = cpu.check(task(tmp_path, "torch.relu(x)", policy=Policy(precision=precision)), source)
+    assert result.verdict is Verdict.PASSED, result.message
+
+
 def test_a_lost_nan_is_reported_or_refused_as_the_policy_says(cpu: CpuToolchain, tmp_path: Path) -> None:
     source = candidate("return ext.relu(x, True, False)")
     told = cpu.check(task(tmp_path, "torch.relu(x)"), source)
