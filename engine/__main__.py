@@ -45,6 +45,8 @@ from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.machine import devices
+from engine.pool.local import LocalPool
+from engine.pool.pooled import PooledToolchain
 from engine.record import Record
 from engine.strategies import words_of
 from engine.strategies.loading import open_strategy
@@ -52,6 +54,7 @@ from engine.toolchains import Toolchain
 from storage import codec, commands, liveness
 from storage import events as ev
 from storage.blobs import Blobs
+from storage.device_use import DEVICE
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.hardware_limit import REACHED
 from storage.journal import DamagedJournalError, Journal
@@ -201,7 +204,8 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
     for change in prompt_pack.changes(settings.prompts):
         console.print(f"note: {change}", highlight=False, markup=False, soft_wrap=True)
-    toolchain = _toolchain(settings.toolchain, folder.scratch, settings.device if device is None else device)
+    _choose(settings.device if device is None else device)
+    toolchain = PooledToolchain(LocalPool(folder.scratch), settings.toolchain, folder.run_id, *_measured_on(record))
     missing = _missing_gpu(record, is_patient=is_patient) if supervisor.has_gpu(settings.toolchain) else ""
     models = Models(settings, _replay, _connect)
     context = RunContext(
@@ -209,6 +213,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
     context.knowledge = files.folder()
+    toolchain.step = lambda: context.step
     inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     engine_process.on_interrupt_ask_to_stop(folder)
@@ -235,13 +240,22 @@ def _missing_gpu(record: Record, *, is_patient: bool) -> str:
     if record.limit is None:
         return ""
     try:
-        device = devices.first()
+        found = devices.visible()
     except ToolchainError as error:
         if is_patient or devices.has_driver():
             raise
         return str(error)
-    device.see_that_it_is(record.limit.device.removesuffix(REACHED))
+    model, _ = _measured_on(record)
+    if all(one.name != model for one in found):
+        found[0].see_that_it_is(model)
     return ""
+
+
+def _measured_on(record: Record) -> tuple[str, str]:
+    """The model of device that the run's kernels were measured on, and the last one's name; empty where none was."""
+    model = record.limit.device.removesuffix(REACHED) if record.limit else ""
+    timed = [one.timed for one in record.candidates.values() if one.timed is not None]
+    return model, timed[-1].evidence.get(DEVICE, "") if timed else ""
 
 
 def _whole_journal(folder: RunFolder) -> Journal:
@@ -383,10 +397,15 @@ def _toolchain_of(options: Namespace) -> Toolchain:
 
 
 def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Toolchain:
-    if device:  # every process started from here on uses it
-        os.environ["CUDA_VISIBLE_DEVICES"] = devices.choose(device, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    toolchain: Toolchain = toolchain_table.find_toolchain(name)(scratch)
-    return toolchain
+    _choose(device)
+    toolchain_table.find_toolchain(name)  # while whoever asked still hears that there is none
+    return PooledToolchain(LocalPool(scratch), name)
+
+
+def _choose(device: str) -> None:
+    """Let every process that is started from here on see one device alone; all that are there without a name."""
+    if device:
+        os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
 
 
 def _complain(error: BaseException, code: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+from pathlib import Path
 
 from storage.folder import RunFolder
 
@@ -25,21 +26,38 @@ def hold(folder: RunFolder) -> int:
     Raises:
         AlreadyRunningError: another engine works on this run.
     """
-    file = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        return hold_file(folder.lock_file)
+    except AlreadyRunningError as error:
+        raise AlreadyRunningError(
+            f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
+        ) from error
+
+
+def hold_file(path: Path) -> int:
+    """The same of any file, which is made where there is none.
+
+    Raises:
+        AlreadyRunningError: another process, or another open file of this one, holds it.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     except OSError as error:
         os.close(file)
-        raise AlreadyRunningError(
-            f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
-        ) from error
+        raise AlreadyRunningError(f"{path} is held by another process") from error
     return file
 
 
 def is_held(folder: RunFolder) -> bool:
     """True while an engine process lives on this run."""
+    return is_file_held(folder.lock_file)
+
+
+def is_file_held(path: Path) -> bool:
+    """The same of any file; False where there is none."""
     try:
-        file = os.open(folder.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

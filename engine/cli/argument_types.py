@@ -48,3 +48,10 @@ def checked(check: Callable[[str], object]) -> Callable[[str], str]:
         return text
 
     return convert
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)

@@ -80,7 +80,7 @@ def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options:
     if adopted := [arm.name for arm in defined.arms if arm.is_adopted]:
         _see_that_something_can_be_started(planned, ", ".join(adopted))
     arms = [arm.name for arm in defined.arms if not arm.is_adopted]
-    slots = _slots([_see(defined, task.name, arm) for task in defined.tasks for arm in arms])
+    slots = _slots([_see(defined, task.name, arm) for task in defined.tasks for arm in arms], options.at_once)
     os.close(_held(folder))  # another runner is told before anything is written
     if known is None or known.defined != defined:
         files.append(folder, defined)
@@ -162,16 +162,20 @@ def _see(defined: Defined, task: str, arm: str) -> RunSettings:
     return settings
 
 
-def _slots(settings: list[RunSettings]) -> list[str]:
-    """One for each device that runs of these settings use: every visible GPU, or this host.
+def _slots(settings: list[RunSettings], at_once: int | None) -> list[str]:
+    """Places for runs at the same time: as many as asked for, else one for each device of the first one's model, or one
+    for this host.
 
     Raises:
         ToolchainError: they need a GPU and there is none; where a person replies, they go on as far as they can.
     """
+    if at_once is not None:
+        return [str(number) for number in range(at_once)]
     if not any(supervisor.has_gpu(one.toolchain) for one in settings) or any(one.device for one in settings):
         return [""]
     try:
-        return [str(number) for number, _ in enumerate(devices.visible())]
+        found = devices.usable()
+        return [one.address for one in found if one.name == found[0].name]
     except ToolchainError:
         if all(one.model == MANUAL for one in settings):
             return [""]

@@ -6,8 +6,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,12 @@ GRACE_S = 30.0
 REQUEST_FOLDER = "evaluation."  # how the name of a request's own folder begins
 ROOT = Path(__file__).resolve().parent.parent.parent
 Turn = Callable[[], AbstractContextManager[object]]
+# A fork server ends with the thread that started it: for threads that do not last as long, this one starts it.
+_STARTER = ThreadPoolExecutor(1, "starts evaluators")
 
 
 class EvaluatorClient:
-    """Asks one request at a time, its caller sees to that; only `interrupt` may come from another thread meanwhile.
-
-    The fork server ends with the thread that started it, so start it from the main thread.
-    """
+    """Asks one request at a time, its caller sees to that; only `interrupt` may come from another thread meanwhile."""
 
     def __init__(
         self, threads: int, variables: Mapping[str, str] | None = None, spent: Stopwatch | None = None
@@ -97,9 +98,14 @@ class EvaluatorClient:
         environment = sandbox.environment(self._threads) | self._variables
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])
         command = [sys.executable, "-m", "engine.evaluator.forkserver", str(os.getpid()), str(theirs.fileno())]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
-        )
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
+            )
+
+        is_lasting = threading.current_thread() is threading.main_thread()
+        self._process = start() if is_lasting else _STARTER.submit(start).result()
         self._line = ours
         theirs.close()
         try:

@@ -96,6 +96,7 @@ def _be_evaluator(request: Mapping[str, Any], isolation: Isolation, line: socket
     from engine.evaluator import process
 
     parent = os.getppid()
+    os.environ.update(request.get("variables", {}))  # the device among them: nothing of CUDA has started here
     gc.enable()
     try:
         processes.die_with_parent(parent)

@@ -2,7 +2,7 @@
 
 processes.py                    process trees, and what threads do as the kernel tells
 lease.py, quiet.py              exclusive use of a device; how busy the machine is
-devices.py                      the GPUs of this machine
+devices.py, device_health.py    the GPUs of this machine; whether one still works
 process_memory.py, device_memory.py, shared_tensors.py  tensors that two processes see
 worker_limits.py                how long and how large an evaluation may get
 """

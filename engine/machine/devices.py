@@ -10,10 +10,12 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DRIVER = "libcuda.so.1"
 MAJOR, MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*: see cuda.h
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,16 @@ class Device:
     def architecture(self) -> str:
         """As compilers call it: `sm_90`."""
         return f"sm_{self.capability.replace('.', '')}"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is one part of a divided GPU; the driver names it so."""
+        return " MIG " in self.name
+
+    @property
+    def address(self) -> str:
+        """Its name in CUDA_VISIBLE_DEVICES, the same for every process."""
+        return f"{'MIG' if self.is_part else 'GPU'}-{self.uuid}"
 
     @property
     def lease(self) -> str:
@@ -123,15 +136,51 @@ def first() -> Device:
     return visible()[0]
 
 
-def visible() -> list[Device]:
-    """The devices that a process started here sees, in its order; at least one.
+def usable() -> list[Device]:
+    """Every device that work can be spread over, in the driver's order; at least one.
+
+    A process sees one part of a divided GPU at most, so nvidia-smi lists the parts and each is asked for by itself.
+
+    Raises:
+        ToolchainError: there is none, or the driver does not tell.
+    """
+    seen = visible()
+    if not any(one.is_part for one in seen):
+        return seen
+    chosen = os.environ.get(VISIBLE)
+    named = [one.strip() for one in chosen.split(",")] if chosen is not None else parts(_listed())
+    names = [name for name in named if name.startswith("MIG-")]
+    whole = [one for one in seen if not one.is_part]
+    return whole + [visible({VISIBLE: name})[0] for name in names] if len(names) > 1 else seen
+
+
+def parts(listing: str) -> list[str]:
+    """The parts of divided GPUs in what `nvidia-smi -L` prints, by the names that CUDA_VISIBLE_DEVICES takes."""
+    return re.findall(r"^\s+MIG .*\(UUID: (MIG-[^)]+)\)", listing, re.MULTILINE)
+
+
+def _listed() -> str:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    try:
+        return subprocess.run([program, "-L"], capture_output=True, text=True, timeout=LIMIT_S, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def visible(variables: Mapping[str, str] | None = None) -> list[Device]:
+    """The devices that a process started here sees, with these variables set, in its order; at least one.
 
     Raises:
         ToolchainError: there is none, or the driver does not tell.
     """
     command = [sys.executable, "-m", "engine.machine.devices"]
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+            env=os.environ | dict(variables or {}),
+        )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(f"the NVIDIA driver did not name its devices within {LIMIT_S} s") from error
     if done.returncode != 0:

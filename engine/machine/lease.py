@@ -20,7 +20,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from engine.errors import ToolchainError
 SHARED = (Path("/run/lock"), Path("/tmp"), Path("/var/tmp"))
 FOLDER = "TILEWRIGHT_LEASES"
 FOR_ALL = 0o644
+LOOK_S = 0.03  # how often several devices are looked at: a lock can only be waited for by itself
 Files = tuple[Path, ...]
 
 
@@ -66,6 +67,23 @@ def held_if_free(*files: Path) -> Iterator[bool]:
         except BlockingIOError:
             is_free = False
         yield is_free
+
+
+@contextmanager
+def hold_first(groups: Sequence[Files], rest: Callable[[float], None] = time.sleep) -> Iterator[tuple[int, float]]:
+    """Wait until all locks of one group are free, whichever it is, and hold them; yields which, and the seconds waited.
+
+    Raises:
+        ToolchainError: one of them is not a file that may be locked.
+    """
+    started = time.monotonic()
+    while True:
+        for number, files in enumerate(groups):
+            with held_if_free(*files) as is_free:
+                if is_free:
+                    yield number, time.monotonic() - started
+                    return
+        rest(LOOK_S)
 
 
 def _folder() -> Path:

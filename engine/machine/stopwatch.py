@@ -44,6 +44,11 @@ class Stopwatch:
         self.parts[part] = self.parts.get(part, 0.0) + seconds
         self._inner_s += seconds
 
+    def add_before(self, part: str, seconds: float) -> None:
+        """Time that passed before the start and belongs to the work all the same."""
+        self.parts[part] = self.parts.get(part, 0.0) + seconds
+        self._began -= seconds
+
     def take(self, parts: Mapping[str, float]) -> None:
         """What another process found while this one waited for it."""
         for part, seconds in parts.items():

@@ -1,7 +1,7 @@
 """Suites: tasks x arms x repeats as many runs, and what they say together. Knows no screen and no model.
 
 definition.py   a suite from its TOML file
-runner.py       the queue: one run per free device, whatever is killed
+runner.py       the queue: so many runs at a time, whatever is killed
 tables.py       what a suite says, as tables and sentences of text
 formats.py      figures as people read them
 exporting.py    the same as CSV, JSON, LaTeX, Markdown and one HTML file

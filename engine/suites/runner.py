@@ -1,4 +1,4 @@
-"""The queue of a suite: one run per free device, until every cell is finished or waits for a person.
+"""The queue of a suite: so many runs at a time, until every cell is finished or waits for a person.
 
 A cell is linked to its run before the run's folder is made, and let go of after its run's last event. Runner and
 engines may be killed at any moment between: the next runner finds what is linked, adopts engines that still live,
@@ -61,7 +61,8 @@ class _Work:
 @dataclass(slots=True)
 class Runner:
     """One life of a suite's queue. `settings_of` makes the settings of a cell that has no run yet, `waits_on` says
-    whether a run waits for a person who has sent nothing, `slots` are devices by name (empty: this host)."""
+    whether a run waits for a person. `slots` name the places for runs at work at the same time; the
+    pool of devices gives each what it needs."""
 
     folder: SuiteFolder
     slots: Sequence[str]
@@ -97,7 +98,7 @@ class Runner:
             if stopping:
                 self._stop(at_work.values())
             while not stopping and queue and (free := [slot for slot in self.slots if slot not in at_work]):
-                if (work := self._take_up(suite, queue.popleft(), free[0])) is not None:
+                if (work := self._take_up(suite, queue.popleft())) is not None:
                     at_work[free[0]] = work
             if not at_work and (stopping or not queue):
                 return stopping or _summary(self._suite())
@@ -124,7 +125,7 @@ class Runner:
                 commands.send(work.run.commands_file, CommandKind.STOP)
                 work.is_told_to_stop = True
 
-    def _take_up(self, suite: Suite, cell: Cell, slot: str) -> _Work | None:
+    def _take_up(self, suite: Suite, cell: Cell) -> _Work | None:
         """Begin with a cell, or go on with it; None where nothing is left to do or a person is waited for."""
         before = suite.cells.get(cell, CellStanding(cell))
         run = self._run_of(suite, before)
@@ -138,7 +139,7 @@ class Runner:
                 return None
         work = _Work(cell, run, meter, None)
         if not liveness.is_held(run):
-            work.engine = supervisor.begin(run, slot or None)
+            work.engine = supervisor.begin(run)
         self.tell(f"{cell.words}: {'at work' if work.engine else 'already at work'} ({run.run_id})")
         return work
 
@@ -172,7 +173,7 @@ class Runner:
             self._leave(work.cell, work.run, work.meter, CellState.STOPPED, "its engine ended while it was stopped")
         else:
             self.tell(f"{work.cell.words}: its engine is gone; resumed")
-            at_work[slot] = replace(work, engine=supervisor.begin(work.run, slot or None), deaths=work.deaths + 1)
+            at_work[slot] = replace(work, engine=supervisor.begin(work.run), deaths=work.deaths + 1)
 
     def _leave(self, cell: Cell, run: RunFolder, meter: Meter, state: CellState, reason: str) -> None:
         files.append(self.folder, CellLeft(cell, run.run_id, state, reason, meter.spent))

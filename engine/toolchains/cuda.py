@@ -46,7 +46,7 @@ LIMIT_S = 900.0
 
 
 class CudaToolchain(LocalToolchain):
-    """Builds, checks, times and profiles on the first GPU that is visible."""
+    """Builds, checks, times and profiles on the first GPU that is visible, or on the one that it was told to use."""
 
     name = "cuda"
     device = "cuda"
@@ -55,6 +55,24 @@ class CudaToolchain(LocalToolchain):
         # The driver reserves address space for all memory of the machine, so that it cannot be what is limited.
         bounded = replace(limits or Limits(), address_space=AMPLE)
         super().__init__(scratch, times or times_here(CALL_S), bounded)
+        self._variables: Mapping[str, str] = {}
+
+    def use(self, gpu: Device, *, is_only: bool = False) -> None:
+        """From the next request on work on this device. What was found out about another one is forgotten. Where it
+        `is_only`, every process sees it as the first."""
+        self._variables = {} if is_only else {devices.VISIBLE: gpu.address}
+        before: Device | None = self.__dict__.get("gpu")
+        if before == gpu:
+            return
+        for name in ("lease_files", *(["installation"] if before and before.capability != gpu.capability else [])):
+            self.__dict__.pop(name, None)
+        self._known_limits.clear()
+        self.gpu = gpu
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The device that it was told to use; empty where it is the first that every process here sees."""
+        return self._variables
 
     @functools.cached_property
     def installation(self) -> DeviceInstallation:
@@ -153,7 +171,9 @@ class CudaToolchain(LocalToolchain):
         return limit
 
     def _ceilings(self, *, again: bool) -> DeviceCeilings:
-        return ceilings.measured(self.gpu, self.installation.nvcc, self.cache, self.lease_files, again=again)
+        return ceilings.measured(
+            self.gpu, self.installation.nvcc, self.cache, self._locks, again=again, variables=self.variables
+        )
 
 
 def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:

@@ -29,6 +29,7 @@ from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from storage import codec
+from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.hardware_limit import HardwareLimit
 from storage.policy import EVERYTHING
@@ -103,6 +104,8 @@ class LocalToolchain(ABC):
     device = "cpu"
 
     def __init__(self, scratch: Path | None, times: Times, limits: Limits) -> None:
+        self.claim: Claim = UNSEEN
+        self._is_alone, self._waited_s = False, 0.0
         self._own_scratch = scratch is None
         self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
         self._scratch.mkdir(parents=True, exist_ok=True)
@@ -142,6 +145,24 @@ class LocalToolchain(ABC):
         """
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """What is set for processes that use the device, beside what the engine's own environment says."""
+        return {}
+
+    @contextmanager
+    def alone(self, waited_s: float) -> Iterator[None]:
+        """While inside, the caller holds the lease of the device, for which it waited; nothing here lets it go."""
+        self._is_alone, self._waited_s = True, waited_s
+        try:
+            yield
+        finally:
+            self._is_alone, self._waited_s = False, 0.0
+
+    @property
+    def _locks(self) -> lease.Files:
+        return () if self._is_alone else self.lease_files
+
+    @property
     def device_files(self) -> tuple[str, ...]:
         """Device nodes that a candidate needs."""
         return ()
@@ -175,19 +196,27 @@ class LocalToolchain(ABC):
     def _with_timeline(self, act: Callable[[], Result]) -> Result:
         """The result, with where its time went."""
         self._spent.restart()
+        if self._waited_s:
+            self._spent.add_before(Part.LEASE, self._waited_s)
         result = act()
         return replace(result, timeline=self._spent.timeline())
 
     @contextmanager
     def _leased(self) -> Iterator[float]:
         """Alone on the device as far as Tilewright goes; yields the seconds waited for that."""
-        with lease.hold(*self.lease_files) as waited_s:
+        if not self._is_alone:
+            self.claim.waits()
+        with lease.hold(*self._locks) as waited_s:
+            if not self._is_alone:
+                self.claim.holds()
             self._spent.add(Part.LEASE, waited_s)
             began = time.monotonic()
             try:
                 yield waited_s
             finally:
                 self._spent.lease_s += time.monotonic() - began
+                if not self._is_alone:
+                    self.claim.lets_go()
 
     def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """Build several candidates at once; one by one where building means to call the kernel."""
@@ -275,7 +304,7 @@ class LocalToolchain(ABC):
             BaselineUnavailable: it writes nothing.
             ToolchainError: it took too long, or its process was killed.
         """
-        with lease.hold(*self.lease_files):
+        with self._leased():
             found = self._ask("compiler_source", task, "", limit_s=HINT_S)
         if not found.get("source"):
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
@@ -338,6 +367,7 @@ class LocalToolchain(ABC):
             "act": act,
             "device": self.device,
             "device_files": self.device_files,
+            "variables": dict(self.variables),
             "task_source": task.source,
             "policy": codec.to_plain(task.policy),
             "language": task.language,

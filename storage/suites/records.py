@@ -133,7 +133,7 @@ class Defined:
 
 @dataclass(frozen=True, slots=True)
 class RunnerStarted:
-    """A runner works on the queue; `slots` are the devices, empty for the host."""
+    """A runner works on the queue; `slots` are places for runs at a time: devices, numbers, or one empty name."""
 
     pid: int
     slots: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser, size
+from engine.cli.argument_types import Parser, positive, size
 from engine.suites import definition, exporting
 from storage.knowledge.merging import Prefer
 
@@ -78,6 +78,11 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
         one.add_argument(
             "--set-limit", dest="limits", action="append", default=[], type=size, metavar="NAME=NUMBER",
             help="limit of all cells together: model_calls, tokens, cost_usd or hours (of engine time)",
+        )  # fmt: skip
+        one.add_argument(
+            "--at-once", type=positive, metavar="N",
+            help="runs at the same time, which share the devices (default: one for each GPU of the first one's "
+            "model, one on the CPU)",
         )  # fmt: skip
         one.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")

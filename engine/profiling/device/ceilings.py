@@ -102,8 +102,11 @@ def measured(
     *,
     python: str = sys.executable,
     again: bool = False,
+    variables: Mapping[str, str] | None = None,
 ) -> DeviceCeilings:
     """A device's ceilings from the cache; measured now, alone, if there are none or when asked again.
+
+    `variables` choose the device for the child, where it is not the first that a process sees.
 
     Raises:
         ToolchainError: measuring fails.
@@ -114,7 +117,7 @@ def measured(
     if old is not None and not again:
         return old
     with lease.hold(*lease_files):
-        found = highest(_measure(device, nvcc, python), old)
+        found = highest(_measure(device, nvcc, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(found), indent=1))
@@ -139,7 +142,7 @@ def highest(new: DeviceCeilings, old: DeviceCeilings | None) -> DeviceCeilings:
     return replace(new, **rates, copy_gb_s=copies)
 
 
-def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
+def _measure(device: Device, nvcc: str, python: str, variables: Mapping[str, str]) -> DeviceCeilings:
     with tempfile.TemporaryDirectory(prefix="tilewright.ceilings.") as folder:
         library = Path(folder) / "ceilings.so"
         architecture = f"-arch=sm_{device.capability.replace('.', '')}"
@@ -147,7 +150,10 @@ def _measure(device: Device, nvcc: str, python: str) -> DeviceCeilings:
         measure = [python, "-m", "engine.profiling.device.ceilings", str(library)]
         try:
             subprocess.run(build, check=True, capture_output=True, text=True, timeout=LIMIT_S)
-            done = subprocess.run(measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT)
+            done = subprocess.run(
+                measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT,
+                env=os.environ | dict(variables),
+            )  # fmt: skip
             measured = json.loads(done.stdout.splitlines()[-1])
         except subprocess.CalledProcessError as error:
             raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 # By PCI bus: what nvidia-smi calls 0 is the slow one. A part of a divided GPU has no index and is asked for by name.
-SLOW, FAST, PART = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "abc")
+SLOW, FAST, PART, TWIN = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "abcd")
 SOURCE = (
     r"""
 #include <cstdlib>
@@ -21,7 +21,7 @@ SOURCE = (
 #include <vector>
 struct One { const char* kind; const char* uuid; const char* name; int major; };
 static const One all[] = {{"GPU-", "SLOW", "Slow One", 8}, {"GPU-", "FAST", "Fast One", 9},
-                          {"MIG-", "PART", "Part of a GPU", 9}};
+                          {"MIG-", "PART", "Fast One MIG 1g.18gb", 9}, {"GPU-", "TWIN", "Fast One", 9}};
 static std::vector<One> seen() {
   const char* order = getenv("CUDA_DEVICE_ORDER");
   bool by_bus = order && !strcmp(order, "PCI_BUS_ID");
@@ -54,11 +54,22 @@ int cuDeviceGetUuid_v2(char* to, int device) {
 int cuDeviceGetName(char* to, int size, int device) { strncpy(to, seen()[device].name, size); return 0; }
 int cuDeviceTotalMem_v2(size_t* to, int) { *to = 1ul << 34; return 0; }
 int cuDeviceGetAttribute(int* to, int which, int device) { *to = which == 75 ? seen()[device].major : 0; return 0; }
+int cuDevicePrimaryCtxRetain(void** to, int) { *to = nullptr; return 0; }
+int cuCtxSetCurrent(void*) { return 0; }
+int cuMemAlloc_v2(unsigned long long* to, size_t size) { *to = (unsigned long long)malloc(size); return 0; }
+int cuMemsetD32_v2(unsigned long long at, unsigned value, size_t size) {
+  const char* broken = getenv("BROKEN_DEVICE");
+  if (broken && !strcmp(seen()[0].uuid, broken)) return 999;
+  for (size_t i = 0; i < size; ++i) ((unsigned*)at)[i] = value;
+  return 0;
+}
+int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t size) { memcpy(to, (void*)from, size); return 0; }
 int cuGetErrorString(int, const char** text) { *text = "no such thing"; return 0; }
 }
 """.replace("SLOW", SLOW)
     .replace("FAST", FAST)
     .replace("PART", PART)
+    .replace("TWIN", TWIN)
 )
 
 

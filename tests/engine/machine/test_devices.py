@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ToolchainError
-from engine.machine import devices, lease
+from engine.machine import device_health, devices, lease
 from engine.toolchains.cuda import CudaToolchain
-from tests.engine.machine.driver import FAST, PART, SLOW, driver
+from tests.engine.machine.driver import FAST, PART, SLOW, TWIN, driver
 
 __all__ = ["driver"]
 # It goes on until every engine has had its share, so that all of them want the device at the same time.
@@ -101,6 +101,29 @@ def test_the_visible_devices_end_at_the_first_unknown_name(
 ) -> None:
     asked.setenv("CUDA_VISIBLE_DEVICES", named)
     assert [one.uuid for one in devices.visible()] == seen
+
+
+# As an H200 printed it that was divided into two parts, beside a whole one; identities are made up.
+LISTED = """GPU 0: NVIDIA H200 (UUID: GPU-5c1e0f7a-0d5e-4a1b-9f1e-0c8f5b2f6a10)
+  MIG 3g.71gb     Device  0: (UUID: MIG-0a3f3f0e-6d0c-5d53-8a0e-3c1d4b1f9a01)
+  MIG 1g.18gb     Device  1: (UUID: MIG-7be1a3f2-27a4-5a8e-b6d1-91c5a0d0e202)
+GPU 1: NVIDIA H200 (UUID: GPU-9d2b6c3e-4f60-4b7a-8c55-6e7d8f9a0b11)
+"""
+
+
+def test_the_parts_of_a_divided_gpu_are_devices_by_their_own_names(asked: pytest.MonkeyPatch) -> None:
+    first, second = devices.parts(LISTED)
+    assert (first[:12], second[:12]) == ("MIG-0a3f3f0e", "MIG-7be1a3f2")
+    asked.setenv("CUDA_VISIBLE_DEVICES", f"GPU-{FAST},MIG-{PART},MIG-{PART[:6]}")
+    assert [one.address for one in devices.usable()] == [f"GPU-{FAST}", f"MIG-{PART}", f"MIG-{PART}"]
+
+
+def test_a_device_that_does_not_keep_what_is_written_is_unhealthy(asked: pytest.MonkeyPatch) -> None:
+    asked.setenv("CUDA_VISIBLE_DEVICES", f"GPU-{FAST},GPU-{TWIN}")
+    asked.setenv("BROKEN_DEVICE", TWIN)
+    fast, twin = devices.usable()
+    assert device_health.why_unhealthy(fast) == ""
+    assert device_health.why_unhealthy(twin) == "the driver cannot write memory: no such thing (error 999)"
 
 
 def test_where_the_environment_hides_every_device_that_is_said(asked: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,280 @@
+"""What the devices of this host do, in files that engines write and everybody reads. Knows no driver and no toolchain.
+
+Under TILEWRIGHT_HOME in `pool/`: `devices/` what was found here, `claims/` evaluations at work or waiting, each with a
+lock that its process holds, so that what a killed one leaves behind counts for nothing; `uses-*.jsonl` what ended, by
+hours. All of it can be deleted. Nothing is decided by it but which device a new run settles on; leases decide the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from storage import codec, liveness
+from storage.folder import home
+
+HOUR_S = 3600.0
+KEPT_HOURS = 24
+DEVICE = "device id"  # in the evidence of a result: where it was taken, where there is more than one such place
+_numbers = itertools.count()
+
+
+class Stage(StrEnum):
+    """Where an evaluation stands."""
+
+    BESIDE = "beside"
+    """At work on what needs no device."""
+    WAITING = "waiting"
+    HOLDING = "holding"
+    SETTLED = "settled"
+    """A run's timings are taken on the device; nothing is at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDevice:
+    """A device as it was found; `out` says why it was taken out, empty for one that is used. Times in epoch seconds."""
+
+    device: str
+    model: str
+    memory_mib: int = 0
+    driver: str = ""
+    seen_at: float = 0.0
+    out: str = ""
+    out_since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An evaluation: `act` of the run `run_id` in its `step`, both empty outside a run. `device` is empty while it may
+    be any. `since` is when its stage began."""
+
+    act: str
+    run_id: str = ""
+    step: int = 0
+    device: str = ""
+    stage: Stage = Stage.BESIDE
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A device was held from `began` to `ended`, after `waited_s`."""
+
+    device: str
+    act: str
+    run_id: str
+    step: int
+    began: float
+    ended: float
+    waited_s: float = 0.0
+
+
+def folder() -> Path:
+    """Where all of it lies."""
+    return home() / "pool"
+
+
+class Claim:
+    """One evaluation's line for others to read. A disk that cannot be written stops no evaluation."""
+
+    def __init__(self, claimed: Claimed, file: int | None, path: Path | None) -> None:
+        self.claimed, self._file, self._path = claimed, file, path
+        self._asked_at = time.time()
+
+    def on(self, device: str) -> None:
+        """Which device it is about from now on."""
+        self.claimed = replace(self.claimed, device=device)
+
+    def waits(self) -> None:
+        """It waits for its device, or for any."""
+        self._asked_at = time.time()
+        self._tell(Stage.WAITING)
+
+    def holds(self) -> None:
+        """It has its device."""
+        self._tell(Stage.HOLDING)
+
+    def lets_go(self) -> None:
+        """It goes on without the device."""
+        was = self.claimed
+        self._tell(Stage.BESIDE)
+        if was.stage is Stage.HOLDING and self._file is not None:
+            waited_s = max(0.0, was.since - self._asked_at)
+            _keep(Use(was.device, was.act, was.run_id, was.step, was.since, time.time(), waited_s))
+
+    def settles(self, device: str) -> None:
+        """A run's timings are taken there from now on."""
+        self.on(device)
+        self._tell(Stage.SETTLED)
+
+    def end(self) -> None:
+        """Nothing is claimed any more."""
+        if self._file is not None:
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = None
+
+    def _tell(self, stage: Stage) -> None:
+        self.claimed = replace(self.claimed, stage=stage, since=time.time())
+        if self._file is not None:
+            line = codec.dumps(self.claimed).encode()
+            with suppress(OSError):
+                os.pwrite(self._file, line.ljust(LINE - 1) + b"\n", 0)  # one write of one length: never read in halves
+
+
+LINE = 1024
+UNSEEN = Claim(Claimed(""), None, None)
+
+
+def claim(act: str, run_id: str = "", step: int = 0, device: str = "") -> Claim:
+    """Begin a claim; `end` must follow."""
+    claimed = Claimed(act, run_id, step, device)
+    try:
+        place = folder() / "claims"
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{os.getpid()}-{next(_numbers)}"
+        file = liveness.hold_file(path)
+    except (OSError, liveness.AlreadyRunningError):
+        return Claim(claimed, None, None)
+    made = Claim(claimed, file, path)
+    made._tell(Stage.BESIDE)
+    return made
+
+
+@contextmanager
+def claimed(act: str, run_id: str = "", step: int = 0, device: str = "") -> Iterator[Claim]:
+    """A claim for as long as the block lasts."""
+    made = claim(act, run_id, step, device)
+    try:
+        yield made
+    finally:
+        if made.claimed.stage is Stage.HOLDING:
+            made.lets_go()
+        made.end()
+
+
+def claims() -> list[Claimed]:
+    """Those of living processes, the oldest first; what others left is removed."""
+    found = []
+    for path in sorted((folder() / "claims").glob("*")):
+        with suppress(OSError, ValueError):
+            if liveness.is_file_held(path):
+                found.append(codec.read_line(Claimed, path.read_bytes()))
+            elif time.time() - path.stat().st_mtime > LEFT_S:
+                path.unlink()
+    return sorted(found, key=lambda one: one.since)
+
+
+LEFT_S = 60.0  # a file that was made and is not locked yet is younger
+
+
+def found_here(device: KnownDevice) -> None:
+    """Keep what is known of a device, for those who cannot ask the driver."""
+    with suppress(OSError):
+        place = folder() / "devices"
+        place.mkdir(parents=True, exist_ok=True)
+        draft = place / f".{device.device}.{os.getpid()}"
+        draft.write_text(codec.dumps(replace(device, seen_at=time.time())))
+        draft.replace(place / f"{device.device}.json")
+
+
+def take_out(device: KnownDevice, why: str) -> None:
+    """Keep everybody from a device, until an engine that starts finds it well again."""
+    found_here(replace(device, out=why, out_since=time.time()))
+
+
+def devices() -> list[KnownDevice]:
+    """Every device that an engine has found on this host, by name."""
+    known = []
+    for path in sorted((folder() / "devices").glob("*.json")):
+        with suppress(OSError, ValueError):
+            known.append(codec.read_line(KnownDevice, path.read_bytes()))
+    return known
+
+
+def uses(since: float, until: float) -> list[Use]:
+    """What ended after `since` and before `until`, in the order it ended."""
+    known = []
+    for hour in range(int(since // HOUR_S), int(until // HOUR_S) + 1):
+        with suppress(OSError):
+            for line in _hour_file(hour).read_bytes().splitlines():
+                with suppress(ValueError):
+                    known.append(codec.read_line(Use, line))
+    return sorted((one for one in known if since < one.ended <= until), key=lambda one: one.ended)
+
+
+def _keep(use: Use) -> None:
+    hour = int(use.ended // HOUR_S)
+    with suppress(OSError):
+        path = _hour_file(hour)
+        is_new = not path.exists()
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(file, (codec.dumps(use) + "\n").encode())
+        finally:
+            os.close(file)
+        for old in folder().glob("uses-*.jsonl") if is_new else ():
+            if (number := old.stem.removeprefix("uses-")).isdecimal() and int(number) <= hour - KEPT_HOURS:
+                old.unlink(missing_ok=True)
+
+
+def _hour_file(hour: int) -> Path:
+    return folder() / f"uses-{hour}.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStanding:
+    """A device and what became of it in the last hour: `busy` is the share of the time that it was held, `acts` how
+    often, `waited_s` the mean wait for it. `now` holds it, `queue` waits for it; `runs` have settled there.
+    """
+
+    known: KnownDevice
+    busy: float = 0.0
+    acts: int = 0
+    waited_s: float = 0.0
+    now: tuple[Claimed, ...] = ()
+    queue: tuple[Claimed, ...] = ()
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStanding:
+    """Every device; evaluations that wait for any; and those at work on what needs no device."""
+
+    devices: tuple[DeviceStanding, ...] = ()
+    queue: tuple[Claimed, ...] = ()
+    beside: tuple[Claimed, ...] = ()
+    at: float = field(default_factory=time.time)
+
+
+def standing(now: float | None = None) -> PoolStanding:
+    """What all devices of this host do."""
+    at = time.time() if now is None else now
+    since, at_work, ended = at - HOUR_S, claims(), uses(at - HOUR_S, at)
+    names = {one.device for one in devices()}
+
+    def of(known: KnownDevice) -> DeviceStanding:
+        own = [one for one in at_work if one.device == known.device]
+        used = [one for one in ended if one.device == known.device]
+        holding = tuple(one for one in own if one.stage is Stage.HOLDING)
+        held_s = sum(one.ended - max(one.began, since) for one in used)
+        held_s += sum(max(0.0, at - max(one.since, since)) for one in holding)
+        return DeviceStanding(
+            known, min(1.0, held_s / HOUR_S), len(used),
+            sum(one.waited_s for one in used) / len(used) if used else 0.0, holding,
+            tuple(one for one in own if one.stage is Stage.WAITING),
+            len({one.run_id for one in own if one.stage is Stage.SETTLED}),
+        )  # fmt: skip
+
+    return PoolStanding(
+        tuple(map(of, devices())),
+        tuple(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
+        tuple(one for one in at_work if one.stage is Stage.BESIDE), at,
+    )  # fmt: skip

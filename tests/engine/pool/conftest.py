@@ -1,0 +1,105 @@
+"""Two GPUs of one model as a driver of our own shows them, and a toolchain that only says where it was asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import tasks
+from engine.errors import ToolchainError
+from engine.machine import lease
+from engine.machine.devices import Device
+from engine.machine.worker_limits import Limits, Times
+from engine.pool import Act, Evaluation
+from engine.pool import local as local_pool
+from engine.tasks import Task
+from engine.toolchains.local import LocalToolchain
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.profile_results import ProfileResult
+from storage.records import Verdict
+from tests.engine.machine.driver import FAST, TWIN, driver
+
+__all__ = ["driver"]
+ONE, OTHER = f"GPU-{FAST}", f"GPU-{TWIN}"
+
+
+class Pretend(LocalToolchain):
+    """Holds the device as the real one does, and asks no evaluator. `on_check` is called while the device is held."""
+
+    name = "cuda"
+    on_check: Callable[[Device], None] = staticmethod(lambda gpu: None)
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        super().__init__(scratch, Times(), Limits())
+        self.gpu: Device
+
+    def use(self, gpu: Device, *, is_only: bool) -> None:
+        self.gpu = gpu
+
+    @property
+    def cache(self) -> Path:
+        raise NotImplementedError
+
+    @property
+    def lease_files(self) -> lease.Files:
+        return lease.of_host(self.gpu.lease)
+
+    @property
+    def installation(self) -> Any:
+        raise NotImplementedError
+
+    def _compile(self, task: Task, source: str) -> CompileResult:
+        return CompileResult(True, 1.0)
+
+    def _check(self, task: Task, source: str) -> CheckResult:
+        with self._leased():
+            Pretend.on_check(self.gpu)
+        return CheckResult(Verdict.PASSED, 1.0)
+
+    def time(self, task: Task, source: str) -> TimingResult:
+        with self._leased():
+            return TimingResult((1.0,) * 9, (2.0,) * 9)
+
+    def _session(self, task: Task, source: str, times: Any) -> Any:
+        raise NotImplementedError
+
+    def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
+        raise NotImplementedError
+
+    def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
+        raise ToolchainError("the profiler's process broke")
+
+
+@pytest.fixture
+def two_gpus(driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Processes started here see two devices of one model; leases and home are the test's own."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"{ONE},{OTHER}")
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(tmp_path / "leases"))
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(local_pool, "find_toolchain", lambda name: Pretend)
+    monkeypatch.setattr(Pretend, "on_check", staticmethod(lambda gpu: None))
+    return monkeypatch
+
+
+def asked(act: Act, run_id: str = "r", device: str = "") -> Evaluation:
+    """An evaluation of some kernel."""
+    return Evaluation(act, "cuda", tasks.find("swish").task("cpu"), ("class ModelNew: pass",), None, "", device, run_id)
+
+
+def beside(work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work in a thread; calling what is returned waits for its result."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+
+    def wait() -> Any:
+        thread.join(60)
+        return found[0]
+
+    return wait
