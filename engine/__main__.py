@@ -26,6 +26,7 @@ from engine.cli import (
     knowledge,
     labelling,
     person,
+    pool_status,
     reproducing,
     sharing,
     subcommands,
@@ -101,6 +102,7 @@ def main(argv: list[str] | None = None) -> int:
         "reproduce": lambda options: reproducing.reproduce(
             options, lambda name: _toolchain(name, None, options.device)
         ),
+        "pool": pool_status.run_verb,
         "doctor": examine_machine,
         "try-model": try_model,
     }

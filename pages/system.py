@@ -1,4 +1,5 @@
-"""What this machine has and lacks, each with what to do about it: the doctor's report, fetched by a child process."""
+"""What the devices of this host do; and what this machine has and lacks, each with what to do about it: the doctor's
+report, fetched by a child process."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.supervisor import Finding
-from pages.parts import wording
-from pages.parts.system import findings_table
+from pages.parts import change_token, wording
+from pages.parts.status import now
+from pages.parts.system import devices_table, findings_table
 
 
 @st.cache_data(show_spinner=False)
@@ -54,7 +56,15 @@ def verdict(found: list[Finding]) -> None:
     st.success(f"**CPU toolchain ready. {gpus}**{rest}", icon=":material/check_circle:")
 
 
+@st.fragment
+def devices() -> None:
+    """What the devices do; drawn again when a run has news."""
+    now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
+    devices_table.draw()
+
+
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
     st.title("System", anchor=False, width="content")
     st.button("Check again", icon=":material/refresh:", on_click=again, key="again")
+devices()
 report()

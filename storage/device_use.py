@@ -25,6 +25,13 @@ DEVICE = "device id"  # in the evidence of a result: where it was taken, where t
 _numbers = itertools.count()
 
 
+WORDS = {
+    "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
+    "time": "timing", "time_briefly": "timing a variant", "compiled_baseline": "timing torch.compile",
+    "compiler_source": "asking torch.compile", "profile": "profiling",
+}  # fmt: skip
+
+
 class Stage(StrEnum):
     """Where an evaluation stands."""
 
@@ -60,6 +67,11 @@ class Claimed:
     device: str = ""
     stage: Stage = Stage.BESIDE
     since: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """What is done, for people."""
+        return WORDS.get(self.act, self.act.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)

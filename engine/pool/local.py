@@ -207,9 +207,10 @@ class LocalPool:
 
 def _processors() -> str:
     """The processors that this process may use, as one device; known from the first time on."""
-    name = f"cpu {_ranges(sorted(os.sched_getaffinity(0)))}"
+    allowed = sorted(os.sched_getaffinity(0))
+    name = f"cpu {_ranges(allowed)}"
     if not any(one.device == name for one in device_use.devices()):
-        device_use.found_here(KnownDevice(name, processor()))
+        device_use.found_here(KnownDevice(name, f"{processor().partition(' [')[0]}, {len(allowed)} threads"))
     return name
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from engine.supervisor import Finding
 from pages.parts.system import findings_table
-from tests.pages.conftest import Open, words
+from storage import device_use
+from storage.device_use import KnownDevice
+from tests.pages.conftest import Open, everything, words
 
 
 def test_the_system_page_says_whether_runs_can_work_here(open_page: Open) -> None:
@@ -15,7 +19,8 @@ def test_the_system_page_says_whether_runs_can_work_here(open_page: Open) -> Non
     shown = words(app)
     assert "CPU toolchain ready" in shown
     assert [button.label for button in app.button] == ["Check again"]  # so a read-only server needs no other page
-    for section in ("CPU toolchain", "GPU", "Sandbox", "Runs and models"):
+    assert "No run has used a device yet." in shown
+    for section in ("Devices", "CPU toolchain", "GPU", "Sandbox", "Runs and models"):
         assert section in shown
 
 
@@ -34,3 +39,20 @@ def test_what_is_missing_and_needed_stands_out() -> None:
     spare = findings_table.cells(Finding("s", "perf", False, "none", "apt install linux-perf", False))
     assert needed["standing"] != spare["standing"]
     assert needed["standing"]["tone"] == "red"  # type: ignore[index]
+
+
+def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_page: Open) -> None:
+    device_use.found_here(KnownDevice("GPU-1", "NVIDIA H200"))
+    device_use.take_out(KnownDevice("GPU-2", "NVIDIA H200"), "the driver cannot write memory")
+    with (
+        device_use.claimed("check", "swish-1", 3, "GPU-1") as busy,
+        device_use.claimed("time", "r2", 5, "GPU-1") as late,
+    ):
+        busy.holds()
+        late.waits()
+        with device_use.claimed("compile", "r3", 1):
+            shown = everything(open_page("system"))
+    assert "checking: swish-1, step 3" in shown.replace("\\\\", "")
+    assert "the driver cannot write memory" in shown
+    assert "0 evaluations waiting for any device. 1 evaluation at work on what needs no device" in shown
+    assert device_use.uses(0.0, time.time())[0].run_id == "swish-1"

@@ -134,6 +134,10 @@ def _reproduce(verbs: argparse._SubParsersAction[Parser]) -> None:
 def _machine(verbs: argparse._SubParsersAction[Parser]) -> None:
     doctor = verbs.add_parser("doctor", help="check what is installed on this machine, and how to fix what is missing")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
+    pool = verbs.add_parser("pool", help="show what the devices of this host do, and how busy they were")
+    what = pool.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    status = what.add_parser("status", help="each device: what it does, how busy it was in the last hour, who waits")
+    status.add_argument("--json", action="store_true", help="print JSON")
     tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
     tried.add_argument("--model", help="model name at the endpoint (default: TILEWRIGHT_MODEL)")
     common.model_options(tried)

@@ -1,0 +1,97 @@
+"""The devices of this host: what each does, who waits, how busy it was; and results by model of device. Reads what
+engines have written; asks no driver."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import device_use
+from storage.device_use import Claimed, DeviceStanding
+from storage.queries import device_results
+from storage.queries.device_results import DeviceModelRow
+
+COLUMNS = [
+    table.Column("device", "Device", "nowrap"),
+    table.Column("state", "State", "nowrap"),
+    table.Column("now", "Now"),
+    table.Column("busy", "Busy", "nowrap", "share of the last hour in which an evaluation held it"),
+    table.Column("acts", "Held", "right", "how often in the last hour"),
+    table.Column("wait", "Mean wait", "right", "for this device, of evaluations of the last hour"),
+    table.Column("queue", "Waiting", "right", "evaluations that wait for this device"),
+    table.Column("runs", "Runs", "right", "runs at work whose timings are taken on it"),
+]
+MODELS = [
+    table.Column("model", "Model of device", "nowrap"),
+    table.Column("runs", "Runs", "right"),
+    table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
+    table.Column("timed", "Timed", "right", "kernels"),
+    table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
+    table.Column("last", "Last timing", "nowrap"),
+]
+
+
+def draw() -> None:
+    """A heading and both tables; a sentence where no engine has used a device yet."""
+    st.markdown("## Devices")
+    standing = device_use.standing()
+    if not standing.devices:
+        st.caption("No run has used a device yet. Devices appear here with the first evaluation.")
+    else:
+        rows = [table.Row(one.known.device, cells(one)) for one in standing.devices]
+        table.draw("Devices of this host", COLUMNS, rows, key="devices", is_compact=True, is_cards=True)
+        st.caption(f"{_beside(len(standing.queue), len(standing.beside))} At {wording.clock(standing.at)}.")
+    found = device_results.device_results(index.current())
+    if found:
+        shown = [table.Row(one.model, model_cells(one)) for one in found]
+        table.draw("Results by model of device", MODELS, shown, key="device_models", is_compact=True, is_cards=True)
+        st.caption("All runs but replays and examples. Times of two models of device are never compared.")
+
+
+def _beside(waiting: int, beside: int) -> str:
+    builds = f"{wording.counted(beside, 'evaluation')} at work on what needs no device, such as builds."
+    return f"{wording.counted(waiting, 'evaluation')} waiting for any device. {builds}"
+
+
+def cells(one: DeviceStanding) -> dict[str, table.Cell]:
+    """One device as cells."""
+    known = one.known
+    state = ("out of use", "red", "broken") if known.out else ("busy", "blue", "running") if one.now else (
+        "free", "green", "held"
+    )  # fmt: skip
+    doing = "; ".join(wording.plain(_doing(claimed)) for claimed in one.now)
+    said = f"{known.out} ({wording.moment(known.out_since)})" if known.out else doing
+    return {
+        "device": table.text(known.device, "strong", known.model),
+        "state": table.pill(*state),
+        "now": table.text(said or wording.NONE, "red" if known.out else "", *([_since(one.now[0])] if one.now else [])),
+        "busy": table.bar(wording.percent(one.busy), one.busy),
+        "acts": wording.count(one.acts),
+        "wait": wording.seconds(one.waited_s) if one.acts else wording.NONE,
+        "queue": wording.count(len(one.queue)),
+        "runs": wording.count(one.runs),
+    }
+
+
+def _doing(claimed: Claimed) -> str:
+    return f"{claimed.words}: {claimed.run_id}, step {claimed.step}" if claimed.run_id else claimed.words
+
+
+def _since(claimed: Claimed) -> str:
+    return f"since {wording.clock(claimed.since)}"
+
+
+def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
+    """One model of device as cells."""
+    return {
+        "model": table.text(row.model, "strong"),
+        "runs": wording.count(row.runs),
+        "passed": wording.share(row.passed, row.judged),
+        "timed": wording.count(row.timed),
+        "best": table.text(
+            wording.speedup(row.best_speedup), "green" if (row.best_speedup or 0) > 1 else "",
+            (row.best_task or "").replace("_", " "),
+        ),
+        "last": wording.moment(row.last_at),
+    }  # fmt: skip

@@ -1,0 +1,79 @@
+"""What engines write of the devices: claims that die with their process, uses by the hour, results by model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from storage import device_use
+from storage import events as ev
+from storage.database import Database
+from storage.device_use import KnownDevice, Stage
+from storage.hardware_limit import REACHED, HardwareLimit
+from storage.queries.device_results import device_results
+from tests.storage.test_queries_predictions import FIRST, failed, made, tell
+
+CHILD = """
+import os, signal
+from storage import device_use
+device_use.claim("check", "killed", 1, "GPU-1").holds()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_before_any_engine_there_is_nothing_to_show(home: Path) -> None:
+    found = device_use.standing()
+    assert (found.devices, found.queue, found.beside) == ((), (), ())
+    assert not home.exists()
+
+
+def test_a_claim_of_a_killed_process_counts_for_nothing() -> None:
+    subprocess.run([sys.executable, "-c", CHILD], cwd=Path(__file__).parents[2], check=False)
+    with device_use.claimed("time", "living", 2, "GPU-1"):
+        assert [one.run_id for one in device_use.claims()] == ["living"]
+    assert device_use.claims() == []
+
+
+def test_of_the_last_hour_only_the_part_inside_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    device_use.found_here(KnownDevice("GPU-1", "NVIDIA H200"))
+    for asked_at, began, ended in ((990_000, 990_000, 996_500), (997_000, 997_010, 997_910)):
+        with device_use.claimed("check", "r", 1, "GPU-1") as claim:
+            now = asked_at
+            claim.waits()
+            now = began
+            claim.holds()
+            now = ended
+            claim.lets_go()
+            assert claim.claimed.stage is Stage.BESIDE
+    now = 1_000_000.0
+    (found,) = device_use.standing().devices
+    assert (found.acts, found.busy) == (2, (100 + 900) / 3600)
+    assert found.waited_s == 5.0
+    now += 30 * 3600
+    with device_use.claimed("check", "r", 1, "GPU-1") as claim:
+        claim.holds()
+    assert len(list(device_use.folder().glob("uses-*.jsonl"))) == 1  # older hours are gone
+
+
+def test_results_are_added_up_by_model_of_device(db: Database, root: Path) -> None:
+    limit = HardwareLimit("NVIDIA H200", 4000.0, 60000.0, 1 << 20, 1 << 20)
+    raised = replace(limit, device=f"NVIDIA H200{REACHED}")
+    tell(db, root, ev.LimitMeasured(limit), *FIRST, ev.LimitMeasured(raised), run_id="r1")
+    tell(db, root, ev.LimitMeasured(limit), *made(1, "c001", None, depth=0), *failed(2, "c001"), run_id="r2")
+    tell(db, root, ev.LimitMeasured(replace(limit, device="a processor")), run_id="r3")
+    h200, processor = device_results(db)
+    assert (h200.model, h200.runs, h200.judged, h200.passed, h200.timed) == ("NVIDIA H200", 2, 2, 1, 1)
+    assert (h200.best_speedup, processor.model, processor.timed) == (1.0, "a processor", 0)
