@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.llm import Message
-from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE
+from storage.command_arguments import BEGIN, CONSULT, RANK, REFUSE, TEACH, TUNE
 from storage.knowledge.records import Revision, WeighedEdge
 from storage.records import DepthOutcome, Origin, RunState, StepKind
 
@@ -164,6 +164,14 @@ class Tune:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """Take what torch.compile generates as the first kernel. The loop's own: no strategy asks for it."""
+
+    index: int
+    about: None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Conclude:
     """End the current step index: its kernel is accepted, or nothing of it is and the base stays.
 
@@ -188,7 +196,7 @@ class Finish:
     reason: str
 
 
-Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank | Tune
+Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank | Tune | Begin
 Action = Step | Conclude | Finish
 
 
@@ -211,3 +219,5 @@ def label(step: Step) -> str:
             return RANK
         case Tune():
             return TUNE
+        case Begin():
+            return BEGIN

@@ -15,6 +15,7 @@ from contextlib import suppress
 from engine.actions import (
     Action,
     Ask,
+    Begin,
     Conclude,
     Consult,
     Evaluate,
@@ -34,7 +35,7 @@ from engine.human.inbox import Inbox, take_submission
 from engine.record import Candidate
 from engine.steps.ask import ask_model
 from engine.steps.candidates import conclude
-from engine.steps.compiler import show_compiler
+from engine.steps.compiler import begin, compiled_first, show_compiler
 from engine.steps.evaluate import (
     check_candidate,
     compile_candidate,
@@ -46,7 +47,7 @@ from engine.steps.knowledge import consult, keep_evidence, teach
 from engine.steps.ranking import keep_scores, rank
 from engine.steps.tune import tune, tuned_first
 from storage import events as ev
-from storage.command_arguments import TUNE
+from storage.command_arguments import BEGIN, TUNE
 from storage.records import RunState, StepKind
 
 
@@ -70,7 +71,9 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 conclude(context, conclusion)
                 keep_evidence(context)
                 keep_scores(context)
-            case Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() | Rank() | Tune() as step:
+            case (
+                Ask() | Evaluate() | TakeSubmission() | Refuse() | Consult() | Teach() | Rank() | Tune() | Begin()
+            ) as step:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
@@ -85,9 +88,12 @@ def next_action(context: RunContext) -> Action:
     started = context.record.in_flight
     if started is not None and started.kind == TUNE:
         return Tune(started.depth, started.candidate_id or "")
+    if started is not None and started.kind == BEGIN:
+        return Begin(started.depth)
     if started is not None:
         return context.strategy.again(context.record, started.kind, started.candidate_id)
-    return tuned_first(context.record, context.strategy.next(context.record), context.source)
+    action = compiled_first(context.record, context.strategy.next(context.record))
+    return tuned_first(context.record, action, context.source)
 
 
 def attempt_step(context: RunContext, step: Step, inbox: Inbox) -> Finish | None:
@@ -135,6 +141,8 @@ def carry_out(context: RunContext, step: Step) -> str:
             return rank(context, step)
         case Tune():
             return tune(context, step)
+        case Begin():
+            return begin(context)
 
 
 _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {

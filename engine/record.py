@@ -11,7 +11,7 @@ from operator import itemgetter
 from engine.human.human_state import HumanState
 from engine.tuning import Sweep
 from storage import events as ev
-from storage.command_arguments import MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
+from storage.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult, headline
 from storage.hardware_limit import HardwareLimit
 from storage.journal import Entry
@@ -113,7 +113,8 @@ class Record:
     counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
     `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step,
     `failure_rules` those that writers were told, the last of which hold, `sweeps` those over the numbers that a kernel
-    declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted.
+    declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted. `is_begun`: the step that
+    takes the compiler's kernel as the first one is over, or was not wanted.
     """
 
     settings: RunSettings
@@ -148,6 +149,7 @@ class Record:
     tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
     ranked: dict[int, ev.Ranked] = field(default_factory=dict)
     failure_rules: list[ev.RulesTold] = field(default_factory=list)
+    is_begun: bool = False
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     swept: set[str] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
@@ -292,6 +294,7 @@ class Record:
         started, self.in_flight = self.in_flight, None
         if started and self.redo and (started.kind, started.candidate_id) == (self.redo.kind, self.redo.candidate_id):
             self.redo = None
+        self.is_begun = self.is_begun or event.kind == BEGIN
         if event.kind == TUNE and started and started.candidate_id:
             self.swept.add(started.candidate_id)
         self.steps_finished += 1

@@ -14,6 +14,7 @@ from engine.capabilities import available_models, has_gpu
 from engine.errors import EngineError, ModelError
 from engine.knowledge import consulting
 from engine.languages import DEFAULT as LANGUAGE
+from engine.languages import Triton
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.machine import devices
@@ -23,7 +24,7 @@ from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
 from storage.knowledge.choice import OFF
-from storage.records import Budget, RunSettings, Switch
+from storage.records import Budget, RunSettings, Start, Switch
 
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0
@@ -60,6 +61,11 @@ def new_settings(
     _check_device(fields.get("device", ""), toolchain)
     if fields.get("tune", 0) < 0:
         raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
+    if fields.get("start") is Start.COMPILED and language != Triton.name:
+        raise EngineError(
+            "a run begins with what torch.compile generates in the language triton alone: choose it, or leave the "
+            "first kernel to the model"
+        )
     file = tasks.find(task)
     file = dataclasses.replace(file, policy=tasks.policy_with(file.policy, **chosen_policy))
     chosen = file.task(toolchain, overrides)

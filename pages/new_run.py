@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine import supervisor, tasks
 from engine.errors import EngineError, TaskError
+from engine.languages import Triton
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
@@ -24,7 +25,7 @@ from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
-from storage.records import Prompts, RunSettings
+from storage.records import Prompts, RunSettings, Start
 
 _LIBRARY_HELP = (
     "none: every kernel is the model's own. Operators such as conv2d, matmul may stay with PyTorch, for a whole "
@@ -37,6 +38,11 @@ _KNOWLEDGE_HELP = (
 _COMPILER_HELP = (
     "With the first kernel the model sees the kernels that PyTorch's compiler writes for the module: Triton on a GPU, "
     "C++ on the processor."
+)
+_START_HELP = (
+    "The Triton kernels that PyTorch's compiler generates for the module become kernel 1, checked and timed as any "
+    "other. Where they leave work to a library (a matrix product), the model writes the first kernel and sees them as "
+    "a hint."
 )
 _TUNE_HELP = (
     "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
@@ -76,6 +82,10 @@ def form() -> None:
             fields["compiler_hint"] = st.toggle(
                 "Show what torch.compile writes", key="compiler_hint", help=_COMPILER_HELP
             )
+            if setup.language == Triton.name and st.toggle(
+                "Begin with what torch.compile generates", key="compiled_start", help=_START_HELP
+            ):
+                fields["start"] = Start.COMPILED
             fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")

@@ -15,8 +15,9 @@ CONSULT, TEACH = "consult", "teach"  # steps that read and write what is known: 
 LOOK_UPS = (CONSULT, TEACH)
 RANK = "rank"  # the step that ranks drawn kernels before they are evaluated
 TUNE = "tune"  # the step that tries other numbers for what an accepted kernel declares open to tuning
+BEGIN = "begin"  # the step that takes what torch.compile generates as the first kernel
 REFUSE = "refuse"  # what was said of a kernel and what was measured of it speak against it together
-NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, RANK, TUNE, *LOOK_UPS)
+NO_CALLS = ("compile", "check", "time", "profile", HANDED_IN, REFUSE, RANK, TUNE, BEGIN, *LOOK_UPS)
 NOBODY = "-"
 NOTE_LENGTH = 140
 # How an argument reads on screen: no hashes, kernels by number, an answer by its step, no id of another command.

@@ -24,7 +24,16 @@ _Judged = events.Compiled | events.Checked | events.Timed
 def rows_of_settings(settings: RunSettings) -> Rows:
     """The run itself."""
     row = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    for name in ("model_options", "device", "tune", "compiler_hint", "forked_from", "strategy_options", "prompts"):
+    for name in (
+        "model_options",
+        "device",
+        "tune",
+        "compiler_hint",
+        "start",
+        "forked_from",
+        "strategy_options",
+        "prompts",
+    ):
         del row[name]  # they stand in run.json alone
     row |= {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
     row |= _fork(settings)

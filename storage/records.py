@@ -94,6 +94,14 @@ class Origin(StrEnum):
     IMPORTED = "imported"
     FORKED = "forked"
     TUNED = "tuned"
+    COMPILED = "compiled"
+
+
+class Start(StrEnum):
+    """Whose kernel is a run's first: the model's, or the one that torch.compile generates."""
+
+    MODEL = "model"
+    COMPILED = "compiled"
 
 
 class StepKind(StrEnum):
@@ -190,7 +198,8 @@ class RunSettings:
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
     of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
     `is_example`: a finished run that came with Tilewright; it was made elsewhere and counts in no total.
-    With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel.
+    With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
+    `start` may make that the first kernel, where it calls no library.
     """
 
     run_id: str
@@ -216,6 +225,7 @@ class RunSettings:
     budget: Budget = field(default_factory=Budget)
     tune: int = 0
     compiler_hint: bool = False
+    start: Start = Start.MODEL
     created_at: float = 0.0
     is_demo: bool = False
     is_example: bool = False

@@ -184,6 +184,28 @@ def test_only_these_modules_know_private_names_of_streamlit_and_httpx2() -> None
     assert bad == []
 
 
+INDUCTOR, PRIVATE = "engine/evaluator/compiler_source.py", "torch._inductor"
+
+
+def test_only_one_module_knows_private_names_of_inductor_and_they_are_there() -> None:
+    asked = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "engine").rglob("*.py"))
+        if any(within(module, PRIVATE) for module in imports(path))
+    ]
+    assert asked == [INDUCTOR]
+    folder = Path(str(importlib.util.find_spec("torch").origin)).parent / "_inductor"  # type: ignore[union-attr]
+    for file, names in {
+        "utils.py": ("def run_and_get_code(", "return result, list(source_codes)"),
+        "compile_fx.py": ("def compile_fx(",),
+        "codecache.py": ("class PyCodeCache", "    modules: list[ModuleType] = []", "cls.modules.append(mod)"),
+        "cpu_vec_isa.py": ("supported_vec_isa_list = ",), "runtime/triton_heuristics.py": ("launcher.config = ",),
+        "runtime/triton_helpers.py": ("@triton.jit\ndef welford_combine(",),
+    }.items():  # fmt: skip
+        text = (folder / file).read_text()
+        assert [name for name in names if name not in text] == [], f"of {file}: see that {INDUCTOR} still does its work"
+
+
 def private_attributes(path: Path) -> list[str]:
     """Names with an underscore of something that is not the object itself."""
     return [

@@ -142,6 +142,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
     more = {
         "tune": record.settings.tune,
         "compiler_hint": record.settings.compiler_hint,
+        "start": record.settings.start,
         "sweeps": sweeps,
         "attempts": rows,
     }

@@ -29,7 +29,7 @@ from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run
 from storage.models import read_options
-from storage.records import Budget, KernelClass, RunSettings, RunState, Switch
+from storage.records import Budget, KernelClass, RunSettings, RunState, Start, Switch
 from storage.verbs import VERBS, CommandKind, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -244,6 +244,7 @@ def settings_of(options: Namespace) -> RunSettings:
     fields |= {
         "tune": options.tune,
         "compiler_hint": options.compiler_hint,
+        "start": Start(options.start),
         "library": options.library,
         "precision": options.precision,
     }

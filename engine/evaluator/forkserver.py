@@ -32,6 +32,7 @@ NEEDED = (
     "torch.utils.cpp_extension",
     "torch.utils.flop_counter",
     "engine.evaluator.process",
+    "engine.evaluator.compiled_start",
     "engine.evaluator.compiler_source",
 )
 MAX_ANSWER = 256 << 20

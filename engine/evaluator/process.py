@@ -280,13 +280,14 @@ def _staged(request: EvaluationRequest, folder: Path) -> Staged | Failure:
 
 
 def compiler_source(request: EvaluationRequest, folder: Path) -> dict[str, str]:
-    """What torch.compile writes for the task, or why it writes nothing."""
+    """What torch.compile writes for the task, or why it writes nothing; with `details` a candidate out of it too."""
 
     def work() -> dict[str, str]:
         from engine.evaluator import compiler_source as compiler  # imports the compiler, and is asked once a run
 
+        about = request.task_source, request.device, folder, request.policy
         try:
-            return {"source": compiler.of_task(request.task_source, request.device, folder, request.policy)}
+            return compiler.start_of_task(*about) if request.details else {"source": compiler.of_task(*about)}
         except Exception as error:  # noqa: BLE001 - whatever the compiler or the module raises is why there is none
             return {"failure": f"{type(error).__name__}: {error}"}
 

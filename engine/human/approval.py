@@ -13,7 +13,7 @@ from engine.record import named
 from engine.steps.candidates import conclude
 from engine.strategies import words_of
 from storage import events as ev
-from storage.command_arguments import TUNE, Fallback
+from storage.command_arguments import BEGIN, TUNE, Fallback
 from storage.records import RunState, StepKind
 from storage.verbs import VERBS
 
@@ -77,14 +77,15 @@ def _sentence(context: RunContext, asked: ev.ApprovalAsked) -> str:
 
 
 def skip_step(context: RunContext, step: Step) -> None:
-    """Leave a step out: a profile is simply not taken, a kernel not tuned; without any other its step index ends."""
+    """Leave a step out: a profile is not taken, a kernel not tuned, the compiler's not begun with; without any other
+    its step index ends."""
     record, name = context.record, label(step)
     number = record.steps_finished + 1
     if record.in_flight is None:
         context.emit(ev.StepStarted(number, name, step.index, step.about))
     if name == StepKind.PROFILE and step.about is not None:
         context.emit(ev.ProfileFailed(number, step.about, SKIPPED))
-    is_extra = name in (StepKind.PROFILE, TUNE)
+    is_extra = name in (StepKind.PROFILE, TUNE, BEGIN)
     left = None if is_extra else context.strategy.abandon(record, f"{name} {SKIPPED}")
     context.emit(ev.StepFinished(number, name, 0.0, "skipped"))
     if left is not None:

@@ -65,6 +65,7 @@ __all__ = [
     "DEFAULT",
     "LANGUAGES",
     "Language",
+    "Triton",
     "check",
     "find",
     "kernel_names",

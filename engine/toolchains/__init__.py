@@ -9,6 +9,7 @@ requirements.py                 whether this machine has what they need
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.machine import lease
@@ -16,6 +17,16 @@ from engine.tasks import Task
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStart:
+    """What torch.compile writes for a task: a text to show, and a candidate made of it, or why there is none: the end
+    of a sentence about what it writes."""
+
+    shown: str
+    kernel: str = ""
+    reason: str = ""
 
 
 class Toolchain(Protocol):
@@ -79,6 +90,15 @@ class Toolchain(Protocol):
 
     def compiler_source(self, task: Task) -> str:
         """The kernels that torch.compile writes for the task, as text to show to a model.
+
+        Raises:
+            BaselineUnavailable: it writes none.
+            ToolchainError: it took too long, or was killed.
+        """
+        ...
+
+    def compiled_start(self, task: Task) -> CompiledStart:
+        """The same text, with a candidate made of the kernels where they are all there is to it.
 
         Raises:
             BaselineUnavailable: it writes none.

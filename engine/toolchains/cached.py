@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from engine.machine import lease
 from engine.tasks import Task
-from engine.toolchains import Toolchain
+from engine.toolchains import CompiledStart, Toolchain
 from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.hardware_limit import HardwareLimit
@@ -94,6 +94,10 @@ class CachedToolchain:
     def compiler_source(self, task: Task) -> str:
         """As the inner toolchain: runs journal it."""
         return self._inner.compiler_source(task)
+
+    def compiled_start(self, task: Task) -> CompiledStart:
+        """As the inner toolchain: runs journal it."""
+        return self._inner.compiled_start(task)
 
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """As the inner toolchain, or from memory; a disturbed one is asked again."""

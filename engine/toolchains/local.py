@@ -28,6 +28,7 @@ from engine.machine import lease
 from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
+from engine.toolchains import CompiledStart
 from storage import codec
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
@@ -309,6 +310,19 @@ class LocalToolchain(ABC):
         if not found.get("source"):
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
         return str(found["source"])
+
+    def compiled_start(self, task: Task) -> CompiledStart:
+        """The same with a candidate out of it, at all sizes of the task.
+
+        Raises:
+            BaselineUnavailable: it writes nothing.
+            ToolchainError: it took too long, or its process was killed.
+        """
+        with lease.hold(*self.lease_files):
+            found = self._ask("compiler_source", task, "", limit_s=HINT_S, details={"as_start": True})
+        if "source" not in found:
+            raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
+        return CompiledStart(str(found["source"]), str(found.get("kernel", "")), str(found.get("no_start", "")))
 
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """Profile a candidate that passed; what was disturbed once more, and then it says so.

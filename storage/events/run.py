@@ -48,10 +48,14 @@ class BaselineMeasured:
 
 @dataclass(frozen=True, slots=True)
 class CompilerShown:
-    """What torch.compile writes for the task, shown to the model from here on; `failure` says why there is nothing."""
+    """What torch.compile writes for the task, shown to the model from here on; `failure` says why there is nothing.
+
+    `kernel_blob` is the candidate made of it, where the run begins with that; without one `failure` says why.
+    """
 
     source_blob: str | None
     failure: str = ""
+    kernel_blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

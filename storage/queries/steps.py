@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.command_arguments import CONSULT, RANK, REFUSE, TEACH, TUNE, is_call
+from storage.command_arguments import BEGIN, CONSULT, RANK, REFUSE, TEACH, TUNE, is_call
 from storage.database import Database
 from storage.queries import fetch
 from storage.records import FAILED, StepKind, Verdict
@@ -69,6 +69,7 @@ _DOING: Mapping[str, str] = {
     RANK: "Ranking the kernels that were drawn",
     REFUSE: "Refusing {kernel}",
     TUNE: "Tuning {kernel}",
+    BEGIN: "Taking what torch.compile generates as the first kernel",
     "rewrite": "The model is rewriting {kernel}",
 }
 
@@ -94,6 +95,8 @@ def sentence(m: Move) -> str:
             return _judged(m)
         case _ if m.kind == RANK:
             return "Ranked the kernels that were drawn"
+        case _ if m.kind == BEGIN:
+            return f"Kernel {m.made_number} is what torch.compile generates"
         case _ if m.kind == TUNE and m.outcome in FAILED:
             return f"Tuned {_kernel(m.number)}: as written it {FAILED[Verdict(m.outcome)]} when timed again"
         case _ if m.kind == TUNE:

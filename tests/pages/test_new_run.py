@@ -153,6 +153,11 @@ def test_a_gpu_is_asked_for_only_where_the_toolchain_uses_one(open_page: Open, m
         assert not app.exception
         seen.append("GPU" in [one.label for one in app.text_input])
     assert seen == [False, True]
+    assert "compiled_start" not in [one.key for one in app.toggle], "it is for kernels in Triton"
+    field(app, "Language").set_value("triton").run()
+    app.toggle(key="compiled_start").set_value(True).run()
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    assert "--start compiled" in command
 
 
 def test_recorded_replies_start_with_the_policy_that_keeps_to_them(open_page: Open) -> None:

@@ -13,7 +13,7 @@ from engine.strategies.loading import DEFAULT, TABLE
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
 from storage.models import with_option
-from storage.records import Budget, KernelClass
+from storage.records import Budget, KernelClass, Start
 
 
 def run(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -56,6 +56,11 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--compiler-hint", action="store_true",
         help="show the model, with the first kernel, what torch.compile writes for it: Triton on a GPU, else C++",
+    )  # fmt: skip
+    run.add_argument(
+        "--start", choices=[str(one) for one in Start], default=str(Start.MODEL),
+        help="whose kernel is the first: model (default), or compiled: the Triton kernels that torch.compile "
+        "generates, with --language triton; where they call a library, the model writes it and sees them as a hint",
     )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")

@@ -11,7 +11,7 @@ from storage.records import Origin
 
 SYNTHESISE, DIAGNOSE, REPAIR, OPTIMISE = "synthesise", "diagnose", "repair", "optimise"
 # These cost no generation: what mends a kernel, and what is brought along.
-FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED)
+FREE_ORIGINS = (Origin.REPAIR, Origin.IMPORTED, Origin.FORKED, Origin.COMPILED)
 
 
 @dataclass(slots=True)

@@ -144,7 +144,7 @@ def _moved(facts: Facts) -> str:
 
 
 def _seen(facts: Facts) -> str:
-    if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED, Origin.TUNED):
+    if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED, Origin.TUNED, Origin.COMPILED):
         return ""
     if facts.candidate.is_profile_exposed:
         return "The model had seen a profile."

@@ -11,7 +11,7 @@ from engine.tasks import TaskFile
 from storage.command_arguments import Ask
 from storage.models import NAMES, ModelRole
 from storage.policy import EVERYTHING, OWN_DTYPE
-from storage.records import Budget
+from storage.records import Budget, Start
 
 BUDGET_FLAGS = {
     "depths": "--depths", "model_calls": "--max-calls", "tokens": "--max-tokens", "cost_usd": "--max-cost",
@@ -39,6 +39,8 @@ def of_form(
         found.append(["--knowledge", fields["knowledge"]])
     if fields.get("compiler_hint"):
         found.append(["--compiler-hint"])
+    if fields.get("start") is Start.COMPILED:
+        found.append(["--start", str(Start.COMPILED)])
     if fields.get("tune"):
         found.append(["--tune", f"{fields['tune']}"])
     found += _budget(fields["budget"])

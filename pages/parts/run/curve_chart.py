@@ -156,6 +156,8 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
           for name, found, symbol, colour in _by_outcome(rows.points)),
         _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
                  spots, size + 16),
+        _kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
+                 "square-open", "@orange-color", spots, size + 10),
         _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", spots, 15),
         _kernels("best", best, "star", "@green-color", spots, 17),
         *_selection(rows.points, rows.failures, rows.selected_id),

@@ -11,7 +11,7 @@ from engine.strategies import catalogue
 from pages.parts import wording
 from storage import codec, folder
 from storage.knowledge import choice
-from storage.records import RunSettings
+from storage.records import RunSettings, Start
 
 
 def of(run_id: str) -> list[tuple[str, str]] | str:
@@ -39,6 +39,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         yield "Tuner", f"up to {wording.counted(settings.tune, 'variant')} of each accepted kernel"
     if settings.compiler_hint:
         yield "Compiler hint", "the model is shown what torch.compile writes"
+    if settings.start is Start.COMPILED:
+        yield "First kernel", "what torch.compile generates, where it calls no library"
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [

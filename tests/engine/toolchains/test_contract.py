@@ -182,6 +182,12 @@ def test_what_the_compiler_writes_for_a_task_is_text_with_its_kernels_and_calls(
     assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in told
     assert told.count("# in this order:") == 2, "both passes"
     assert ("*bf16" if KINDS[subject.name].is_on_gpu else "BFloat16*") in told
+    found = subject.toolchain.compiled_start(replace(subject.task, language="triton"))
+    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in found.shown
+    if KINDS[subject.name].is_on_gpu:
+        assert subject.toolchain.compile(replace(subject.task, language="triton"), found.kernel).is_ok, found.reason
+    else:
+        assert (found.kernel, found.reason) == ("", "on the processor it writes C++, not Triton")
 
 
 @every(REMEMBERED)
