@@ -27,6 +27,7 @@ class Act(StrEnum):
     TIME_BRIEFLY = "time_briefly"
     COMPILED_BASELINE = "compiled_baseline"
     COMPILER_SOURCE = "compiler_source"
+    COMPILED_START = "compiled_start"
     PROFILE = "profile"
 
 

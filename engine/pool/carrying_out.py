@@ -28,5 +28,7 @@ def carry_out(toolchain: Toolchain, asked: Evaluation) -> Any:
             return toolchain.compiled_baseline(task)
         case Act.COMPILER_SOURCE:
             return toolchain.compiler_source(task)
+        case Act.COMPILED_START:
+            return toolchain.compiled_start(task)
         case Act.PROFILE:
             return toolchain.profile(task, asked.sources[0], asked.timed)

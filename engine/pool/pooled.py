@@ -8,6 +8,7 @@ from typing import Any
 from engine.machine import lease
 from engine.pool import MEASURING, Act, Evaluation, Pool
 from engine.tasks import Task
+from engine.toolchains import CompiledStart
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
@@ -74,6 +75,11 @@ class PooledToolchain:
     def compiler_source(self, task: Task) -> str:
         """On any device of the model."""
         return str(self._ask(Act.COMPILER_SOURCE, task))
+
+    def compiled_start(self, task: Task) -> CompiledStart:
+        """On any device of the model."""
+        found: CompiledStart = self._ask(Act.COMPILED_START, task)
+        return found
 
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """On the device that measures."""

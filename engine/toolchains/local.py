@@ -318,7 +318,7 @@ class LocalToolchain(ABC):
             BaselineUnavailable: it writes nothing.
             ToolchainError: it took too long, or its process was killed.
         """
-        with lease.hold(*self.lease_files):
+        with self._leased():
             found = self._ask("compiler_source", task, "", limit_s=HINT_S, details={"as_start": True})
         if "source" not in found:
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
