@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -112,9 +112,8 @@ def wrong(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Sca
 def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found: Errors, trial: str) -> Mismatch:
     """The record of a wrong output: first wrong element in row-major order, counts, and a heat map."""
     first = int(mask.flatten().to(torch.uint8).argmax())
-    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(first), mask.shape)) if mask.dim() else ()
     return Mismatch(
-        index=index,
+        index=_place(first, mask.shape),
         expected=_figure(answer.flatten()[first]),
         actual=_figure(out.flatten()[first]),
         wrong_count=int(mask.sum()),
@@ -125,6 +124,15 @@ def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found:
         heat=heat(mask),
         trial=trial,
     )
+
+
+def _place(number: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """Where an element stands, counted in row-major order. Trap: torch.unravel_index imports sympy, half a second."""
+    place: list[int] = []
+    for size in reversed(shape):
+        number, at = divmod(number, size)
+        place.append(at)
+    return tuple(reversed(place))
 
 
 def heat(mask: torch.Tensor) -> tuple[tuple[float, ...], ...]:

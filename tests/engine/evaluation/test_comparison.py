@@ -62,6 +62,16 @@ def test_the_quick_test_agrees_with_the_careful_one(numbers: list[float], shift:
         assert careful >= 0.9e-4
 
 
+def test_a_wrong_element_is_named_by_its_index() -> None:
+    mask = torch.zeros(2, 3, 4, dtype=torch.bool)
+    mask[1, 2, 0] = mask[1, 2, 3] = True
+    values, found = torch.arange(24.0).view(2, 3, 4), comparison.Errors(1.0, 1.0)
+    told = comparison.describe(values, values + 1, mask, found, "")
+    assert (told.index, told.actual, told.expected) == ((1, 2, 0), 20.0, 21.0)
+    alone = comparison.describe(values[0, 0, 0], values[0, 0, 1], mask[1, 2, 0], found, "")
+    assert (alone.index, alone.actual, alone.expected) == ((), 0.0, 1.0)
+
+
 def test_tolerance_grows_with_depth_and_with_the_references_own_error() -> None:
     assert tolerance.allowed("float32", 0.0, 0.0) == 8e-6
     assert math.isclose(tolerance.allowed("float32", 0.0, 4000.0), 16e-6)
