@@ -104,8 +104,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    gc.unfreeze()
-    shared_servers.end_all()
+    shared_servers.end_all()  # what is frozen stays so: pytest looks for garbage five times more
 
 
 def _judges(place: str) -> bool:

@@ -331,6 +331,7 @@ def architectures(context: RunContext, ask: Ask) -> list[str]:
     return list(found.values())
 
 
+@functools.cache
 def task_of(kernel_class: KernelClass) -> tasks.Task:
     """The shipped task of a class with the longest source; of a class without tasks the longest of all."""
     files = [tasks.find(path.stem) for path in sorted(tasks.SHIPPED.glob("*/*.py"))]
