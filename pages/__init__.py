@@ -6,5 +6,6 @@ benchmark.py                                    suites and experiments
 models.py, system.py                            the models that have replied; what this machine has and lacks
 knowledge.py, technique.py, kernel_state.py     what runs have learned; one technique; one state
 learning.py                                     what one run was told and what it added
+nowhere.py                                      what is shown for an address without a page
 report.py                                       a run or a comparison as one HTML file, from a shell
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access, client
-from pages.parts.status import away, notices
+from pages.parts.status import address, away, notices
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -17,25 +17,26 @@ st.html(f"<style>{client.read('page.css')}</style>")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
-page = st.navigation(
-    [
-        st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
-        st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
-        st.Page("benchmark.py", title="Benchmark", icon=":material/leaderboard:"),
-        st.Page("models.py", title="Models", icon=":material/forum:"),
-        st.Page("knowledge.py", title="Knowledge", icon=":material/school:"),
-        st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
-        st.Page("system.py", title="System", icon=":material/dns:"),
-        st.Page("run.py", title="Run", visibility="hidden"),
-        st.Page("candidate.py", title="Kernel", visibility="hidden"),
-        st.Page("edit.py", title="Edit by hand", visibility="hidden"),
-        st.Page("steering.py", title="Steering", visibility="hidden"),
-        st.Page("technique.py", title="Technique", visibility="hidden"),
-        st.Page("kernel_state.py", title="State", visibility="hidden"),
-        st.Page("learning.py", title="What a run learned", visibility="hidden"),
-    ],
-    position="top",
-)
+pages = [
+    st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
+    st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
+    st.Page("benchmark.py", title="Benchmark", icon=":material/leaderboard:"),
+    st.Page("models.py", title="Models", icon=":material/forum:"),
+    st.Page("knowledge.py", title="Knowledge", icon=":material/school:"),
+    st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
+    st.Page("system.py", title="System", icon=":material/dns:"),
+    st.Page("run.py", title="Run", visibility="hidden"),
+    st.Page("candidate.py", title="Kernel", visibility="hidden"),
+    st.Page("edit.py", title="Edit by hand", visibility="hidden"),
+    st.Page("steering.py", title="Steering", visibility="hidden"),
+    st.Page("technique.py", title="Technique", visibility="hidden"),
+    st.Page("kernel_state.py", title="State", visibility="hidden"),
+    st.Page("learning.py", title="What a run learned", visibility="hidden"),
+]
+# A page of its own for an address that leads nowhere: without it Streamlit says so in its own words.
+if unknown := address.unknown_page({page.url_path for page in pages}):
+    pages.append(st.Page("nowhere.py", title="No such page", url_path=unknown, visibility="hidden"))
+page = st.navigation(pages, position="top")
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 notices.draw()

@@ -8,15 +8,14 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.suites import exporting, formats, tables
-from pages.parts import change_token, index, suite_folders, wording
+from pages.parts import change_token, index, run_state, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
 from pages.parts.status import address, now
 from pages.parts.suite_folders import WATCHED
 from storage.queries.suites import run_results
 from storage.suites import files, summary
 from storage.suites.files import SuiteError
-from storage.suites.records import CellState
-from storage.suites.standing import Suite
+from storage.suites.standing import Suite, as_left
 from storage.suites.summary import Results
 
 SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
@@ -50,7 +49,7 @@ def draw_suite(name: str) -> str | None:
     run_ids = [one.run_id for one in suite.planned if one.run_id]
     head, tools = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        suite, is_partial = choose(suite)
+        suite, is_partial = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
     results = summary.gather(suite, run_results(index.current(), run_ids), is_partial)
     with head:
         draw_head(results, folder.has_runner)
@@ -74,11 +73,8 @@ def draw_head(results: Results, has_runner: bool) -> None:
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
     st.markdown(" · ".join([f"**{state}**", tables.progress_line(results), used, devices]))
-    if state == "stopped" and suite.counts[CellState.RUNNING]:  # it was killed, or its machine was switched off
-        st.caption(
-            f"No runner is at work on it; *running* says where its last one ended. "
-            f"`python -m engine suite resume {suite.defined.name}` goes on with it."
-        )
+    if suite.is_left_behind:  # it was killed, or its machine was switched off
+        st.caption(f"No runner is at work on it. `python -m engine suite resume {suite.defined.name}` goes on with it.")
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")

@@ -71,7 +71,8 @@ def live() -> None:
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:
         st.session_state["tab"] = asked_tab
-    tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
+    with st.container(key="kernel_tabs"):
+        tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
     shown = candidate_id
     for tab, (name, fill) in zip(tabs, TABS.items(), strict=True):
         if tab.open:

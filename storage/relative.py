@@ -49,6 +49,12 @@ class Relative:
         return self.speedup < 1 - self.noise
 
 
+def baseline_ms(speedup: float | None, latency_ms: float | None) -> float | None:
+    """The baseline's latency beside a kernel, as the pairs of its session tell: a speed-up is the median over the
+    pairs, and the medians of the two sides differ by another factor. None where either is not known."""
+    return speedup * latency_ms if speedup and latency_ms else None
+
+
 def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
     """One speed-up over another, each with its relative noise."""
     return Relative(speedup / other, math.hypot(noise, other_noise))

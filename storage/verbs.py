@@ -144,6 +144,7 @@ _TABLE = (
     Verb(
         CommandKind.PAUSE, Takes.NOTHING, "pause", "", "takes effect after the current step",
         "Pausing after this step", "Pause", "pause",
+        "holds the run after the current step, until you resume it (Freeze page holds this page only)",
         moment=Moment.BREAKS_REPLY, offered=Offered.AT_WORK, in_replay=True, ends_wait=False,
     ),
     Verb(

@@ -33,7 +33,7 @@ from storage.records import RunSettings
 from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
-from storage.suites.standing import CellStanding, Suite, fold
+from storage.suites.standing import CellStanding, Suite, as_left, fold
 from storage.verbs import CommandKind
 
 
@@ -215,10 +215,15 @@ def show_suite(options: Namespace) -> int:
     folder = files.find(options.suite)
     suite = _known(folder)
     if options.json:
-        print(json.dumps(_plain(folder, suite)))
+        print(json.dumps(_plain(folder, _seen(folder, suite))))
     else:
-        _print_suite(folder, suite)
+        _print_suite(folder, _seen(folder, suite))
     return OK
+
+
+def _seen(folder: SuiteFolder, suite: Suite) -> Suite:
+    """As it stands, not as its journal said last: without a runner a cell runs only while its engine does."""
+    return suite if folder.has_runner else as_left(suite, lambda one: liveness.is_held(RunFolder(runs_folder() / one)))
 
 
 def export_suite(options: Namespace) -> int:
@@ -327,7 +332,7 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))
         print(f"Then go on with: python -m engine suite resume {folder.name}")
-    elif head["state"] == "stopped" and suite.counts[CellState.RUNNING]:
+    elif suite.is_left_behind:
         print(f"No runner is at work on it. Go on with: python -m engine suite resume {folder.name}")
 
 

@@ -111,6 +111,10 @@ FAILURE_NAME = {
     CallFailure.CANCELLED: "cancelled by a person",
     CallFailure.LOST: "lost when the engine stopped",
 }
+LATENCIES = (
+    "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
+    "pairs of calls taken in turn."
+)
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 # Bold only where it stands as a word does: `2**3**4` and `**options` are code.
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
@@ -179,7 +183,17 @@ def latency(ms: float | None) -> str:
     return f"{significant(ms)} ms" if ms >= 1 else f"{significant(ms * 1000)} µs"
 
 
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_PREFIXES = (
+    (1e15, "P"),
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+)
 
 
 def quantity(value: float, unit: str, is_share: bool = False) -> str:

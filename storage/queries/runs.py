@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from storage import relative
 from storage.database import Database
 from storage.hardware_limit import HardwareLimit
 from storage.queries import fetch
@@ -219,12 +220,14 @@ def limit(db: Database, run_id: str) -> HardwareLimit | None:
 
 
 def limit_speedup(db: Database, run_id: str) -> float | None:
-    """The hardware limit as a speed-up over eager, the same for the whole run; None before the first kernel was timed.
+    """The hardware limit as a speed-up over eager, for the best kernel; None before there is one.
 
-    Every session times eager anew. The first one's latency stands for all, so that the limit does not move with them.
+    Every session times eager anew beside its kernel. The session of the best kernel counts, so that its speed-up over
+    this one is its share of the limit, and both follow from the latencies that are shown with it.
     """
-    sql = "SELECT arg_min(baseline_latency_ms, seq) FROM evaluations WHERE run_id = ? AND stage = 'time'"
-    eager_ms, found = fetch.tuples(db, sql, [run_id])[0][0], limit(db, run_id)
+    sql = "SELECT speedup, latency_ms FROM ranked WHERE run_id = ? AND is_best"
+    best, found = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
+    eager_ms = relative.baseline_ms(*best[0]) if best else None
     return eager_ms / found.limit_ms if eager_ms and found and found.limit_ms > 0 else None
 
 

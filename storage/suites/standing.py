@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from storage.suites.files import Line
@@ -68,12 +68,32 @@ class Suite:
         """How many cells of the definition are in each state."""
         return Counter(one.state for one in self.planned)
 
+    @property
+    def is_left_behind(self) -> bool:
+        """Whether a cell has lost its runner and its engine, as `as_left` finds."""
+        return any(one.reason == LEFT_BEHIND for one in self.planned)
+
     def state(self, has_runner: bool) -> str:
         """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
         if has_runner:
             return "running"
         ended = self.counts[CellState.FINISHED] + self.counts[CellState.FAILED]
         return "finished" if ended == len(self.planned) else "stopped"
+
+
+LEFT_BEHIND = "engine and runner ended; suite resume goes on with it"
+
+
+def as_left(suite: Suite, has_engine: Callable[[str], bool]) -> Suite:
+    """The suite as its last runner left it, for one that has none: a cell whose engine is gone too does not run,
+    whatever the journal said of it last."""
+    cells = {
+        cell: replace(one, state=CellState.STOPPED, reason=LEFT_BEHIND)
+        if one.state is CellState.RUNNING and not (one.run_id and has_engine(one.run_id))
+        else one
+        for cell, one in suite.cells.items()
+    }
+    return replace(suite, cells=cells)
 
 
 def fold(lines: Iterable[Line]) -> Suite | None:

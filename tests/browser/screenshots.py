@@ -1,6 +1,7 @@
 """Take a picture of every page, light and dark, wide and narrow: `python -m tests.browser.screenshots OUT --home HOME`.
 
-Shows the runs of HOME; without --home, synthetic ones.
+Shows the runs of HOME; without --home, synthetic ones. Those of README alone, of a home with a finished run and the
+examples in it (`python -m engine examples open`): `… docs/screenshots --home HOME --docs`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from pages.parts import index
 from storage import queries
-from storage.queries import AttemptRow
+from storage.queries import AttemptRow, RunRow
 from storage.records import Verdict
 from tests import sample_knowledge, samples
 from tests.browser.conftest import Server, new_home, start_server, stop_server
@@ -42,17 +43,18 @@ def main() -> None:
     parser.add_argument("--home", type=Path)
     parser.add_argument("--run", help="the run to show; else the one with the most kernels")
     parser.add_argument("--widths", nargs="+", choices=list(WIDTHS), default=list(WIDTHS), metavar="SUFFIX")
+    parser.add_argument("--docs", action="store_true", help="only what README shows, wide")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     home = options.home or sample_home()
-    shots = list(plan(home, options.run))
+    shots = list(for_docs(home, options.run) if options.docs else plan(home, options.run))
     server = start_server(home)
     try:
         with sync_playwright() as playwright:
             args = ["--no-sandbox", "--disable-dev-shm-usage"]
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
             for scheme in ("light", "dark"):
-                for width in options.widths:
+                for width in [""] if options.docs else options.widths:
                     for shot in shots:
                         take(browser, server, shot, scheme, options.out, width)
             browser.close()
@@ -69,14 +71,34 @@ def sample_home() -> Path:
     return home
 
 
-def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
-    """Pictures of the home's best run and its most telling kernels."""
+def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
+    """A run with its best kernel, that kernel's diff, the list, two languages compared, and a profile from a GPU."""
+    runs, run, attempts = shown(home, run_id)
+    best = next(a for a in attempts if a.is_best)
+    gpu = [one for one in runs if one.is_example and one.task_name == "square_matmul"]
+    profiled = next(one for one in gpu if one.language == "cute")
+    yield Shot("overview", "", run.title, 780)
+    yield Shot("run", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", 1100)
+    yield kernel("diff", run.run_id, best, "Diff", 1000)
+    yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)
+    address = f"candidate?run={profiled.run_id}&candidate={profiled.best_candidate_id}"
+    yield Shot("profile", address, "Kernel ", 1000, "Profile")
+
+
+def shown(home: Path, run_id: str | None) -> tuple[list[RunRow], RunRow, list[AttemptRow]]:
+    """All runs of the home, the one to show, and its kernels."""
     opened = index.open_index(home)
     opened.ingest.catch_up()
     runs = queries.overview(opened.database)
     run = next((r for r in runs if r.run_id == run_id), None) or max(runs, key=lambda r: r.attempts)
     attempts = queries.attempts(opened.database, run.run_id)
     index.close_index()
+    return runs, run, attempts
+
+
+def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
+    """Pictures of the home's best run and its most telling kernels."""
+    runs, run, attempts = shown(home, run_id)
     best = next((a for a in attempts if a.is_best), attempts[-1])
     wrong = next((a for a in reversed(attempts) if a.verdict is Verdict.INCORRECT), None)
     broken = next((a for a in reversed(attempts) if a.verdict is Verdict.COMPILE_ERROR), None)
@@ -119,6 +141,8 @@ def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path, w
         color_scheme="dark" if scheme == "dark" else "light",
     )
     page = context.new_page()
+    names = ("tilewright-welcome", "tilewright-demo-seen")
+    context.add_cookies([{"name": name, "value": "1", "url": server.url} for name in names])
     page.goto(f"{server.url}/{shot.address}")
     expect(page.get_by_text(shot.sign).first).to_be_visible(timeout=30_000)
     if shot.tab:

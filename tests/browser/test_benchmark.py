@@ -26,7 +26,7 @@ def test_a_suite_is_read_from_the_list_to_one_run_and_follows_its_runner(
     drawn(page).get_by_role("link", name=NAME).click()
     expect(page.get_by_text("arm_b against arm_a")).to_be_visible()
     expect(page.get_by_role("heading", name="Shipped suites")).to_have_count(0)
-    expect(page.get_by_text(re.compile("· 3 of 4 cells finished, 1 running"))).to_be_visible()
+    expect(page.get_by_text(re.compile("· 3 of 4 cells finished, 1 stopped"))).to_be_visible()
     last = Cell("standard_matmul", "arm_b", 1)
     append(folder, CellLeft(last, "run-0003", CellState.FINISHED))
     expect(page.get_by_text(re.compile("· 4 of 4 cells finished"))).to_be_visible()

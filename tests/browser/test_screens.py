@@ -45,6 +45,7 @@ PAGES = {
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
     "lost run": ("run?run=lost", "text=The run crashed"),
     "run without anything yet": ("run?run=new", "text=lost"),
+    "no such page": ("nowhere", "text=There is no page nowhere here"),
     "no such run": ("run?run=nowhere", "text=There is no run"),
     "kernel": ("candidate?run=whole&candidate=c004", "text=Kernel 4"),
     "kernel that failed": ("candidate?run=whole&candidate=c002", "text=Kernel 2"),
@@ -54,8 +55,9 @@ PAGES = {
     "no such kernel": ("candidate?run=whole&candidate=c999", "text=has no kernel"),
 }
 # The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
-VARIANTS = ("overview with nothing that fits", "state", "attempts", "changes of what is known", "curves of a suite",
-            "half a run", "running run", "lost run", "run without anything yet", "kernel that failed")  # fmt: skip
+VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempts", "changes of what is known",
+            "curves of a suite", "half a run", "running run", "lost run", "run without anything yet",
+            "kernel that failed")  # fmt: skip
 TABS = {
     "kernel": ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"],
     "kernel that failed": ["Errors", "Profile", "Trust"],  # the others are as of any kernel

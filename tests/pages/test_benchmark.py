@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.suites import measured, tables
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
-from storage.suites.standing import CellStanding, Suite, fold
+from storage.suites.standing import LEFT_BEHIND, CellStanding, Suite, fold
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 from tests.sample_suites import NAME, write_suite
@@ -47,7 +47,7 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
             assert all(sent(text) in said for text in row), row
     for sentence in tables.headline(results):
         assert sentence in read(app)
-    assert "7 of 8 cells finished, 1 running" in words(app)
+    assert "7 of 8 cells finished, 1 stopped" in words(app)  # no engine and no runner lives
     assert f"suite resume {NAME}" in words(app)
     for view, shown in (
         ("cells", "run?run=run-0007"), ("curves", "fast_p over eager at every speed-up"),
@@ -78,6 +78,7 @@ def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_pa
         CellLeft(failed, "gone", CellState.FAILED, "no such task"), CellLinked(lost, "never-made"),
     )  # fmt: skip
     cells = everything(open_page("benchmark", suite="young", show_suite="cells"))
-    assert all(word in cells for word in ("kernel 3 waits for a reply", "no such task", "planned", "running"))
+    assert all(word in cells for word in ("kernel 3 waits for a reply", "no such task", "planned"))
+    assert LEFT_BEHIND in cells  # neither its runner nor the engine of its last cell lives
     for view in ("summary", "curves", "scorecard", "KernelBench's terms"):
         assert "a: no correct kernel in 1 run." in read(open_page("benchmark", suite="young", show_suite=view))

@@ -171,6 +171,8 @@ def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(r
     (arrow,) = drawn["layout"]["annotations"]
     assert arrow["ax"] < arrow["x"]
     assert "kernel 4 (parent) at 3.00 TFLOP/s" in roofline.name(found)
+    assert {"10 TFLOP/s", "100 TFLOP/s"} <= set(drawn["layout"]["yaxis"]["ticktext"])
+    assert {"10", "100"} <= set(drawn["layout"]["xaxis"]["ticktext"])
     alone = roofline.figure({"memory": 4e12, "fp32": 6e13}, found[:1], None)
     assert alone["layout"]["annotations"] == []
 

@@ -12,7 +12,7 @@ from pages.parts.steering.dialogs import Dialog, Opened
 from storage import liveness
 from storage.folder import RunFolder
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 ENDINGS = ("finished", "stopped", "failed", "waiting", "paused", "running", "new")
 # Everything that asks for something to be written or started; a page may still offer to look, filter and download.
@@ -60,7 +60,10 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     assert not app.exception
     is_over = ending in ("finished", "stopped", "failed")
     assert ("The run crashed" in words(app)) is not is_over
-    assert "**The run crashed at step 18.** Completed steps" in words(app) or ending != "running"
+    assert (
+        "**The run crashed at depth 2, while the model was optimising kernel 4.** Completed" in words(app)
+        or ending != "running"
+    )
     assert ("crashed before its first step" in words(app)) is (ending == "new")
     assert ("resume:r1" in [button.key for button in app.button]) is (ending != "finished")
 
@@ -74,6 +77,7 @@ def test_a_run_with_an_engine_can_be_steered(home: Path, open_page: Open, ending
     assert app.button(key="opens_stop:r1")
     assert app.button(key=f"{'resume' if ending in ('waiting', 'paused') else 'pause'}:r1:")
     assert ("Waiting for you" in words(app)) is (ending == "waiting")
+    assert ("Last step: " in everything(app)) is (ending != "new")  # in the line of the reply, while none is written
 
 
 def test_half_a_run_renders(home: Path, open_page: Open) -> None:

@@ -17,11 +17,16 @@ from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
 from pages.parts.report.report_run import run_report
 from pages.parts.status import outcome
+from storage import events as ev
 from storage import queries
 from storage.database import index_file, open_database
+from storage.evaluation_results import CheckResult, TimingResult
 from storage.folder import find_run
+from storage.hardware_limit import HardwareLimit
 from storage.ingest import Ingest
+from storage.records import Verdict
 from tests.samples import write_run
+from tests.storage.growth import created, grow
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -145,6 +150,34 @@ def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_
     assert f"hardware limit {wording.speedup(limit)}" in text
     assert all(f"kernel {number}" in text for number in tied)
     assert run.tied_kernels == len(tied)
+
+
+def test_speedup_latencies_and_share_of_the_limit_follow_from_each_other_though_eager_was_timed_anew(
+    home: Path,
+) -> None:
+    limit = HardwareLimit("cpu", 40.0, 100.0, 150_000_000, 0)  # 3.75 ms
+    first = TimingResult((9.4,) * 3, (11.3,) * 3)
+    # Eager has become slower, and its median over the kernel's is not the median of the pairs: 13.9 / 6.08 is not 2.2.
+    second = TimingResult((6.0, 6.08, 6.5), (13.2, 14.3, 13.9))
+    news: list[ev.Event] = [ev.LimitMeasured(limit)]
+    for step, (name, result) in enumerate((("c001", first), ("c002", second)), start=1):
+        checked = ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0))
+        news += [created(step, name), checked, ev.Timed(step, name, result)]
+    with open_database(index_file(home)) as db:
+        grow(db, home / "runs", *news)
+        run, line = queries.run(db, "sample"), queries.limit_speedup(db, "sample")
+        assert run is not None
+        assert line is not None
+        shown = {figure.label: figure.value for figure in outcome.figures(db, run)}
+        text = run_report(db, "sample")
+    assert shown["Over eager PyTorch"] == "2.2×"
+    assert shown["Latency"] == "13.4 ms → 6.08 ms"
+    assert shown["Of the hardware limit"] == "62 %"
+    assert line == pytest.approx(2.2 * 6.08 / 3.75)
+    assert 2.2 / line == pytest.approx(3.75 / 6.08)
+    assert "hardware limit 3.57× (timed with kernel 2)" in text
+    assert "13.4 ms → 6.08 ms" in text
+    assert "13.9 ms" not in text
 
 
 def test_long_differences_are_cut_and_say_so() -> None:

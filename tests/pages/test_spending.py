@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from engine import fitting
 from engine.daily import Ledger, Spent, read_limits
 from pages.parts import wording
 from storage import commands, liveness
+from storage import events as ev
 from storage.folder import RunFolder
+from storage.journal import Journal
+from storage.records import Budget
 from storage.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
@@ -57,11 +61,31 @@ def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open
     liveness.hold(folder)
     app = open_page("run", run="r1")
     app.button(key="limits:r1").click().run()
+    assert app.button(key="limits_yes").disabled
+    assert "Fill in a number to change a limit" in words(app)
     app.number_input(key="more_calls").set_value(80)
     app.run().button(key="limits_yes").click().run()
     assert not app.exception
     asked, _ = commands.read_from(folder.commands_file)
     assert (asked[-1].kind, asked[-1].argument) == (CommandKind.SET_BUDGET, "calls=80")
+
+
+def test_going_on_with_a_run_that_has_ended_says_why_it_ended_and_fills_in_the_limit_that_is_used_up(
+    home: Path, open_page: Open
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=4)
+    settings = replace(folder.read_settings(), recording="square_matmul.jsonl")
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    Journal(folder.journal_file).append(ev.BudgetChanged(Budget(depths=3)))  # as many as were done
+    app = open_page("run", run="r1")
+    app.button(key="continue:r1").click().run()
+    said = words(app)
+    assert "The run is finished" in said
+    assert "The limit that is used up is raised below" in said
+    assert "Where the recording ends, the run waits for a reply of yours" in said
+    assert app.number_input(key="more_depths").value == 5
+    assert not app.button(key="limits_yes").disabled
 
 
 def test_a_failed_try_is_in_the_feed(home: Path, open_page: Open) -> None:

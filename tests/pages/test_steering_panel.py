@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,32 @@ def test_a_waiting_run_says_what_it_waits_for(steered: Steered) -> None:
     steered.tell(ev.StateChanged(RunState.WAITING, "the model endpoint failed: connection refused"))
     assert "connection refused" in words(steered.app)
     assert "Resume" in [one.label for one in steered.app.button]
+
+
+def test_what_recorded_replies_cannot_follow_says_so_before_it_is_sent(steered: Steered) -> None:
+    assert "replies of this run are recorded" not in words(steered.press("Hint"))
+    settings = replace(steered.folder.read_settings(), recording="square_matmul.jsonl", run_id="r2")
+    shutil.copytree(steered.folder.path, steered.folder.path.parent / "r2")
+    steered.folder = RunFolder(steered.folder.path.parent / "r2")
+    steered.folder.settings_file.unlink()
+    steered.folder.write_settings(settings)
+    liveness.hold(steered.folder)
+    steered.app = steered._open("run", run="r2")
+    said = words(steered.app)
+    assert "a rule stands in the prompt, but no model reads it" in said
+    assert "a profile shown to the model changes nothing" in said
+    assert "a hint stands in the prompt, but no model reads it" in words(steered.press("Hint"))
+    steered.press("hint_no")
+    assert "from another kernel on it uses the next" in words(steered.press("Base kernel"))
+
+
+def test_a_run_that_was_stopped_is_resumed_beside_its_result(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=4, ending="stopped")
+    app = open_page("run", run="r1")
+    labels = [button.label for button in app.button]
+    assert labels.count("Resume run") == 1
+    assert labels.index("Resume run") > labels.index("Freeze page")
+    assert "Continue" not in labels  # one way on, not two
 
 
 def test_stop_asks_once_more(steered: Steered) -> None:

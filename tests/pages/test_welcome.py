@@ -22,6 +22,7 @@ def test_whoever_comes_before_the_demo_is_read_is_offered_no_second_one_and_sent
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(welcome, "is_dismissed", lambda: False)  # there is no browser here with cookies to read
+    monkeypatch.setattr(welcome, "was_seen", lambda: False)
     app = open_page()
     index.ingest().stop()  # it reads when this test says so
     demo = RunFolder(home / "runs" / "the-demo")
@@ -32,6 +33,18 @@ def test_whoever_comes_before_the_demo_is_read_is_offered_no_second_one_and_sent
     index.ingest().start()
     index.ingest().catch_up()
     assert "A model writes" in everything(app.run())
+
+
+def test_who_has_seen_the_demo_finds_the_list_on_the_next_visit(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(home / "runs", "the-demo", depths=2)
+    monkeypatch.setattr(welcome, "is_dismissed", lambda: False)
+    monkeypatch.setattr(welcome, "was_seen", lambda: True)
+    app = open_page()
+    assert [title.value for title in app.title] == ["Runs"]
+    monkeypatch.setattr(welcome, "was_seen", lambda: False)
+    assert "A model writes" in everything(open_page())
 
 
 def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

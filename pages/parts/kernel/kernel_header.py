@@ -13,7 +13,7 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
 from pages.parts.widgets.figures import Figure
-from storage import queries
+from storage import queries, relative
 from storage.check_records import CheckOutcome
 from storage.hardware_limit import HardwareLimit
 from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
@@ -158,11 +158,11 @@ def numbers(
     found = baseline.under(candidate.speedup, candidate.noise) if baseline else None
     if found and baseline:
         items.append(_over(found, baseline))
-    about = "median of the timed calls"
     eager = evaluation.baseline if evaluation else ""
+    before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
-        Figure("Latency", wording.latency(candidate.latency_ms), about=about),
-        Figure("Baseline", wording.latency(candidate.baseline_latency_ms), eager, about),
+        Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
+        Figure("Baseline", wording.latency(before_ms), eager, wording.LATENCIES),
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)

@@ -136,18 +136,26 @@ def _mark(one: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
 def _layout(low: float, high: float, shown: Sequence[Point], rates: Mapping[str, float]) -> dict[str, Any]:
     rows = [*(one.rate for one in shown), low * rates[MEMORY]]
     top = max(rate for name, rate in rates.items() if name != MEMORY)
-    grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False, "exponentformat": "power", "dtick": 1}
+    grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False}
+    bottom, head = math.log10(min(rows) / 2), math.log10(top * 3)
     title = {"size": 12}
     return {
-        "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 64, "r": 14, "t": 30, "b": 66},
+        "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 96, "r": 14, "t": 30, "b": 66},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
         # Below the chart, clear of the toolbar, which stands above it.
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
         "xaxis": grid | {"title": {"text": "operations per byte of memory traffic", "font": title, "standoff": 6},
-                         "range": [math.log10(low), math.log10(high)]},
-        "yaxis": grid | {"title": {"text": "operations per second", "font": title},
-                         "range": [math.log10(min(rows) / 2), math.log10(top * 3)]},
+                         "range": [math.log10(low), math.log10(high)]} | _ticks(math.log10(low), math.log10(high), ""),
+        "yaxis": grid | {"title": {"text": "operations per second", "font": title}, "range": [bottom, head]}
+        | _ticks(bottom, head, "FLOP/s"),
     }  # fmt: skip
+
+
+def _ticks(low: float, high: float, unit: str) -> dict[str, Any]:
+    """Every power of ten of an axis from `low` to `high`, in the words of the rest of the page: 1 PFLOP/s."""
+    found = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    words = [wording.quantity(value, unit).partition(" ") if unit else (f"{value:g}", "", "") for value in found]
+    return {"tickvals": found, "ticktext": [f"{float(number):g}{space}{rest}" for number, space, rest in words]}
 
 
 def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow]) -> list[Point]:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries
+from storage import queries, relative
 from storage.queries import WorkloadRow
 
 COLUMNS = [
@@ -34,7 +34,7 @@ def words(one: WorkloadRow) -> dict[str, table.Cell]:
     return {
         "sizes": ", ".join(f"{name} {value}" for name, value in one.sizes.items()),
         "latency": wording.latency(one.latency_ms),
-        "baseline": wording.latency(one.baseline_latency_ms),
+        "baseline": wording.latency(relative.baseline_ms(one.speedup, one.latency_ms)),
         "speedup": wording.speedup(one.speedup),
         "interval": f"{wording.speedup(one.low)} to {wording.speedup(one.high)}",
     }

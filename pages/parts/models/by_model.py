@@ -11,7 +11,7 @@ from storage.queries import ModelRow
 
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
-    table.Column("runs", "Runs", "right"),
+    table.Column("runs", "Runs", "right", "runs in which the model has replied"),
     table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
     table.Column("compiled", "Compiles at first try", "right", "of the kernels that were compiled"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
@@ -33,7 +33,10 @@ def draw() -> None:
     st.markdown("## By model")
     table.draw("What each model has come to", COLUMNS, [table.Row(row.model, cells(row)) for row in found],
                key="by_model", is_cards=True)  # fmt: skip
-    st.caption("All runs but replays. A cost is unknown where prices.toml has no price for the model.")
+    st.caption(
+        "Runs: those in which the model has replied, the demo included; replays and examples are not counted. A cost "
+        "is unknown where prices.toml has no price for the model."
+    )
 
 
 def cells(row: ModelRow) -> dict[str, table.Cell]:

@@ -139,7 +139,8 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
     rises = _rises(queries.depths(db, run.run_id), shown_depths, own.step)
     series = Series(name, "green", "solid", rises, [_ring(a, shown_depths, own.step) for a in shown])
-    return Curve(words, f"{own.step} ({own.counts})", [series], _levels(db, run))
+    best = next((a.number for a in timed if a.is_best), None)
+    return Curve(words, f"{own.step} ({own.counts})", [series], _levels(db, run, best))
 
 
 def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str) -> list[Spot]:
@@ -163,11 +164,12 @@ def _href(depth: int, shown_depths: Collection[int]) -> str:
     return f"#depth-{depth}" if depth in shown_depths else ""
 
 
-def _levels(db: Database, run: RunRow) -> list[Level]:
-    found = [("hardware limit", queries.limit_speedup(db, run.run_id))]
+def _levels(db: Database, run: RunRow, best: int | None) -> list[Level]:
+    limit, beside = queries.limit_speedup(db, run.run_id), f" (timed with kernel {best})"
+    found: list[tuple[str, float | None, str]] = [("hardware limit", limit, beside)]
     if (second := queries.baseline(db, run.run_id)) and second.noise is not None and is_known(second.noise):
-        found.append((second.name, second.speedup))
-    levels = [Level(value, f"{name} {wording.speedup(value)}") for name, value in found if value]
+        found.append((second.name, second.speedup, ""))
+    levels = [Level(value, f"{name} {wording.speedup(value)}{more}") for name, value, more in found if value]
     return [Level(1.0, "eager PyTorch 1×"), *levels]
 
 

@@ -54,7 +54,8 @@ def cells(item: FeedRow) -> dict[str, table.Cell]:
 
 
 def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
-    """A line that follows the reply and unfolds; gone once the run is over."""
+    """A line that follows the reply and unfolds; between replies it tells what the last step came to, so that the curve
+    below keeps its place. Gone once the run is over."""
     if state.is_over:
         return
     is_writing = state is RunState.RUNNING and step is not None and is_call(step.kind)
@@ -63,9 +64,15 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
         "step": step.step if step and is_writing else 0,
         "is_writing": is_writing,
         "is_first": not run.attempts,
-        "idle": "The model is not writing now. Past replies: see each kernel.",
+        "idle": _last(run),
     }
     _stream(data=texts, key="stream")
+
+
+def _last(run: RunRow) -> str:
+    """What the newest finished step came to."""
+    done = next((one for one in queries.steps(index.current(), run.run_id) if not one.is_in_flight), None)
+    return f"Last step: {done.text}" if done else "No step has ended yet."
 
 
 def draw_prompt(run: RunRow, state: RunState) -> None:

@@ -104,7 +104,6 @@ def _settings(run_id: str) -> RunSettings | None:
         return None
 
 
-NAME_WIDTH = 0.3  # of the chart's: what a line's name takes up of a narrow one
 MANY = 300  # points beyond which their marks are smaller
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
 # Lines of trajectories; green is the best so far.
@@ -123,8 +122,9 @@ FAILURE_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Everything the curve shows. `limit_speedup` is baseline latency over the hardware's limit, `second` the further
-    baseline, None before it was measured. `kernels` counts all, also those that a long run's curve leaves out."""
+    """Everything the curve shows. `limit_speedup` is eager's latency beside the best kernel over the hardware's limit,
+    `second` the further baseline, None before it was measured. `kernels` counts all, also those that a long run's curve
+    leaves out."""
 
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
@@ -183,15 +183,16 @@ def last_depth(rows: CurveRows) -> int:
 def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:
     last = last_depth(rows)
     axis = [-0.75, last + 0.5]
-    width = NAME_WIDTH * (axis[1] - axis[0])
+    width = curve_marks.NAME_WIDTH * (axis[1] - axis[0])
     ends = (
         [p.speedup for p in rows.points if p.speedup and p.x < axis[0] + width],
         [p.speedup for p in rows.points if p.speedup and p.x > axis[1] - width],
     )
+    best = [p for p in rows.points if p.is_best]
     shapes, notes = curve_marks.reference_lines(
-        rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends
+        rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends, best[0].number if best else None
     )
-    notes = [*notes, *curve_marks.best_labels(p for p in rows.points if p.is_best)]
+    notes = [*notes, *curve_marks.best_labels(best)]
     flags, flag_notes = curve_marks.steering_flags(rows.steering)
     small = {"size": 12}
     drawn = [*values, *(shape["y0"] for shape in shapes)]

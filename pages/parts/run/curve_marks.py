@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -25,22 +25,26 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
-UNDER = "@background-color/75"  # behind the best kernel's number: nothing is faster, so nothing is hidden by it
+UNDER = "@background-color/75"  # behind a name: the best kernel's number, and lines that a flag's line runs through
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 TEXT_PX = 17  # a line of small text with a little air
 POINT_PX = 5  # half a kernel's mark
+NAME_WIDTH = 0.35  # of the chart's: what a line's name takes up at most
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A speed-up drawn across the whole chart, with its name."""
+    """A speed-up drawn across the whole chart, with its name; `more` is added where there is room, `about` is told
+    behind the pointer."""
 
     value: float
     text: str
     text_colour: str
     colour: str
     dash: str
+    more: str = ""
+    about: str = ""
 
 
 def reference_lines(
@@ -50,8 +54,10 @@ def reference_lines(
     is_log: bool,
     second: BaselineRow | None = None,
     ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    best: int | None = None,
 ) -> tuple[list[Shape], list[Shape]]:
-    """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right.
+    """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right,
+    `best` is the number of the kernel beside which eager was timed that the limit is drawn against.
 
     A line far from all points is named at the edge and not drawn to scale.
     """
@@ -68,7 +74,7 @@ def reference_lines(
             max(shown),
         ),
         (_line_of(target, "target", "@violet-color"), top, top),
-        (_line_of(limit, "hardware limit", "@red-color"), top, top),
+        (_limit(limit, best), top, top),
     ):
         if line:
             (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
@@ -152,23 +158,44 @@ def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot")
     return Line(value, f"{html.escape(name, quote=False)} {wording.speedup(value)}", colour, colour, dash)
 
 
+def _limit(limit: float | None, best: int | None) -> Line | None:
+    """Every kernel has an eager of its own beside it, and the limit one line: that of the best kernel."""
+    found = _line_of(limit, "hardware limit", "@red-color")
+    if found is None or best is None:
+        return found
+    about = (
+        f"The theoretical minimum against eager PyTorch as timed with kernel {best}, the best one:<br>"
+        "eager is timed anew with every kernel, so another kernel's share of the limit may differ a little."
+    )
+    return replace(found, more=f" (timed with kernel {best})", about=about)
+
+
 def _line(line: Line) -> Shape:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": line.value, "y1": line.value,
             "layer": "below", "line": {"color": line.colour, "width": 1.4, "dash": line.dash}}  # fmt: skip
 
 
 def _line_note(line: Line, place: Place) -> Shape:
-    return {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value, "text": line.text,
-            "showarrow": False, "xanchor": "left" if place.is_left else "right",
-            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0,
-            "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+    return _named(line) | {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value,
+                           "xanchor": "left" if place.is_left else "right",
+                           "yanchor": "bottom" if place.is_above else "top", "borderpad": 0}  # fmt: skip
+
+
+def _named(line: Line, arrow: str = "") -> Shape:
+    """The name in as many words as there is room for."""
+    words: Shape = {"text": line.text + arrow}
+    if line.more:
+        lengths = [line.text + line.more + arrow, line.text + arrow]
+        words = {"texts": lengths, "room": NAME_WIDTH, "hovertext": line.about}
+    return words | {"showarrow": False, "bgcolor": UNDER, "font": {"size": 11, "color": line.text_colour}}
 
 
 def _edge_note(line: Line, top: float, number: int) -> Shape:
     """Inside the chart, under the ribbon: over it stands the legend."""
-    return {"xref": "paper", "x": 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
-            "text": f"{line.text} {'↑' if line.value > top else '↓'}", "showarrow": False, "xanchor": "right",
-            "yanchor": "top", "font": {"size": 11, "color": line.text_colour}}  # fmt: skip
+    return _named(line, " ↑" if line.value > top else " ↓") | {
+        "xref": "paper", "x": 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX, "xanchor": "right",
+        "yanchor": "top",
+    }  # fmt: skip
 
 
 def in_log_units(notes: Sequence[Shape]) -> list[Shape]:

@@ -32,7 +32,10 @@ def draw(run: RunRow, state: RunState) -> None:
         )
         figures.draw("Result of the run", outcome.figures(index.current(), run), key="result_figures")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
-            _acts(run)
+            problem = run_header.offer_resume(run, state)
+            _acts(run, state)
+        if problem:
+            st.error(wording.plain(problem), icon=":material/error:")
 
 
 def sentence(run: RunRow, state: RunState) -> str:
@@ -52,12 +55,13 @@ def _number(run: RunRow) -> str:
     return f"{found.number}" if found else ""
 
 
-def _acts(run: RunRow) -> None:
+def _acts(run: RunRow, state: RunState) -> None:
     original = run.replay_of or run.run_id
     if run.best_candidate_id:
         st.download_button(
             "Download best kernel", _exported(run), file_name=f"{run.task_name}-best.py", mime="text/x-python",
-            icon=":material/download:", type="primary", key="download_best", on_click="ignore",
+            icon=":material/download:", key="download_best", on_click="ignore",
+            type="secondary" if state is RunState.STOPPED else "primary",
             help="one Python file with a class ModelNew; PyTorch loads it without Tilewright",
         )  # fmt: skip
     run_header.draw_report(run, "Report", "result_report", "secondary")
@@ -68,7 +72,7 @@ def _acts(run: RunRow) -> None:
         run_header.start_replay(run, None)
     if st.button("Compare", icon=":material/stacked_line_chart:", key=f"compare:{run.run_id}", help="with other runs"):
         st.switch_page("compare.py", query_params={"runs": original})
-    if may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
+    if state is RunState.FINISHED and may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
         st.button(
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
             args=(dialogs.Dialog.LIMITS, run.run_id), help="raise its limits and go on from where it ended",

@@ -25,8 +25,8 @@ from storage.records import RunState
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
 READ_ONLY = "this server is read-only and starts nothing"
 KEYS = (
-    ("F", "freeze the page, or go live again"),
-    ("P", "pause or resume"),
+    ("F", "freeze the page while the run goes on, or go live again"),
+    ("P", "pause the run, or resume it"),
     ("H", "write a hint"),
     ("J", "next kernel, while one is open"),
     ("K", "previous kernel"),
@@ -54,9 +54,8 @@ def draw(run: RunRow, state: RunState) -> None:
         damaged.banner(run.run_id)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
             _alert(run, state)
-            may_resume = access.may_steer() and not (run.is_example and not run.replay_of)
-            may_resume = may_resume and not pinned_snapshot.is_sought(run.run_id)
-            problem = _offer_resume(run, state) if may_resume else ""
+            is_elsewhere = state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING
+            problem = "" if is_elsewhere else offer_resume(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
 
@@ -93,7 +92,13 @@ def _where(run: RunRow) -> str:
     step = queries.current_step(index.current(), run.run_id)
     if step is None and run.depth is None:
         return " before its first step"
-    return f" at step {step.step}" if step else ""
+    return f" at {method.words(run.run_id).step} {step.depth}, while {was_doing(step.text)}" if step else ""
+
+
+def was_doing(text: str) -> str:
+    """What a step does, told of one that was broken off."""
+    told = text[:1].lower() + text[1:]
+    return told.replace("the model is ", "the model was ", 1)
 
 
 def _alert(run: RunRow, state: RunState) -> None:
@@ -102,10 +107,12 @@ def _alert(run: RunRow, state: RunState) -> None:
         st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     elif state is RunState.FAILED:
         st.error(f"**The engine failed.** {wording.plain(run.state_reason)}", icon=":material/error:")
+    elif state is RunState.STOPPED and run_state.shown_state(run) is RunState.WAITING:
+        st.info(f"**Stopped while it waited for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     found = damaged.of(run.run_id)
     if state is RunState.LOST and not found.is_cut:
         rest = " Completed steps are saved; resume to continue." if found.can_resume else ""
-        st.warning(f"**The run crashed{_where(run)}.**{rest}", icon=":material/warning:")
+        st.warning(f"**The run crashed{wording.plain(_where(run))}.**{rest}", icon=":material/warning:")
 
 
 def _divergence(run: RunRow) -> None:
@@ -117,8 +124,10 @@ def _divergence(run: RunRow) -> None:
         st.badge("left its recording", icon=":material/alt_route:", color="blue", help=help_text)
 
 
-def _offer_resume(run: RunRow, state: RunState) -> str:
+def offer_resume(run: RunRow, state: RunState) -> str:
     """A button where an engine left before its work was done; what went wrong with it, if anything."""
+    if not access.may_steer() or (run.is_example and not run.replay_of) or pinned_snapshot.is_sought(run.run_id):
+        return ""
     if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED) or not damaged.of(run.run_id).can_resume:
         return ""
     if not st.button("Resume run", icon=":material/play_arrow:", type="primary", key=f"resume:{run.run_id}"):

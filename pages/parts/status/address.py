@@ -6,6 +6,9 @@ address and sends the old parameters with the next rerun of a fragment.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from urllib.parse import unquote, urlsplit
+
 import streamlit as st
 
 from pages.parts import wording
@@ -53,6 +56,24 @@ def unknown_kernel(run_id: str, candidate_id: str) -> None:
         f"This run has no kernel **{wording.plain(candidate_id) or 'without a name'}**.", icon=":material/search_off:"
     )
     st.page_link("run.py", label="Back to the run", icon=":material/arrow_back:", query_params={"run": run_id})
+
+
+def unknown_page(known: Collection[str]) -> str:
+    """The name of the page that the browser asks for, if there is none of that name; empty where there is, and for an
+    address with several parts."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    asked = unquote(urlsplit(str(st.context.url or "")).path).strip("/")
+    if base and f"{asked}/".startswith(f"{base}/"):
+        asked = asked[len(base) :].strip("/")
+    return "" if asked in known or "/" in asked else asked
+
+
+def draw_unknown_page() -> None:
+    """In the place of a page that there is not."""
+    st.title("No such page", anchor=False)
+    asked = wording.plain(unknown_page([]))
+    st.warning(f"There is no page **{asked}** here. The address may be mistyped or old.", icon=":material/search_off:")
+    st.page_link("overview.py", label="All runs", icon=":material/arrow_back:")
 
 
 def _is_on_disk(run_id: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.parts import speed_of_light, wording
 from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
-from storage import queries
+from storage import queries, relative
 from storage.database import Database
 from storage.queries import RunRow
 from storage.relative import is_known
@@ -21,13 +21,17 @@ TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time w
 def figures(db: Database, run: RunRow) -> list[Figure]:
     """Speed-up, latency before and after, further baseline, hardware limit, and what it took."""
     limit = queries.limit(db, run.run_id)
+    eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
     allowed = queries.allowance(db, run.run_id)
     return [
         Figure(
             "Over eager PyTorch", wording.speedup(run.best_speedup, run.best_noise),
             wording.interval(run.best_low, run.best_high), "the fastest correct kernel, with its 95 % interval",
         ),
-        Figure("Latency", _latency(db, run), "PyTorch → best kernel", "medians of the session that timed the kernel"),
+        Figure(
+            "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
+            wording.LATENCIES,
+        ),
         *_over_further(db, run),
         Figure(
             "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
@@ -38,14 +42,6 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         Figure("Cost", wording.cost(run.cost_usd), "of the model calls"),
         Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
     ]  # fmt: skip
-
-
-def _latency(db: Database, run: RunRow) -> str:
-    if run.best_candidate_id is None:
-        return wording.NONE
-    found = queries.evaluation(db, run.run_id, run.best_candidate_id)
-    before = found.baseline_latency_ms if found else None
-    return f"{wording.latency(before)} → {wording.latency(run.best_latency_ms)}"
 
 
 def _over_further(db: Database, run: RunRow) -> list[Figure]:

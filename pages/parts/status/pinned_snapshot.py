@@ -86,10 +86,11 @@ def button(run_id: str) -> None:
     """The switch."""
     is_pinned = of(run_id) is not None
     st.button(
-        "Go live" if is_pinned else "Freeze", key="freeze", shortcut="F", on_click=switch, args=(run_id,),
+        "Go live" if is_pinned else "Freeze page", key="freeze", shortcut="F", on_click=switch, args=(run_id,),
         icon=":material/play_circle:" if is_pinned else ":material/pause_circle:",
         type="primary" if is_pinned else "secondary",
-        help="stop updating this page; the run continues" if not is_pinned else "show the run as it is now",
+        help="holds this page still; the run goes on (Pause holds the run)" if not is_pinned
+        else "show the run as it is now",
     )  # fmt: skip
 
 

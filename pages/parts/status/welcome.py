@@ -1,5 +1,6 @@
 """The first visit: the demo run opens by itself, with what Tilewright is, what is to be seen, and what to do next. Once
-dismissed it stays away in that browser; whoever has a run of their own has no need of it."""
+dismissed it stays away in that browser; whoever has a run of their own has no need of it. A later visit begins with
+the list of runs, where the demo is a row like any other."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from storage.queries import RunRow
 from storage.records import RunState
 
 COOKIE = "tilewright-welcome"
+SEEN_COOKIE = "tilewright-demo-seen"
 _DISMISSED, _SENT = "welcome_dismissed", "sent_to_demo"
 WHAT = (
     "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
@@ -39,9 +41,9 @@ _welcome = st.components.v2.component(
 
 
 def go_to_demo() -> None:
-    """Leave the list of runs for the demo run, once in a session of somebody who has not dismissed the welcome."""
+    """Leave the list of runs for the demo run, once in a browser that has not seen it."""
     db = index.current()
-    if st.query_params or st.session_state.get(_SENT) or is_dismissed() or queries.count_own_runs(db):
+    if st.query_params or st.session_state.get(_SENT) or was_seen() or queries.count_own_runs(db):
         return
     if demo := queries.demo_run(db):
         st.session_state[_SENT] = True
@@ -52,7 +54,7 @@ def draw(run: RunRow, state: RunState) -> None:
     """The welcome, on the page of a demo run."""
     if not run.is_demo or is_dismissed() or queries.count_own_runs(index.current()):
         return
-    content = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE}
+    content = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE, "seen": SEEN_COOKIE}
     _welcome(data=content, key="welcome", on_dismissed_change=_dismiss)
     if example := queries.first_example(index.current()):
         st.page_link(
@@ -64,6 +66,11 @@ def draw(run: RunRow, state: RunState) -> None:
 def is_dismissed() -> bool:
     """Whether this browser has dismissed it, now or on an earlier visit."""
     return bool(st.session_state.get(_DISMISSED)) or COOKIE in st.context.cookies
+
+
+def was_seen() -> bool:
+    """Whether this browser has shown the welcome on an earlier visit, dismissed or not."""
+    return is_dismissed() or SEEN_COOKIE in st.context.cookies
 
 
 def _dismiss() -> None:

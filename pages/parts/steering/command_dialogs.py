@@ -23,6 +23,10 @@ from storage.verbs import CommandKind
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60
+OFF_RECORDING = (
+    " The replies of this run are recorded for the kernels that it had then: from another kernel on it uses the next "
+    "recorded reply, which may not fit, or waits for a reply of yours."
+)
 
 
 @st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
@@ -99,7 +103,8 @@ def choose_base(run: RunRow, candidate_id: str = "") -> None:
     once, always = f"next {step} only", f"every {step} until unpinned"
     ways = _honoured(run, {CommandKind.SET_BASE: once, CommandKind.PIN: always})
     how = st.segmented_control("Applies to", ways, default=ways[0], key="base_how", required=True)
-    st.info(_base_preview(chosen, how == always, method.words(run.run_id)), icon=":material/visibility:")
+    note = OFF_RECORDING if steer.is_recorded(run) else ""
+    st.info(_base_preview(chosen, how == always, method.words(run.run_id)) + note, icon=":material/visibility:")
     verb, command = ("Pin", CommandKind.PIN) if how == always else ("Start next from", CommandKind.SET_BASE)
     if dialogs.buttons("base", f"{verb} kernel {chosen.number}", ":material/keep:"):
         steer.send(run.run_id, command, chosen.candidate_id)
@@ -145,6 +150,8 @@ def choose_class(run: RunRow) -> None:
         "this class. Existing kernels and results stay as they are.",
         icon=":material/visibility:",
     )
+    if steer.is_recorded(run):
+        st.caption(steer.RECORDED.format("the guide of another class"))
     if dialogs.buttons("class", "Change the class", ":material/category:"):
         steer.send(run.run_id, CommandKind.SET_CLASS, chosen)
         dialogs.leave()
@@ -153,6 +160,8 @@ def choose_class(run: RunRow) -> None:
 @st.dialog("Hint for the next prompt", icon=":material/lightbulb:", on_dismiss=dialogs.close)
 def write_hint(run: RunRow) -> None:
     """Ask for it, say whom it reaches, confirm."""
+    if steer.is_recorded(run):
+        st.info(steer.RECORDED.format("a hint"), icon=":material/info:")
     st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
     st.caption("Used once, in the next prompt; not in the reply being written now.")
     if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):

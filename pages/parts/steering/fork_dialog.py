@@ -69,7 +69,8 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     profiles = PROFILES[str(name)]
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
     if strategy is None:
-        st.info(preview(chosen, False, profiles, words), icon=":material/visibility:")
+        note = command_dialogs.OFF_RECORDING if steer.is_recorded(run) else ""
+        st.info(preview(chosen, False, profiles, words) + note, icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             _go_back(run, chosen, profiles, hint.strip())
             dialogs.leave()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -14,6 +16,11 @@ from storage.records import RunState
 from storage.verbs import CommandKind
 
 NO_LIMIT = "no limit"
+MORE = 1.5  # how far a limit that is used up is raised, unless another number is typed
+BEYOND = (
+    "The replies of this run are recorded. Where the recording ends, the run waits for a reply of yours, or for "
+    "another model."
+)
 
 
 def label(is_over: bool) -> str:
@@ -28,11 +35,44 @@ def change_limits(run: RunRow, state: RunState) -> None:
     if allowed is None:
         st.info("This run has no limits to change yet.", icon=":material/hourglass_top:")
         return
-    text = _limits_form(run, allowed)
+    if state.is_over:
+        st.markdown(wording.plain(why_over(run, state, raised(run, allowed))))
+        if steer.is_recorded(run):
+            st.caption(f":material/info: {BEYOND}")
+    text = _limits_form(run, allowed, raised(run, allowed) if state.is_over else {})
+    if not text:
+        st.caption(f":material/info: Fill in a number to {'go on' if state.is_over else 'change a limit'}.")
     if dialogs.buttons("limits", label(state.is_over), ":material/add_card:", may=bool(text)) and text:
         if steer.ask(run.run_id, CommandKind.SET_BUDGET, text) and state.is_over:
             steer.resume(run.run_id)
         dialogs.leave()
+
+
+def raised(run: RunRow, allowed: AllowanceRow) -> dict[str, float]:
+    """For each limit that is used up, by name, one with which the run can go on."""
+    minutes = allowed.max_wall_s / 60 if allowed.max_wall_s is not None else None
+    used: dict[str, tuple[float, float | None]] = {
+        "depths": (run.depth or 0, allowed.depths if run.state is RunState.FINISHED else None),
+        "calls": (run.model_calls, allowed.max_model_calls), "tokens": (run.tokens, allowed.max_tokens),
+        "cost": (run.cost_usd or 0.0, allowed.max_cost_usd), "minutes": (allowed.spent_s / 60, minutes),
+    }  # fmt: skip
+    return {
+        name: round(MORE * limit, 2) if name == "cost" else max(limit + 1, math.ceil(MORE * limit))
+        for name, (spent, limit) in used.items()
+        if limit is not None and spent >= limit
+    }
+
+
+def why_over(run: RunRow, state: RunState, found: Mapping[str, float]) -> str:
+    """Why the run is over, and what to do here so that it goes on."""
+    ended = f"The run is {state}" + (f": {run.state_reason}. " if run.state_reason else ". ")
+    if found:
+        return ended + "The limit that is used up is raised below; change the number as you like."
+    if state is RunState.FINISHED:
+        return ended + (
+            "None of these limits is used up, so raising one may not be enough: Go back or fork goes on from a kernel."
+        )
+    return ended + "None of these limits is used up: Resume run goes on within them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +98,16 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     ]
 
 
-def _limits_form(run: RunRow, allowed: AllowanceRow) -> str:
-    """The fields; returns the change as `set_budget` takes it, empty while nothing is filled in."""
+def _limits_form(run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float]) -> str:
+    """The fields, some filled in; returns the change as `set_budget` takes it, empty while nothing is filled in."""
     st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
     columns, given = st.columns(2), dict[Limit, float]()
     for number, limit in enumerate(limits(run, allowed)):
         with columns[number % 2]:
-            whole = limit.smallest == 1
+            unit = int if limit.smallest == 1 else float
             value = st.number_input(
-                limit.label, int(limit.smallest) if whole else limit.smallest, value=None, key=f"more_{limit.name}",
+                limit.label, unit(limit.smallest), key=f"more_{limit.name}",
+                value=unit(filled[limit.name]) if limit.name in filled else None,
                 placeholder=limit.now, help=f"the new limit; now {limit.now}",
             )  # fmt: skip
             st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))

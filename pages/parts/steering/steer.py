@@ -19,6 +19,10 @@ from storage.queries import RunRow
 from storage.verbs import VERBS, CommandKind
 
 NEWS_S = 20.0
+RECORDED = (
+    "The replies of this run are recorded: {} stands in the prompt, but no model reads it and the reply stays the "
+    "same. To see it act, choose another model under *More* → *Model*, or start a run with a model of your own."
+)
 
 _word = st.components.v2.component(
     "tilewright_word",
@@ -51,6 +55,11 @@ def refusal(run: RunRow, *commands: CommandKind) -> str | None:
     """Why the search method of a run honours none of these verbs; None where it honours one."""
     refused = supervisor.refused_by(queries.strategy(index.current(), run.run_id))
     return refused[commands[0]] if all(command in refused for command in commands) else None
+
+
+def is_recorded(run: RunRow) -> bool:
+    """Whether the run's next replies are recorded ones, which no word of a person changes."""
+    return run.has_recorded_replies and queries.steering_state(index.current(), run.run_id).model is None
 
 
 def send(run_id: str, command: CommandKind, argument: str = "") -> None:

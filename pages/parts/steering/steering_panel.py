@@ -140,6 +140,8 @@ def _switches(run: RunRow, steering: SteeringState) -> None:
         )  # fmt: skip
     if sentence := _auto(run, steering):
         st.caption(wording.plain(sentence))
+    if steer.is_recorded(run):
+        st.caption("The replies are recorded: a profile shown to the model changes nothing.")
 
 
 def _auto(run: RunRow, steering: SteeringState) -> str:
@@ -221,6 +223,8 @@ def _rules(run: RunRow) -> None:
         )  # fmt: skip
         st.text_input("What", key="rule_text", max_chars=RULE_LENGTH, placeholder="e.g. atomics, or: 128-bit loads")
         st.caption("Added to every prompt that asks for a kernel, from the next one on, until you remove it.")
+        if steer.is_recorded(run):
+            st.caption(f":material/info: {steer.RECORDED.format('a rule')}")
         st.form_submit_button("Add rule", icon=":material/rule:", on_click=_send_rule, args=(run.run_id,))
 
 

@@ -41,8 +41,17 @@ function press(event) {
   act()
 }
 
+// On a phone the tabs stand at the foot of the screen: the one that is opened is brought to its head.
+function bringUp(event) {
+  const tabs = event.target.closest?.('[role="tab"]')?.closest(".st-key-kernel_tabs")
+  if (tabs && innerWidth <= 640) tabs.scrollIntoView({ block: "start" })
+}
+
 export default function ({ data, parentElement }) {
-  if (!state.data) document.addEventListener("keydown", press)
+  if (!state.data) {
+    document.addEventListener("keydown", press)
+    document.addEventListener("click", bringUp)
+  }
   if (data.shown) state.drawn = parentElement.querySelector("span")
   if (data.shown || !state.drawn?.isConnected) state.data = data
   act()

@@ -1,8 +1,11 @@
-// What a first visitor is told. A cookie remembers that it was dismissed: the server reads it on the next visit.
+// What a first visitor is told. Cookies remember that it was shown and that it was dismissed: the server reads them on the
+// next visit.
 const YEAR_S = 31_536_000
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const box = parentElement.querySelector(".welcome")
+  const keep = (name, value) => { document.cookie = `${name}=${value}; path=/; max-age=${YEAR_S}; SameSite=Lax` }
+  keep(data.seen, "seen")
   box.querySelector(".what").textContent = data.what
   box.querySelector(".next").textContent = data.next
   box.querySelector("ol").replaceChildren(...data.steps.map(([title, about]) => {
@@ -11,7 +14,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return item
   }))
   box.querySelector("button").onclick = () => {
-    document.cookie = `${data.cookie}=dismissed; path=/; max-age=${YEAR_S}; SameSite=Lax`
+    keep(data.cookie, "dismissed")
     setTriggerValue("dismissed", true)
   }
 }

@@ -40,7 +40,7 @@ function computed(value, probe) {
 }
 
 // A label may come in several lengths, the longest first: the first that there is room for is drawn. A shape's has room
-// inside the shape; a note's up to the next such note, or to the end of the axis.
+// inside the shape; a note's up to the next such note, or to the end of the axis, or its part of the chart's width.
 function fitLabels({ shapes = [], annotations = [], xaxis, margin }, width) {
   if (!xaxis?.range) return
   const [low, high] = xaxis.range
@@ -50,6 +50,7 @@ function fitLabels({ shapes = [], annotations = [], xaxis, margin }, width) {
     delete label.texts
   }
   for (const { label, x0, x1 } of shapes) if (label?.texts) fit(label, x1 - x0)
+  for (const note of annotations) if (note.room) fit(note, note.room * (high - low))
   const notes = annotations.filter(note => note.texts).sort((a, b) => a.x - b.x)
   notes.forEach((note, i) => fit(note, (notes[i + 1]?.x ?? high) - note.x))
 }
