@@ -1,6 +1,8 @@
 """The engine: one process per run that writes, judges and improves kernels. Knows no screen and no database.
 
 loop.py                 the loop; read this first
+abreast.py              the loop of a run with several step indexes at work
+lanes.py, owners.py     what each of them sees; whose an event is
 actions.py              what a strategy may ask of the loop
 strategies/, steps/     what comes next; carrying it out
 languages/              in which kernels are written

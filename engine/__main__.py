@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine import examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import abreast, examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
 from engine.cli import (
     advance,
@@ -280,7 +280,7 @@ def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) ->
     inbox.refuse_old_stops(began)
     try:
         take_over_kernel(context)
-        return loop.run(context, inbox)
+        return loop.run(context, inbox) if context.record.settings.width == 1 else abreast.run(context, inbox)
     except PersonNeeded as needed:
         return loop.finish(context, Finish(RunState.STOPPED, f"{LEFT}{needed}"))
     except Exception as error:  # the one broad catch: whatever broke must be in the journal before the process ends
@@ -288,7 +288,7 @@ def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) ->
             why = f"the next step measures a kernel, and {missing}. Advance it where its GPU is"
             return loop.finish(context, Finish(RunState.STOPPED, why))
         blob = context.blobs.put(traceback.format_exc())
-        context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.record.best_id, blob))
+        context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.whole.best_id, blob))
         raise
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from engine import limits
 from engine.actions import Ask
-from engine.context import RunContext
+from engine.context import NAP_S, RunContext
 from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
 from engine.human.replies import ask_person
@@ -77,7 +77,7 @@ def reply_to(
     """
     record = context.record
     if record.is_by_hand and (context.step, call) not in record.calls:
-        if reason := limits.exhausted(record):
+        if reason := limits.exhausted(context.whole):
             raise BudgetExhausted(reason)
         return ask_person(context, ask, call, messages)
     purpose = replace(context.purpose(ask.label, ask.about), wants_edits=wants_edits, tools_left=tools_left)
@@ -89,7 +89,7 @@ def reply_to(
 def _warn(context: RunContext, is_metered: bool) -> None:
     """Tell, once for each limit of the run and of the day, that four fifths of it are used."""
     of_day = context.ledger.shares() if is_metered else []
-    for name, used, allowed in [*limits.warnings(context.record), *limits.nearly(context.record, of_day)]:
+    for name, used, allowed in [*limits.warnings(context.whole), *limits.nearly(context.whole, of_day)]:
         context.emit(ev.BudgetWarned(name, used, allowed))
 
 
@@ -126,10 +126,11 @@ class Question:
         context = self.context
         terms = context.speaker.terms(purpose)
         if terms is None:
-            if reason := limits.exhausted(context.record):
+            await_room(context, Spent())
+            if reason := limits.exhausted(context.whole):
                 raise BudgetExhausted(reason)
             return self._journaled(context.listen(self.messages, purpose), self._keep(self.messages), 0)
-        messages = fit_conversation(self.messages, limits.room(context.record, terms))
+        messages = fit_conversation(self.messages, limits.room(context.whole, terms))
         failed: list[CallError] = []
         while True:
             order, began = self._send(purpose, terms, messages), time.monotonic()
@@ -152,10 +153,11 @@ class Question:
     def _send(self, purpose: Purpose, terms: Terms, messages: list[Message]) -> ev.CallSent:
         """Journal a call that is about to be sent, if no limit forbids it."""
         context = self.context
-        expected = limits.estimate(context.record, terms.model, sum(len(m.text) for m in messages))
+        expected = limits.estimate(context.whole, terms.model, sum(len(m.text) for m in messages))
         reserved = _spent(expected, terms.cost(expected, 0))
-        in_step = time.monotonic() - context.step_began
-        if reason := limits.forbids(context.record, terms, expected, in_step) or context.ledger.reserve(reserved):
+        await_room(context, reserved)
+        in_step = context.company.work_so_far(context.step_began)
+        if reason := limits.forbids(context.whole, terms, expected, in_step) or context.ledger.reserve(reserved):
             raise BudgetExhausted(reason)
         order = ev.CallSent(
             step=context.step,
@@ -206,10 +208,39 @@ class Question:
                 finish_reason=completion.finish_reason,
                 is_profile_exposed=self.is_exposed,
                 prompt_characters=prompt_characters,
-                assumed_tokens=0 if is_counted else limits.estimate(context.record, completion.model, characters),
+                assumed_tokens=0 if is_counted else limits.estimate(context.whole, completion.model, characters),
             )
         )
         return completion
+
+
+def await_room(context: RunContext, more: Spent) -> None:
+    """Wait while the calls at work may still use up what a call of `more` needs, however long their replies get.
+
+    So several calls at once overrun a limit by no more than one does: by the reply that is sent last.
+    """
+    while context.company.listening:
+        prompts, replies = Spent(len(context.company.listening)), Spent()
+        for order in context.whole.open_calls.values():
+            prompts = _both(prompts, _spent(order.expected_tokens, order.expected_cost_usd), calls=prompts.calls)
+            replies = _both(replies, _longest_reply(context, order))
+        # The day's sum has the prompts already.
+        is_full = limits.has_no_room(context.whole, _both(prompts, replies), more)
+        if not is_full and context.ledger.has_room(_both(replies, more)):
+            return
+        context.rest(NAP_S)
+
+
+def _longest_reply(context: RunContext, order: ev.CallSent) -> Spent:
+    terms = context.speaker.terms(context.purpose(order.role, order.candidate_id))
+    if terms is None:
+        return Spent()
+    tokens = order.output_limit or terms.reply_room
+    return Spent(0, tokens, terms.cost(0, tokens) or 0.0)
+
+
+def _both(one: Spent, other: Spent, calls: int | None = None) -> Spent:
+    return Spent(one.calls + other.calls if calls is None else calls, one.tokens + other.tokens, one.cost + other.cost)
 
 
 def raised_limit(terms: Terms, cut: Completion) -> int | None:
@@ -238,7 +269,7 @@ def end_call(
     seconds: float = 0.0,
 ) -> None:
     """Journal that a call gave no usable reply, with what it cost as far as that can be told."""
-    counted, written = error.usage, limits.estimate(context.record, order.model, len(error.text))
+    counted, written = error.usage, limits.estimate(context.whole, order.model, len(error.text))
     read: int | None = order.expected_tokens
     if counted is not None:
         read, written = counted.input, counted.output or 0

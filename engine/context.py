@@ -37,6 +37,43 @@ def no_other_model(choice: ModelChoice) -> LanguageModel:
     raise ModelError(f"{choice.model} cannot be used in this run")
 
 
+class Alone:
+    """How the work of a run goes on where one step is taken after the other; `engine.abreast` has another way.
+
+    `listening` are the steps whose replies are coming in.
+    """
+
+    def __init__(self) -> None:
+        self.listening = set[int]()
+
+    def emit(self, context: RunContext, event: ev.Event) -> None:
+        """Journal one event, fold it and tell the listeners."""
+        entry = context.journal.append(event)
+        context.record.apply(event)
+        for listener in context.listeners:
+            listener(entry)
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Inside, something outside is waited for, and others may work."""
+        return nullcontext()
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """Inside, nobody else works."""
+        return nullcontext()
+
+    def context_of(self, context: RunContext, index: int) -> RunContext:
+        """The context of the step index."""
+        return context
+
+    def work_so_far(self, began: float) -> float:
+        """Seconds that a step at work adds to the run's time of work; `began` is of the monotonic clock."""
+        return time.monotonic() - began
+
+    def count_work(self, began: float) -> float:
+        """The same of a step that is over."""
+        return self.work_so_far(began)
+
+
 @dataclass(slots=True)
 class RunContext:
     """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
@@ -44,6 +81,9 @@ class RunContext:
     Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
     learn, None for nowhere; `attempts` remembers how far this engine has read the run for it, `scored` which kernels'
     worth it has written down.
+
+    Where several step indexes are at work at once, `company` says how; each has a context of its own then, whose record
+    is the run as it sees it. `run` is the record of all, `lane` names the file of its stream.
     """
 
     folder: RunFolder
@@ -66,6 +106,19 @@ class RunContext:
     knowledge: Path | None = None
     attempts: AttemptFold | None = None
     scored: set[str] = field(default_factory=set)
+    run: Record | None = None
+    company: Alone = field(default_factory=Alone)
+    lane: int | None = None
+
+    @property
+    def whole(self) -> Record:
+        """The record of the whole run: what was spent, which numbers are taken, what else is in flight."""
+        return self.run or self.record
+
+    @property
+    def stream_file(self) -> Path:
+        """Where the reply that is coming in can be read."""
+        return self.folder.stream_of(self.lane)
 
     @property
     def language(self) -> Language:
@@ -80,10 +133,7 @@ class RunContext:
 
     def emit(self, event: ev.Event) -> None:
         """Journal one event, fold it and tell the listeners."""
-        entry = self.journal.append(event)
-        self.record.apply(event)
-        for listener in self.listeners:
-            listener(entry)
+        self.company.emit(self, event)
 
     def source(self, candidate: Candidate) -> str:
         """A candidate's source text."""
@@ -95,7 +145,7 @@ class RunContext:
         Raises:
             StopRequested: a person stopped the run; what the toolchain had begun is ended when it is closed.
         """
-        with self.interruptible():
+        with self.company.aside(), self.interruptible():
             return act(*args, **kwargs)
 
     def candidate(self, candidate_id: str | None) -> Candidate:
@@ -111,7 +161,7 @@ class RunContext:
 
     def listen(self, messages: list[Message], purpose: Purpose) -> Completion:
         """One request to the model. What arrives can be read in the stream file while it does."""
-        with open(self.folder.stream_file, "w", encoding="utf-8", errors="replace", newline="") as stream:
+        with open(self.stream_file, "w", encoding="utf-8", errors="replace", newline="") as stream:
 
             def on_text(piece: str) -> None:
                 if piece:
@@ -119,18 +169,24 @@ class RunContext:
                     stream.flush()
                 self.interrupt()
 
-            completion = self.speaker.complete(messages, purpose, on_text)
-        self.folder.stream_file.write_text("")
+            speaker = self.speaker
+            self.company.listening.add(self.step)
+            try:
+                with self.company.aside():
+                    completion = speaker.complete(messages, purpose, on_text)
+            finally:
+                self.company.listening.discard(self.step)
+        self.stream_file.write_text("")
         return completion
 
     def heard(self) -> str:
         """What had arrived of a reply that was broken off; forgotten by asking."""
         try:
-            with open(self.folder.stream_file, encoding="utf-8", errors="replace", newline="") as stream:
+            with open(self.stream_file, encoding="utf-8", errors="replace", newline="") as stream:
                 text = stream.read()
         except FileNotFoundError:
             return ""
-        self.folder.stream_file.write_text("")
+        self.stream_file.write_text("")
         return text
 
     def rest(self, seconds: float) -> None:
@@ -139,28 +195,45 @@ class RunContext:
         while waited < seconds:
             self.interrupt()
             nap = min(NAP_S, seconds - waited)
-            self.sleep(nap)
+            with self.company.aside():
+                self.sleep(nap)
             waited += nap
 
     def room(self, role: str, candidate_id: str | None, opening: int) -> int | None:
         """Characters a prompt may have beside `opening` others; None when nothing bounds it."""
         terms = self.speaker.terms(self.purpose(role, candidate_id))
-        return None if terms is None else limits.room(self.record, terms) - opening
+        return None if terms is None else limits.room(self.whole, terms) - opening
 
     def purpose(self, role: str, candidate_id: str | None) -> Purpose:
         """What a call about a kernel is for."""
-        source = self.record.candidates[candidate_id].created.source_blob if candidate_id else None
-        earlier = [c for c in self.record.calls.values() if c.role == role and self._source_of(c) == source]
-        given = frozenset(c.reply_blob for c in self.record.calls.values())
-        return Purpose(role, source, len(earlier), self.record.index_in_flight, given)
+        calls, source = self.whole.calls, self._source_of(candidate_id)
+        earlier = sum(
+            self._is_before(c.step) and self._is_like(c.role, c.candidate_id, role, source) for c in calls.values()
+        )
+        for step in self.whole.open_steps.values():
+            is_to_come = step.step < self.step and (step.step, 0) not in calls
+            earlier += is_to_come and self._is_like(step.kind, step.candidate_id, role, source)
+        given = frozenset(c.reply_blob for c in calls.values())
+        return Purpose(role, source, earlier, self.record.index_in_flight, given)
+
+    def _is_before(self, step: int) -> bool:
+        """Whether a call of that step counts as earlier than one of this step: always, unless others are at work."""
+        return self.lane is None or step <= self.step
+
+    def _is_like(self, role: str, candidate_id: str | None, as_role: str, source: str | None) -> bool:
+        return role == as_role and self._source_of(candidate_id) == source
 
     def tell_divergence(self, purpose: Purpose, is_bridged: bool, reason: str) -> None:
         """Journal, once per call, that a replayed run left the path of its recording."""
-        call = sum(step == self.step for step, _ in self.record.calls)
-        current = self.record.in_flight.candidate_id if self.record.in_flight else None
-        event = ev.Diverged(self.step, call, purpose.role, current, is_bridged, reason)
-        if event != self.record.human.divergence:
-            self.emit(event)
+        with self.company.at_work():
+            asking = self.company.context_of(self, purpose.depth)
+            call = sum(step == asking.step for step, _ in asking.record.calls)
+            begun = asking.record.in_flight
+            event = ev.Diverged(
+                asking.step, call, purpose.role, begun.candidate_id if begun else None, is_bridged, reason
+            )
+            if event != asking.record.human.divergence:
+                asking.emit(event)
 
-    def _source_of(self, call: ev.ModelCalled) -> str | None:
-        return self.record.candidates[call.candidate_id].created.source_blob if call.candidate_id else None
+    def _source_of(self, candidate_id: str | None) -> str | None:
+        return self.whole.candidates[candidate_id].created.source_blob if candidate_id else None

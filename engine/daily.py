@@ -58,6 +58,11 @@ class Ledger:
             _enter(file, expected)
         return None
 
+    def has_room(self, more: Spent) -> bool:
+        """Whether the limits of the day leave room for that; enters nothing."""
+        limits = read_limits(self._home / FILE)
+        return not limits or _refusal(self.spent(), more, limits) is None
+
     def settle(self, expected: Spent, actual: Spent) -> None:
         """Correct an entry by what the call turned out to be."""
         difference = Spent(

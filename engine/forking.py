@@ -54,6 +54,7 @@ def fork_settings(
         "is_demo": False,
         "is_example": False,
         "replay_of": None,
+        "width": 1,  # a fork goes on from one kernel
         "forked_from": _fork(folder.run_id, candidate, number),
     }
     fields = known | changes | new

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from engine.daily import Spent
 from engine.llm import Terms
 from engine.record import Record
 from storage.hardware_limit import REACHED
@@ -42,6 +43,17 @@ def exhausted(record: Record) -> str | None:
             "or remove the limit"
         )
     return None
+
+
+def has_no_room(record: Record, held: Spent, more: Spent) -> bool:
+    """Whether a limit could be exceeded by one more call if calls at work take all that is reserved for them."""
+    budget, usage = record.budget, record.usage
+    tokens, cost = usage.tokens + usage.assumed_tokens, usage.cost_usd or 0.0
+    return (
+        (budget.model_calls is not None and usage.model_calls + held.calls >= budget.model_calls)
+        or (budget.tokens is not None and tokens + held.tokens + more.tokens > budget.tokens)
+        or (budget.cost_usd is not None and cost + held.cost + more.cost > budget.cost_usd)
+    )
 
 
 def forbids(record: Record, terms: Terms, expected_tokens: int, step_s: float) -> str | None:

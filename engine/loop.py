@@ -114,12 +114,18 @@ def take_step(context: RunContext, step: Step) -> None:
     if step.about is not None:
         context.candidate(step.about)  # before anything is journaled: a resumed run takes the step in flight again
     context.step_began = started = time.monotonic()
-    if context.record.in_flight is None:
-        number = context.record.steps_finished + 1
-        context.emit(ev.StepStarted(number, label(step), step.index, step.about))
-    context.step = context.record.steps_finished + 1
+    context.step = begin_step(context, step)
     outcome = carry_out(context, step)
-    context.emit(ev.StepFinished(context.step, label(step), time.monotonic() - started, outcome))
+    context.emit(ev.StepFinished(context.step, label(step), context.company.count_work(started), outcome))
+
+
+def begin_step(context: RunContext, step: Step) -> int:
+    """Journal that a step begins, unless it was in flight when an engine was killed; returns its number."""
+    begun = context.record.in_flight
+    if begun is None:
+        begun = ev.StepStarted(context.whole.next_step, label(step), step.index, step.about)
+        context.emit(begun)
+    return begun.step
 
 
 def carry_out(context: RunContext, step: Step) -> str:
@@ -155,7 +161,7 @@ _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {
 
 def finish(context: RunContext, action: Finish) -> ev.RunEnded:
     """End the run."""
-    ended = ev.RunEnded(action.state, action.reason, context.record.best_id)
+    ended = ev.RunEnded(action.state, action.reason, context.whole.best_id)
     keep_evidence(context, is_ending=True)
     keep_scores(context, is_ending=True)
     context.emit(ended)

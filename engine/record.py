@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from engine.human.human_state import HumanState
+from engine.owners import in_turn
 from engine.tuning import Sweep
 from storage import events as ev
 from storage.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
@@ -108,13 +109,17 @@ class Record:
     `events`.
 
     `concluded` holds how each step index ended. `best_id` is the fastest correct kernel of the whole run, whether or
-    not it was accepted; of equals the first. `open_call` was sent and has not ended; `cut_offs` counts replies to one
-    call that ended at the output limit; `counted`: the characters and tokens of prompts by model, where the endpoint
-    counted. `is_profile_shown` speaks of the current step index. `redo` is a step that a person wants done again.
-    `consulted` has the last answer of the knowledge base by step index and kernel, `taught` what was taught by step,
-    `failure_rules` those that writers were told, the last of which hold, `sweeps` those over the numbers that a kernel
-    declares open to tuning, by kernel; `swept` those whose sweep is over, or was not wanted. `is_begun`: the step that
-    takes the compiler's kernel as the first one is over, or was not wanted.
+    not it was accepted; of equals the first. `open_steps` are in flight, by number, and `open_calls` were sent and have
+    not ended: several only in a run with a width. `cut_offs` counts replies to one call that ended at the output limit;
+    `counted`: the characters and tokens of prompts by model, where the endpoint counted. `is_profile_shown` speaks of
+    the current step index. `redo` is a step that a person wants done again. `consulted` has the last answer of the
+    knowledge base by step index and kernel, `taught` what was taught by step, `failure_rules` those that writers were
+    told, the last of which hold, `sweeps` those over the numbers that a kernel declares open to tuning, by kernel;
+    `swept` those whose sweep is over, or was not wanted. `is_begun`: the step that takes the compiler's kernel as the
+    first one is over, or was not wanted.
+
+    A view (`engine.lanes`) is a record of the same run as one step index sees it, the step index `index`; what was
+    spent is counted by the record of the whole run, which a view only reads.
     """
 
     settings: RunSettings
@@ -133,11 +138,11 @@ class Record:
     baseline: ev.BaselineMeasured | None = None
     compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
-    in_flight: ev.StepStarted | None = None
+    open_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
     commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
     settled_commands: set[str] = field(default_factory=set)
     calls: dict[tuple[int, int], ev.ModelCalled] = field(default_factory=dict)
-    open_call: ev.CallSent | None = None
+    open_calls: dict[tuple[int, int], ev.CallSent] = field(default_factory=dict)
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -157,20 +162,49 @@ class Record:
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
     events: list[ev.Event] = field(default_factory=list)
+    index: int | None = None
+    is_view: bool = False
 
     @classmethod
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
         """Fold a whole journal."""
+        record = cls.at_start(settings)
+        for event in in_turn([entry.event for entry in entries]) if settings.width > 1 else (e.event for e in entries):
+            record.apply(event)
+        return record
+
+    @classmethod
+    def at_start(cls, settings: RunSettings) -> Record:
+        """Before the first event."""
         record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
         record.steering = SteeringState(collect=settings.collect)
-        for entry in entries:
-            record.apply(entry.event)
         return record
 
     @property
     def step_index(self) -> int:
-        """The step index being worked on: as many as have been concluded."""
-        return len(self.concluded)
+        """The step index being worked on: as many as have been concluded; of a view its own."""
+        return len(self.concluded) if self.index is None else self.index
+
+    @property
+    def in_flight(self) -> ev.StepStarted | None:
+        """The step in flight, of several the one begun last."""
+        return next(reversed(self.open_steps.values()), None)
+
+    @property
+    def open_call(self) -> ev.CallSent | None:
+        """The call that was sent and has not ended, of several the one sent last."""
+        return next(reversed(self.open_calls.values()), None)
+
+    @property
+    def next_step(self) -> int:
+        """The number of the step that is begun next."""
+        return self.steps_finished + len(self.open_steps) + 1
+
+    @property
+    def step_of_command(self) -> int:
+        """From which step on a command taken now is in force. With one step at a time the one in flight, which is then
+        taken once more."""
+        return self.next_step if self.settings.width > 1 else self.steps_finished + 1
 
     @property
     def index_in_flight(self) -> int:
@@ -286,32 +320,41 @@ class Record:
         self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
 
     def _begin_step(self, event: ev.StepStarted) -> None:
-        self.in_flight = event
+        if self.settings.width == 1:
+            self.open_steps.clear()
+        self.open_steps[event.step] = event
         if is_call(event.kind):
             self.model_steps[event.step] = event
 
     def _finish_step(self, event: ev.StepFinished) -> None:
-        started, self.in_flight = self.in_flight, None
+        last = self.in_flight
+        started = self.open_steps.pop(event.step, None)
+        if self.settings.width == 1:
+            started = last
+            self.open_steps.clear()
         if started and self.redo and (started.kind, started.candidate_id) == (self.redo.kind, self.redo.candidate_id):
             self.redo = None
         self.is_begun = self.is_begun or event.kind == BEGIN
         if event.kind == TUNE and started and started.candidate_id:
             self.swept.add(started.candidate_id)
         self.steps_finished += 1
-        self.usage.engine_s += event.seconds
+        if not self.is_view:
+            self.usage.engine_s += event.seconds
 
     def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
         place = event.step, event.call
         if isinstance(event, ev.CallSent):
-            self.open_call, self.sent[place] = event, self.sent.get(place, 0) + 1
+            self.open_calls[place], self.sent[place] = event, self.sent.get(place, 0) + 1
             return
-        self.open_call = None
+        if self.settings.width == 1:
+            self.open_calls.clear()
+        self.open_calls.pop(place, None)
         if isinstance(event, ev.ModelCalled):
             self.calls[place] = event
             self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
             self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
             self._learn_length(event)
-        if isinstance(event, ev.ModelCalled) or event.is_charged:
+        if (isinstance(event, ev.ModelCalled) or event.is_charged) and not self.is_view:
             self.usage.count(event)
 
     def _learn_length(self, event: ev.ModelCalled) -> None:

@@ -19,7 +19,7 @@ from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.machine import devices
 from engine.prompt_pack import shipped
-from engine.strategies import usual_knowledge
+from engine.strategies import check_width, independence_of, usual_knowledge
 from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
@@ -79,6 +79,7 @@ def new_settings(
         chosen = file.task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
     own = take_options(options, fields, own)
+    _check_width(fields.get("width", 1), strategy, own, model)
     fields.setdefault("prompts", shipped())
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
@@ -98,6 +99,14 @@ def new_settings(
         strategy_options=own,
         **fields,
     )
+
+
+def _check_width(width: int, strategy: str, own: Mapping[str, Value], model: str) -> None:
+    if width == 1:
+        return
+    check_width(width, strategy, independence_of(find_strategy(strategy)), own)
+    if model == MANUAL:
+        raise EngineError("a person answers one call after the other: with the model manual the width is 1")
 
 
 def _check_device(device: str, toolchain: str) -> None:

@@ -22,6 +22,7 @@ from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
 from pages.parts.steering import approval, options_form
+from storage.command_arguments import MANUAL
 from storage.knowledge import choice
 from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
@@ -47,6 +48,10 @@ _START_HELP = (
 _TUNE_HELP = (
     "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
     "tile sizes, stages, threads. The best becomes a kernel of its own. It asks no model and takes time; 0 is off."
+)
+_WIDTH_HELP = (
+    "So many are written at the same time: their replies are waited for side by side, within the same limits. Kernels "
+    "are still judged one after the other."
 )
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
@@ -75,6 +80,7 @@ def form() -> None:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
         )
+        fields["width"] = _width(strategy, model, fields["strategy_options"])
         if model not in supervisor.FREE_MODELS:
             fields["model_options"] = _model_options()
         with st.expander("Knowledge base, compiler hint, variants to tune", icon=":material/school:"):
@@ -226,6 +232,15 @@ def _options(strategy: StrategyDescription, depths: int, model: str) -> dict[str
         start = {one.name: one.default_for(model) for one in strategy.options}
         found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step)
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
+
+
+def _width(strategy: StrategyDescription, model: str, values: Mapping[str, Any]) -> int:
+    """How many kernels are at work at once; 1 and no field where the method or the model allows no more."""
+    if strategy.independent is None or model == MANUAL:
+        return 1
+    if any(values.get(name) != value for name, value in strategy.independent.items()):
+        return 1
+    return int(st.number_input("Kernels at work at once", 1, 64, 1, key="width", help=_WIDTH_HELP, width=260))
 
 
 def _knowledge(strategy: StrategyDescription) -> str:

@@ -61,6 +61,16 @@ class RunFolder:
         return self.path / "stream"
 
     @property
+    def newest_stream(self) -> Path:
+        """Of several replies that are being written at once the one that began last."""
+        others = sorted(self.path.glob("stream.*"), key=lambda path: int(path.suffix[1:]))
+        return next((path for path in reversed(others) if path.exists() and path.stat().st_size), self.stream_file)
+
+    def stream_of(self, lane: int | None) -> Path:
+        """The same of one of several replies that are being written at once: those of a run with a width."""
+        return self.path / f"stream.{lane}" if lane else self.stream_file
+
+    @property
     def prompt_file(self) -> Path:
         """The prompt that waits for a person, as text; written by `advance`, never indexed."""
         return self.path / "prompt.txt"

@@ -30,6 +30,7 @@ def rows_of_settings(settings: RunSettings) -> Rows:
         "tune",
         "compiler_hint",
         "start",
+        "width",
         "forked_from",
         "strategy_options",
         "prompts",

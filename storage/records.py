@@ -200,6 +200,7 @@ class RunSettings:
     `is_example`: a finished run that came with Tilewright; it was made elsewhere and counts in no total.
     With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
     `start` may make that the first kernel, where it calls no library.
+    `width` is how many step indexes are at work at once, where those of the strategy are independent of each other.
     """
 
     run_id: str
@@ -226,6 +227,7 @@ class RunSettings:
     tune: int = 0
     compiler_hint: bool = False
     start: Start = Start.MODEL
+    width: int = 1
     created_at: float = 0.0
     is_demo: bool = False
     is_example: bool = False

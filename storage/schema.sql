@@ -430,15 +430,18 @@ SELECT p.run_id, p.seq, p.step, c.depth, NULL, p.candidate_id, 'patch_failed', N
 FROM patches p LEFT JOIN candidates c ON c.run_id = p.run_id AND c.candidate_id = p.candidate_id
 WHERE NOT p.is_applied;
 
--- Steps with their ends. The last step is in flight until it finishes or the run ends; an engine that resumes the run, or
--- has waited for a person, goes on with it, and its time counts from there.
+-- Steps with their ends. The last step of each step index that has not ended is in flight until it finishes or the run
+-- ends; an engine that resumes the run, or has waited for a person, goes on with it, and its time counts from there.
 CREATE VIEW moves AS
 SELECT s.run_id, s.seq, s.step, s.kind, s.depth, s.candidate_id, f.seconds,
-    s.step = l.last_step AND f.seq IS NULL AND coalesce(l.ended_seq, 0) <= coalesce(l.resumed_seq, 0) AS is_in_flight,
+    (s.step = l.last_step OR (s.step = s.last_of_depth AND d.depth IS NULL))
+        AND f.seq IS NULL AND coalesce(l.ended_seq, 0) <= coalesce(l.resumed_seq, 0) AS is_in_flight,
     CASE WHEN is_in_flight THEN greatest(s.time, r.resumed_at) ELSE s.time END AS started_at,
     CASE WHEN f.seq IS NULL AND NOT is_in_flight THEN 'interrupted' ELSE f.outcome END AS outcome
 FROM (SELECT run_id, step, max(seq) AS seq, max(time) AS time, arg_max(kind, seq) AS kind, arg_max(depth, seq) AS depth,
-        arg_max(candidate_id, seq) AS candidate_id FROM steps WHERE phase = 'started' GROUP BY run_id, step) s
+        arg_max(candidate_id, seq) AS candidate_id, max(step) OVER (PARTITION BY run_id, arg_max(depth, seq)) AS last_of_depth
+        FROM steps WHERE phase = 'started' GROUP BY run_id, step) s
+LEFT JOIN (SELECT DISTINCT run_id, depth FROM depths) d ON d.run_id = s.run_id AND d.depth = s.depth
 JOIN (SELECT run_id, max(step) AS last_step, max(seq) FILTER (WHERE phase = 'ended') AS ended_seq,
         max(seq) FILTER (WHERE phase = 'resumed') AS resumed_seq FROM steps GROUP BY run_id) l ON l.run_id = s.run_id
 LEFT JOIN (SELECT run_id, max(time) AS resumed_at FROM states WHERE state = 'running' GROUP BY run_id) r

@@ -143,6 +143,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
         "tune": record.settings.tune,
         "compiler_hint": record.settings.compiler_hint,
         "start": record.settings.start,
+        "width": record.settings.width,
         "sweeps": sweeps,
         "attempts": rows,
     }

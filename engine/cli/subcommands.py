@@ -245,6 +245,7 @@ def settings_of(options: Namespace) -> RunSettings:
         "tune": options.tune,
         "compiler_hint": options.compiler_hint,
         "start": Start(options.start),
+        "width": options.width,
         "library": options.library,
         "precision": options.precision,
     }

@@ -33,7 +33,7 @@ def await_approval(
 ) -> Approval:
     """Wait for a yes where the run's rule wants one; a step that was begun before has had it."""
     record, rule = context.record, context.record.approval_rule
-    human, number = record.human, record.steps_finished + 1
+    human, number = record.human, context.whole.next_step
     if context.record.in_flight is not None:
         return Approval.REFUSED if human.is_approved is False else Approval.GIVEN
     if not rule.covers(label(step)):
@@ -80,8 +80,9 @@ def skip_step(context: RunContext, step: Step) -> None:
     """Leave a step out: a profile is not taken, a kernel not tuned, the compiler's not begun with; without any other
     its step index ends."""
     record, name = context.record, label(step)
-    number = record.steps_finished + 1
-    if record.in_flight is None:
+    begun = record.in_flight
+    number = context.whole.next_step if begun is None else begun.step
+    if begun is None:
         context.emit(ev.StepStarted(number, name, step.index, step.about))
     if name == StepKind.PROFILE and step.about is not None:
         context.emit(ev.ProfileFailed(number, step.about, SKIPPED))

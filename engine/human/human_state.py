@@ -29,7 +29,7 @@ class HumanState:
         match event:
             case ev.QuestionAsked():
                 self.question = event
-            case ev.ModelCalled():
+            case ev.ModelCalled() if self.question is not None and self.question.step == event.step:
                 self.question = None
             case ev.Diverged():
                 self.divergence = event
@@ -37,14 +37,21 @@ class HumanState:
                 self.asked, self.is_approved = event, None
             case ev.ApprovalSettled(is_given=is_given):
                 self.is_approved = is_given
-            case ev.StepFinished():
-                self.question, self.asked, self.is_approved = None, None, None
+            case ev.StepFinished(step=step):
+                self._forget(step)
             case ev.CommandAcknowledged(command=command) if command.kind is CommandKind.ANSWER:
                 self._keep_answer(command)
             case ev.CommandEffective(command_id=name) | ev.CommandRefused(command_id=name):
                 self.waiting_answers.pop(name, None)
             case _:
                 pass
+
+    def _forget(self, step: int) -> None:
+        """What a person was asked of a step that is over; others may be at work beside it."""
+        if self.question is not None and self.question.step == step:
+            self.question = None
+        if self.asked is not None and self.asked.step == step:
+            self.asked, self.is_approved = None, None
 
     def _keep_answer(self, command: Command) -> None:
         try:

@@ -140,7 +140,8 @@ class Inbox:
 
     def sleep(self) -> None:
         """Let a moment pass before the next look."""
-        self._sleep(POLL_S)
+        with self._context.company.aside():
+            self._sleep(POLL_S)
 
     def wait_for_person(self, reason: str) -> None:
         """The same where only a person can change anything.
@@ -150,7 +151,20 @@ class Inbox:
         """
         if not self._is_patient:
             raise PersonNeeded(reason)
-        self._sleep(POLL_S)
+        self.sleep()
+
+    def ear(self) -> Callable[[], None]:
+        """What breaks off a reply that begins now, as `interrupt`, for one of several that come in at once."""
+        offset = self._offset
+
+        def listen() -> None:
+            nonlocal offset
+            asked, offset = commands.read_from(self._context.folder.commands_file, offset)
+            for command in asked:
+                if VERBS[command.kind].moment in (Moment.AT_ONCE, Moment.BREAKS_REPLY):
+                    raise StopRequested(f"{command.kind} was asked for while a reply was coming in")
+
+        return listen
 
     def interrupt(self) -> None:
         """Raise StopRequested when a reply must not be waited for any longer; cheap enough for every token."""
@@ -186,7 +200,7 @@ class Inbox:
 
     @property
     def _next_step(self) -> int:
-        return self._context.record.steps_finished + 1
+        return self._context.whole.step_of_command
 
     def _is_held_back(self) -> bool:
         steering = self._context.record.steering
@@ -249,7 +263,7 @@ def refusal(context: RunContext, command: Command) -> str | None:
     except commands.CommandError as error:
         return str(error)
     return (
-        refused_verbs(context.strategy).get(command.kind)
+        refused_verbs(context.strategy, context.record.settings.width).get(command.kind)
         or _refusal(context, command)
         or context.strategy.refusal(context.record, command)
     )
@@ -309,6 +323,8 @@ def _refused_model(context: RunContext, command: Command) -> str | None:
         choice = retry.choice if retry else ModelChoice.parse(command.argument)
         if retry and record.model_step(retry.step) is None:
             return f"step {retry.step} did not call a model" if retry.step else "no model has been called yet"
+        if choice.model == MANUAL and record.settings.width > 1:
+            return "a person answers one call after the other, and this run works on several kernels at once"
         if retry and choice.model == MANUAL:
             return "to write the reply yourself use take_over; retry needs a model"
         if choice != ModelChoice(record.settings.model) and choice.model != MANUAL:
@@ -329,7 +345,7 @@ def _unaffordable(context: RunContext, choice: ModelChoice) -> str | None:
 def note(context: RunContext, command: Command) -> str:
     """What a command that is in force from now on changes, and from where on."""
     record, argument = context.record, command.argument
-    step = record.steps_finished + 1
+    step = context.whole.step_of_command
     if said := context.strategy.note(record, command):
         return said
     match command.kind:

@@ -73,7 +73,7 @@ def refusal(context: RunContext, command: Command) -> str | None:
         case CommandKind.TAKE_OVER if context.record.is_manual:
             return "you already write every reply of this run; choose a model with set_model to change that"
         case CommandKind.APPROVE | CommandKind.SKIP:
-            asked = context.record.human.asked
+            asked = context.whole.human.asked
             step = asked.step if asked else None
             if step is None or command.argument not in ("", str(step)):
                 return (

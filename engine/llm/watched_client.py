@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -21,8 +22,8 @@ WRITTEN_FOR = "2.16.2"
 POLL_S = 0.1
 
 
-class Watch:
-    """What is asked between two slices. It raises to break off; the connection is then closed."""
+class Watch(threading.local):
+    """What is asked between two slices, by each thread its own. It raises to break off, which closes the connection."""
 
     def __init__(self) -> None:
         self.ask: Callable[[], None] = lambda: None

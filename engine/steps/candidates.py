@@ -33,7 +33,7 @@ def create_candidate(
     context.emit(
         CandidateCreated(
             step=context.step,
-            candidate_id=f"c{len(record.candidates) + 1:03d}",
+            candidate_id=f"c{len(context.whole.candidates) + 1:03d}",
             parent_id=parent_id,
             base_id=makes.base_id,
             depth=record.step_index,
@@ -70,13 +70,13 @@ def conclude(context: RunContext, action: Conclude) -> None:
     accepted = action.outcome is DepthOutcome.ACCEPTED and action.candidate_id is not None
     context.emit(
         ev.DepthFinished(
-            step=record.steps_finished,
+            step=context.whole.steps_finished,
             depth=action.index,
             outcome=action.outcome,
             candidate_id=action.candidate_id,
             base_id=action.base_id,
             is_profile_exposed=record.is_profile_shown,
-            is_best=accepted and action.candidate_id == record.best_id,
+            is_best=accepted and action.candidate_id == context.whole.best_id,
             reason=action.reason,
             reward=action.reward,
             weighed=action.weighed,

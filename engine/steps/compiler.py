@@ -45,6 +45,7 @@ def compiled_first(record: Record, action: Action) -> Action:
     """Where a first kernel is to be asked for, the compiler's in its place."""
     has_one = record.compiler is not None and record.compiler.kernel_blob is not None
     is_wanted = record.settings.start is Start.COMPILED and has_one and not record.is_begun and not record.candidates
+    is_wanted = is_wanted and record.step_index == 0  # others may begin beside it
     return Begin(record.step_index) if is_wanted and isinstance(action, Ask) and action.about is None else action
 
 

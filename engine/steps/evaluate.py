@@ -113,7 +113,7 @@ def profile_candidate(context: RunContext, candidate: Candidate) -> str:
 def _twin(context: RunContext, candidate: Candidate) -> Candidate | None:
     """An earlier candidate of this run with the very same source: its results stand, so judging it again is free."""
     same = candidate.created.source_blob
-    for other in context.record.candidates.values():
+    for other in context.whole.candidates.values():
         if other.candidate_id != candidate.candidate_id and other.created.source_blob == same:
             return other
     return None

@@ -23,6 +23,7 @@ from typing import Generic, Protocol, TypeVar
 from engine.actions import Action, Conclude, Evaluate, Step
 from engine.errors import EngineError
 from engine.record import Record
+from engine.strategies.options import Value
 from storage import events as ev
 from storage.knowledge.choice import OFF
 from storage.method_words import PLAIN, MethodWords
@@ -37,7 +38,8 @@ class Strategy(Protocol):
     honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason. It may have
     `words`: what it calls a step index, everywhere that people read of its runs. One that asks the knowledge base
     unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks none says so with
-    `consults(record)`.
+    `consults(record)`. One whose step indexes do not build on each other has `independent`, a mapping of the options
+    and values under which that is so, empty where it always is: then several can be at work at once.
     """
 
     name: str
@@ -67,10 +69,48 @@ class Strategy(Protocol):
         ...
 
 
-def refused_verbs(strategy: Strategy | type[Strategy]) -> Mapping[CommandKind, str]:
-    """Verbs that a strategy never honours, each with the reason."""
+# Each of these speaks of the one step index at work, or of the one call.
+_OF_ONE_LINE = (
+    CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN, CommandKind.UNPIN, CommandKind.SUBMIT,
+    CommandKind.RETRY, CommandKind.TAKE_OVER,
+)  # fmt: skip
+SEVERAL = "this run works on several kernels at once: fork it, or start one of width 1, for that"
+
+
+def refused_verbs(strategy: Strategy | type[Strategy], width: int = 1) -> Mapping[CommandKind, str]:
+    """Verbs that a strategy never honours in a run of that width, each with the reason."""
     found: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
+    return refused_with_width(found, width)
+
+
+def refused_with_width(refused: Mapping[CommandKind, str], width: int) -> Mapping[CommandKind, str]:
+    """Verbs that a run of that width refuses, of a strategy that refuses these."""
+    return refused if width == 1 else {**dict.fromkeys(_OF_ONE_LINE, SEVERAL), **refused}
+
+
+def independence_of(strategy: Strategy | type[Strategy]) -> Mapping[str, Value] | None:
+    """The options and values under which several of its step indexes can be at work at once; None where they cannot."""
+    found: Mapping[str, Value] | None = getattr(strategy, "independent", None)
     return found
+
+
+def check_width(width: int, name: str, independent: Mapping[str, Value] | None, values: Mapping[str, Value]) -> int:
+    """A width that a run of this strategy can have, with these values of its options.
+
+    Raises:
+        EngineError: it cannot.
+    """
+    if width < 1:
+        raise EngineError(f"the width is the number of kernels at work at once, from 1 on, not {width}")
+    if width > 1 and independent is None:
+        raise EngineError(f"strategy {name} works on one kernel after the other: leave out the width, or set it to 1")
+    needed = (
+        {} if independent is None else {one: value for one, value in independent.items() if values.get(one) != value}
+    )
+    if width > 1 and needed:
+        words = ", ".join(f"{one}={str(value).lower()}" for one, value in needed.items())
+        raise EngineError(f"strategy {name} works on several kernels at once only with {words}")
+    return width
 
 
 def words_of(strategy: Strategy | type[Strategy]) -> MethodWords:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.strategies import refused_verbs, usual_knowledge, words_of
+from engine.strategies import independence_of, refused_verbs, refused_with_width, usual_knowledge, words_of
 from engine.strategies.loading import DEFAULT, TABLE, find_strategy, options_of
 from engine.strategies.options import Option, Value, labelled
 from storage import codec, exposure
@@ -39,7 +39,8 @@ TRY_AGAIN_S = 10.0
 class StrategyDescription:
     """A strategy with what it is, its options, its words, and the verbs that it refuses, each with the reason.
 
-    `knowledge` is the base that its runs ask unless somebody says otherwise.
+    `knowledge` is the base that its runs ask unless somebody says otherwise, `independent` the values of options under
+    which several of its step indexes can be at work at once, None where they cannot.
     `failure` says why it cannot be used, empty when it can; `is_known` is False while its description is being read.
     `files` are those that it was read from.
     """
@@ -53,6 +54,7 @@ class StrategyDescription:
     files: tuple[str, ...] = ()
     words: MethodWords = PLAIN
     knowledge: str = OFF
+    independent: Mapping[str, Value] | None = None
 
     @property
     def is_usable(self) -> bool:
@@ -137,9 +139,10 @@ def is_default(name: str) -> bool:
     return name == DEFAULT
 
 
-def refused_by(name: str) -> Mapping[CommandKind, str]:
-    """Verbs that a strategy never honours, each with the reason; empty as long as nothing has described it."""
-    return _known(name).refuses if name in names() else {}
+def refused_by(name: str, width: int = 1) -> Mapping[CommandKind, str]:
+    """Verbs that a strategy never honours in a run of that width, each with the reason; empty as long as nothing has
+    described it."""
+    return refused_with_width(_known(name).refuses if name in names() else {}, width)
 
 
 def _options(name: str) -> tuple[Option, ...]:
@@ -156,7 +159,10 @@ def describe(name: str) -> StrategyDescription:
         about = (found.__doc__ or "").strip().partition("\n")[0]
         files, words, asks = () if name in TABLE else _files(name), words_of(found), usual_knowledge(found)
         options = options_of(name)
-        return StrategyDescription(name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks)
+        return StrategyDescription(
+            name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks,
+            independent=independence_of(found),
+        )  # fmt: skip
     except EngineError as error:
         return StrategyDescription(name, failure=str(error), files=_files(name))
 

@@ -74,7 +74,7 @@ class StepFinished:
 
     Of a submission it is created, of a compile, a check or a timing a Verdict value, of a profile profiled or
     unavailable, of a consultation answered, of teaching taught. dropped and skipped: a person broke the step off, or
-    said no to it.
+    said no to it. `seconds` add up to the run's time of work: beside others at work those that no other has counted.
     """
 
     step: int

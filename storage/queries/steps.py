@@ -245,7 +245,7 @@ def steps(
 
 def current_step(db: Database, run_id: str) -> StepRow | None:
     """The step in flight, as far as the journal tells: a lost engine leaves one behind."""
-    # Among the newest, which the feed reads too: one query for both. No step begins after the one in flight.
+    # Among the newest, which the feed reads too: one query for both. Of several in flight the one begun last.
     return next((row for row in steps(db, run_id) if row.is_in_flight), None)
 
 

@@ -265,6 +265,15 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     assert (made.budget.depths, made.budget.model_calls, made.budget.wall_s) == (3, 15, 300)
 
 
+def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> None:
+    app = open_page("new_run")
+    assert not [one for one in app.number_input if one.key == "width"]
+    app.selectbox(key="strategy").set_value("best_of").run()
+    app.number_input(key="width").set_value(3).run()
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    assert "--width 3" in command
+
+
 def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -> None:
     (home / "prices.toml").write_text('["some-model"]\ninput = 2.0\noutput = 10.0\n')
     before, spent = PaceRow(2, engine_s=30, calls=2, calls_s=1), TokensRow(calls=9, input=4000, output=1000, seconds=20)

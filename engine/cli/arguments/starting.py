@@ -62,6 +62,11 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="whose kernel is the first: model (default), or compiled: the Triton kernels that torch.compile "
         "generates, with --language triton; where they call a library, the model writes it and sees them as a hint",
     )  # fmt: skip
+    run.add_argument(
+        "--width", type=int, default=1, metavar="N",
+        help="work on N kernels at once, where they do not build on each other: their replies are waited for side by "
+        "side (best_of, evolve, and reward_loop with refines=no; default 1)",
+    )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")

@@ -18,7 +18,7 @@ from engine.steps.conversation import as_code, hint_section, open_conversation, 
 from engine.steps.evaluate import describe_failure
 from engine.strategies import Fold, evaluation_again
 from engine.strategies.kernel_in_work import REPAIR, SYNTHESISE, KernelInWork, all_done, draws_option, next_evaluation
-from engine.strategies.options import option, read
+from engine.strategies.options import Value, option, read
 from storage.command_arguments import RANK
 from storage.method_words import MethodWords
 from storage.records import FAILED, DepthOutcome, Origin, RunState
@@ -44,6 +44,7 @@ class BestOf:
 
     name = "best_of"
     options = BestOfSettings
+    independent: Mapping[str, Value] = {}
     words = MethodWords(
         "sample", "samples", "independent first kernels",
         "A sample is a kernel that is written from the task alone. It knows of no other one, and ends when it is "

@@ -6,6 +6,7 @@ Method: the loop of evolutionary kernel search (AlphaEvolve and its kin). A step
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine import limits
@@ -17,7 +18,7 @@ from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.evolve.population import Parents, alive, draw_parents, draw_second
 from engine.strategies.evolve.prompts import Cross, Mutate
 from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, draws_option, next_evaluation
-from engine.strategies.options import option, read
+from engine.strategies.options import Value, option, read
 from storage.command_arguments import CONSULT, RANK, Submission
 from storage.method_words import MethodWords
 from storage.records import FAILED, DepthOutcome, Origin, RunState, StepKind, Switch, Verdict
@@ -52,6 +53,7 @@ class Evolve:
 
     name = "evolve"
     options = EvolveSettings
+    independent: Mapping[str, Value] = {}
     words = MethodWords(
         "birth", "births", "kernels born, founders included",
         "A birth is one kernel: a founder, written from nothing, a mutation of one kernel of the population, or a "

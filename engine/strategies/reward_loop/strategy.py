@@ -5,6 +5,7 @@ Method: the loop of TritonGym's design; the reward is in `rewards.py`. A step in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine import limits
@@ -26,7 +27,7 @@ from engine.record import Candidate, Record
 from engine.steps.conversation import sample
 from engine.strategies import Fold, accepted_line, evaluation_again
 from engine.strategies.kernel_in_work import SYNTHESISE, KernelInWork, all_done, draws_option, next_evaluation
-from engine.strategies.options import Choice, option, read
+from engine.strategies.options import Choice, Value, option, read
 from engine.strategies.reward_loop.prompts import Refine
 from engine.strategies.reward_loop.rewards import reward
 from storage.command_arguments import CONSULT, RANK, Submission
@@ -69,6 +70,7 @@ class RewardLoop:
 
     name = "reward_loop"
     options = RewardLoopSettings
+    independent: Mapping[str, Value] = {"refines": False, "tools": OFF}
     words = MethodWords(
         "attempt", "attempts", "kernels written, each with its reward",
         "An attempt is one kernel with its reward: it refines the kernel before it, whatever became of that, and ends "

@@ -50,7 +50,8 @@ def get_stream(request: Request) -> Response:
     start, end, text = 0, 0, ""
     try:
         offset = max(0, int(request.query_params.get("from", "0")))
-        start, end, text = read_piece(folder.find_run(request.query_params.get("run", "")).stream_file, offset)
+        run = folder.find_run(request.query_params.get("run", ""))
+        start, end, text = read_piece(run.newest_stream, offset)
     except ValueError as error:
         return JSONResponse({"error": str(error)}, status_code=404)
     except FileNotFoundError:

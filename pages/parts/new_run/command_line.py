@@ -41,6 +41,8 @@ def of_form(
         found.append(["--compiler-hint"])
     if fields.get("start") is Start.COMPILED:
         found.append(["--start", str(Start.COMPILED)])
+    if fields.get("width", 1) > 1:
+        found.append(["--width", f"{fields['width']}"])
     if fields.get("tune"):
         found.append(["--tune", f"{fields['tune']}"])
     found += _budget(fields["budget"])

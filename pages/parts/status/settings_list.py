@@ -35,6 +35,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
     yield "Knowledge base", choice.in_words(settings.knowledge)
+    if settings.width > 1:
+        yield "Width", f"{settings.width} at work at once"
     if settings.tune:
         yield "Tuner", f"up to {wording.counted(settings.tune, 'variant')} of each accepted kernel"
     if settings.compiler_hint:

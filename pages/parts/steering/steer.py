@@ -14,6 +14,7 @@ from pages.parts import access, client, index, method
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
 from storage import commands, folder, queries
+from storage.codec import DecodeError
 from storage.commands import CommandError
 from storage.queries import RunRow
 from storage.verbs import VERBS, CommandKind
@@ -53,13 +54,20 @@ def verb_button(run: RunRow, command: CommandKind, argument: str = "", **look: A
 
 def refusal(run: RunRow, *commands: CommandKind) -> str | None:
     """Why the search method of a run honours none of these verbs; None where it honours one."""
-    refused = supervisor.refused_by(queries.strategy(index.current(), run.run_id))
+    refused = supervisor.refused_by(queries.strategy(index.current(), run.run_id), _width(run.run_id))
     return refused[commands[0]] if all(command in refused for command in commands) else None
 
 
 def is_recorded(run: RunRow) -> bool:
     """Whether the run's next replies are recorded ones, which no word of a person changes."""
     return run.has_recorded_replies and queries.steering_state(index.current(), run.run_id).model is None
+
+
+def _width(run_id: str) -> int:
+    try:
+        return folder.find_run(run_id).read_settings().width
+    except (FileNotFoundError, DecodeError):
+        return 1
 
 
 def send(run_id: str, command: CommandKind, argument: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -29,9 +29,11 @@ from engine.actions import (
 )
 from engine.evaluation import findings
 from engine.knowledge.states import SURE
+from engine.lanes import Lanes
+from engine.owners import in_turn
 from engine.record import Candidate, Record
 from engine.steps.tune import tuned_first
-from engine.strategies import Strategy, catalogue, refused_verbs
+from engine.strategies import Strategy, catalogue, independence_of, refused_verbs
 from engine.strategies.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
 from engine.strategies.kernelblaster.replies import CLAIMS, ReadEdits, ReadPlan, ReadState
 from engine.strategies.loading import open_strategy
@@ -43,6 +45,7 @@ from storage.blobs import text_hash
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.command_arguments import TUNE, Submission
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
+from storage.journal import Entry
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
 from storage.profile_results import ProfileResult
 from storage.records import Budget, DepthOutcome, Origin, RunSettings, StepKind, Verdict
@@ -127,7 +130,7 @@ class Play:
             )  # fmt: skip
             return
         assert not isinstance(action, Finish), action
-        number = self.record.steps_finished + 1
+        number = self.record.next_step
         yield ev.StepStarted(number, label(action), action.index, action.about)
         outcome = yield from self._work(action, number)
         yield ev.StepFinished(number, label(action), 1.0, outcome)
@@ -325,6 +328,78 @@ def test_a_step_in_flight_is_asked_for_again_as_it_was(name: str, seed: int) -> 
             play.record.apply(event)
             if play.record.in_flight and isinstance(event, ev.StepStarted):
                 assert next_action(strategy, play.record) == action
+
+
+class SideBySide(Play):
+    """The same with several step indexes at work: which of them goes on, by one event, is drawn each time."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        super().__init__(name, seed)
+        chance, independent = random.Random(seed), independence_of(open_strategy(name)) or {}
+        own, limits = {**self.settings.strategy_options, **independent}, Budget(depths=5, model_calls=60)
+        own |= {many: 6 for many in ("samples", "attempts") if many in own}
+        self.name, self.settings = name, replace(self.settings, budget=limits, strategy_options=own)
+        self.settings = replace(self.settings, width=chance.randint(2, 4))
+        self.record = Record.of(self.settings, [])
+        self.lanes, self.strategies = Lanes(self.record), dict[int, Strategy]()
+        self.at_work = dict[int, Generator[ev.Event]]()
+
+    def apply(self, event: ev.Event) -> None:
+        self.record.apply(event)
+        self.lanes.apply(event)
+
+    def actions(self, lanes: Lanes) -> dict[int, Action]:
+        """What comes next in every step index at work, and what would begin."""
+        shown = [*lanes.open.values(), lanes.next()]
+        return {one.index: next_action(open_strategy(self.name), one.record) for one in shown}
+
+    def go_on(self) -> bool:
+        """By one event; False where nothing is left to do."""
+        idle = {index: action for index, action in self.actions(self.lanes).items() if index not in self.at_work}
+        is_full = len(self.lanes.open) >= self.settings.width
+        todo = [*self.at_work, *(n for n, one in idle.items() if not isinstance(one, Finish))]
+        todo = [index for index in todo if index in self.lanes.open or index in self.at_work or not is_full]
+        if not todo:
+            return False
+        index = self.chance.choice(todo)
+        if index not in self.at_work:
+            self.at_work[index] = self.carry_out(idle[index])
+        event = next(self.at_work[index], None)
+        if event is None:
+            del self.at_work[index]
+        else:
+            self.apply(event)
+        return True
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", [name for name in NAMES if independence_of(open_strategy(name)) is not None])
+def test_step_indexes_at_work_at_once_may_end_in_any_order_and_any_journal_leads_on_as_it_did(
+    name: str, seed: int
+) -> None:
+    play, at_once = SideBySide(name, seed), 0
+    while play.go_on():
+        at_once = max(at_once, len(play.lanes.open))
+        if play.chance.random() < 0.3:
+            again = Record.of(play.settings, [])
+            for event in play.record.events:
+                again.apply(event)
+            lanes = Lanes(again, play.record.events)
+            assert play.actions(lanes) == play.actions(play.lanes)
+            assert lanes.open.keys() == play.lanes.open.keys()
+    events, ended = play.record.events, play.lanes.ended
+    assert not play.lanes.open
+    assert ended.events == in_turn(events)
+    assert sorted(done.depth for done in ended.concluded) == list(range(len(ended.concluded)))
+    assert (ended.best_id, ended.usage) == (play.record.best_id, play.record.usage)
+    assert ended.candidates == play.record.candidates
+    alone = next_action(open_strategy(name), Record.of(replace(play.settings, width=1), as_entries(in_turn(events))))
+    assert isinstance(alone, Finish)
+    assert at_once > 1
+
+
+def as_entries(events: Sequence[ev.Event]) -> list[Entry]:
+    return [Entry(number, 0.0, event) for number, event in enumerate(events, 1)]
 
 
 @pytest.mark.parametrize("name", NAMES)

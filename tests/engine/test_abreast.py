@@ -1,0 +1,363 @@
+"""Runs that work on several kernels at once: real threads and a real HTTP server, a toolchain of known results."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine import abreast, loop
+from engine.context import RunContext
+from engine.daily import Ledger, write_limits
+from engine.errors import EngineError, PersonNeeded
+from engine.human.inbox import Inbox
+from engine.llm.endpoint import EndpointModel
+from engine.llm.prices import Price
+from engine.run_settings import new_settings
+from engine.strategies.loading import open_strategy
+from engine.tasks import Task
+from engine.toolchains import Toolchain
+from storage import commands
+from storage import events as ev
+from storage.command_arguments import AskFirst
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.hardware_limit import HardwareLimit
+from storage.models import CallFailure, ModelOptions
+from storage.records import Budget, DepthOutcome, RunState, Switch, Verdict
+from storage.verbs import CommandKind
+from tests.chat_server import ChatServer, Handler, fails, serving
+from tests.engine.contexts import open_context
+
+OPTIONS = ModelOptions(model="tester", silence_s=5.0)
+PRICE = Price(1.0, 0.1, 10.0)
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}
+SAMPLES = 6
+
+
+@dataclass
+class Known:
+    """A toolchain whose answers follow from the number in a kernel; counts what it was asked for."""
+
+    name: str = "cpu"
+    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    act: Callable[[str], None] = lambda what: None
+
+    def _number(self, what: str, source: str) -> int:
+        self.asked[what, source] += 1
+        self.act(what)
+        return int(re.findall(r"number (\d+)", source)[0])
+
+    def compile(self, task: Task, source: str) -> CompileResult:
+        is_good = self._number("compile", source) % 4 != 3
+        return CompileResult(is_good, 0.1, verdict=Verdict.PASSED if is_good else Verdict.COMPILE_ERROR)
+
+    def check(self, task: Task, source: str) -> CheckResult:
+        return CheckResult(Verdict.INCORRECT if self._number("check", source) % 4 == 2 else Verdict.PASSED, 0.1)
+
+    def time(self, task: Task, source: str) -> TimingResult:
+        return TimingResult((1.0,) * 9, (1.0 + self._number("time", source),) * 9)
+
+    def compiled_baseline(self, task: Task) -> TimingResult:
+        return TimingResult((1.0,) * 9, (1.1,) * 9)
+
+    def limit(self, task: Task) -> HardwareLimit:
+        return HardwareLimit("a processor", 1e9, 1e9, 1, 1)
+
+
+@dataclass
+class Desk:
+    """Answers each request with a kernel of the next number, when so many wait at once or `most_s` are over."""
+
+    together: int = 1
+    most_s: float = 0.5
+    taken: int = 0
+    at_once: int = 0
+    waiting: int = 0
+    refuses: set[int] = field(default_factory=set)
+    news: threading.Condition = field(default_factory=threading.Condition)
+
+    def __call__(self, handler: Handler) -> None:
+        with self.news:
+            number, self.taken, self.waiting = self.taken, self.taken + 1, self.waiting + 1
+            self.at_once = max(self.at_once, self.waiting)
+            self.news.notify_all()
+            self.news.wait_for(lambda: self.waiting >= self.together, self.most_s)
+        if number in self.refuses:
+            fails(404, "no such model")(handler)
+            with self.news:
+                self.waiting -= 1
+            return
+        handler.begin()
+        handler.piece(content=f"Approach: this\n```python\nclass ModelNew:\n    'number {number}'\n```\n")
+        handler.end("stop", USAGE)
+        with self.news:
+            self.waiting -= 1
+
+
+Open = Callable[..., RunContext]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[ChatServer]:
+    with serving(desk) as chat:
+        yield chat
+
+
+@pytest.fixture
+def opened(server: ChatServer, tmp_path: Path) -> Iterator[Open]:
+    """Open a run's context, again and again, as a new engine would."""
+    models: list[EndpointModel] = []
+
+    def opening(folder: str = "home", *, toolchain: Known | None = None, **settings: Any) -> RunContext:
+        fields = {"width": 3, "strategy": "best_of", "strategy_options": {"samples": SAMPLES}, "collect": Switch.OFF}
+        context = open_context(tmp_path / folder, (), cast(Toolchain, toolchain or Known()), **(fields | settings))
+        models.append(EndpointModel(OPTIONS, server.address, "sk-planted-key", PRICE))
+        context.model, context.ledger = models[-1], Ledger(tmp_path / folder)
+        context.strategy = open_strategy(context.record.settings.strategy)
+        return context
+
+    (tmp_path / "home").mkdir()
+    yield opening
+    for model in models:
+        model.close()
+
+
+def work(context: RunContext, *, is_patient: bool = True) -> ev.RunEnded:
+    inbox = Inbox(context, is_patient=is_patient)
+    context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
+    return loop.run(context, inbox) if context.record.settings.width == 1 else abreast.run(context, inbox)
+
+
+def events(context: RunContext, *kinds: type) -> list[Any]:
+    return [entry.event for entry in context.journal.entries if isinstance(entry.event, kinds)]
+
+
+def verdicts(context: RunContext) -> dict[str, tuple[str, float | None]]:
+    """By source: what became of every kernel."""
+    kernels = context.whole.candidates.values()
+    return {context.source(k): (str(k.verdict), k.timed.speedup if k.timed else None) for k in kernels}
+
+
+def test_several_kernels_are_written_at_once_and_become_what_they_become_one_after_the_other(
+    opened: Open, desk: Desk
+) -> None:
+    desk.together = 3
+    wide = opened("wide")
+    ended = work(wide)
+    assert (ended.state, ended.reason) == (RunState.FINISHED, f"all {SAMPLES} samples are done")
+    assert desk.at_once == 3
+    desk.taken, desk.together, desk.at_once = 0, 1, 0
+    one = opened("one", width=1)
+    work(one)
+    assert desk.at_once == 1
+    assert verdicts(wide) == verdicts(one)
+    assert ended.best_id == wide.whole.best_id
+    assert sorted(done.depth for done in wide.whole.concluded) == list(range(SAMPLES))
+    outcomes = [Counter(d.outcome for d in run.whole.concluded) for run in (wide, one)]
+    assert outcomes[0] == outcomes[1] == {DepthOutcome.ACCEPTED: 4, DepthOutcome.GIVEN_UP: 2}
+    assert wide.whole.usage.model_calls == SAMPLES
+    steps = [step.step for step in events(wide, ev.StepStarted)]
+    assert steps == list(range(1, len(steps) + 1))
+    assert len({k.created.candidate_id for k in wide.whole.candidates.values()}) == SAMPLES
+
+
+def test_a_run_cut_off_at_any_time_asks_and_judges_nothing_twice(opened: Open, desk: Desk, tmp_path: Path) -> None:
+    desk.together, desk.most_s = 3, 0.05
+    work(opened("whole"))
+    lines = (tmp_path / "whole/run/journal.jsonl").read_text().splitlines(keepends=True)
+    for kept in range(1, len(lines), 3):
+        name = f"cut-{kept}"
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+        (tmp_path / name / "run/journal.jsonl").write_text("".join(lines[:kept]))
+        toolchain, desk.taken = Known(), 100
+        again = opened(name, toolchain=toolchain)
+        known = len(events(again, ev.ModelCalled))
+        judged = {kind: {e.candidate_id for e in events(again, kind)} for kind in (ev.Compiled, ev.Checked, ev.Timed)}
+        lost = len(again.record.open_calls)
+        work(again)
+        assert again.whole.ended is not None, kept
+        assert len(again.whole.concluded) == SAMPLES, kept
+        assert desk.taken - 100 == SAMPLES - known, f"cut off after line {kept}: {lines[kept - 1][:120]}"
+        assert [call.failure for call in events(again, ev.CallFailed)] == [CallFailure.LOST] * lost
+        assert len(events(again, ev.ModelCalled)) == len({(c.step, c.call) for c in events(again, ev.ModelCalled)})
+        for kind, act in ((ev.Compiled, "compile"), (ev.Checked, "check"), (ev.Timed, "time")):
+            done = [e.candidate_id for e in events(again, kind)]
+            assert len(done) == len(set(done)), (kept, act)
+            asked = {source for what, source in toolchain.asked if what == act}
+            assert not asked & {again.source(again.whole.candidates[one]) for one in judged[kind]}, (kept, act)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [({"model_calls": 4}, 4), ({"tokens": 6200}, 4), ({"cost_usd": 0.025}, 4)],
+)
+def test_limits_hold_for_all_calls_at_work_together(opened: Open, desk: Desk, limit: dict[str, Any], most: int) -> None:
+    desk.together, desk.most_s = 3, 0.2
+    one = opened("one", width=1, budget=Budget(**limit))
+    assert work(one).reason.startswith("limit reached")
+    alone = desk.taken
+    wide = opened("wide", budget=Budget(**limit))
+    assert work(wide).reason.startswith("limit reached")
+    assert desk.taken - alone <= alone <= most + 1
+    assert (wide.whole.usage.cost_usd or 0) <= (one.whole.usage.cost_usd or 0)
+    assert wide.whole.usage.tokens <= one.whole.usage.tokens
+    assert not wide.whole.open_calls
+
+
+def test_the_limit_of_a_day_holds_too_and_what_was_reserved_is_settled(
+    opened: Open, desk: Desk, tmp_path: Path
+) -> None:
+    desk.together, desk.most_s = 3, 0.2
+    write_limits(tmp_path / "home" / "budget.toml", {"calls": 4})
+    context = opened()
+    assert "daily limit reached" in work(context).reason
+    assert desk.taken == 4
+    spent = context.ledger.spent()
+    assert (spent.calls, spent.tokens) == (4, context.whole.usage.tokens)
+    assert spent.cost == pytest.approx(context.whole.usage.cost_usd)
+
+
+def test_a_pause_breaks_off_every_reply_and_what_was_broken_off_is_asked_again(opened: Open, desk: Desk) -> None:
+    desk.together, desk.most_s = 3, 0.2
+    context = opened()
+    seen = list[RunState]()
+
+    def person() -> None:
+        with desk.news:
+            desk.news.wait_for(lambda: desk.waiting == 3, 10)
+        commands.send(context.folder.commands_file, CommandKind.PAUSE)
+        while context.whole.state is not RunState.PAUSED or context.company.listening:
+            pause.wait(0.02)
+        seen.append(context.whole.state)
+        commands.send(context.folder.commands_file, CommandKind.HINT, "mind the tail")
+        commands.send(context.folder.commands_file, CommandKind.RESUME)
+
+    desk.together, desk.most_s, pause = 99, 1.0, threading.Event()
+    thread = threading.Thread(target=person)
+    thread.start()
+    ended = work(context)
+    thread.join()
+    assert (seen, ended.state) == ([RunState.PAUSED], RunState.FINISHED)
+    failed = [call.failure for call in events(context, ev.CallFailed)]
+    assert failed == [CallFailure.CANCELLED] * 3
+    assert context.whole.usage.model_calls == desk.taken == SAMPLES + 3
+    told = [context.blobs.get(call.prompt_blob) for call in events(context, ev.ModelCalled)]
+    assert any("mind the tail" in prompt for prompt in told)
+
+
+def test_a_stop_ends_every_reply_and_a_resume_goes_on_with_each(opened: Open, desk: Desk) -> None:
+    desk.together, desk.most_s = 99, 3.0
+    context = opened()
+
+    def person() -> None:
+        with desk.news:
+            desk.news.wait_for(lambda: desk.waiting == 3, 10)
+        commands.send(context.folder.commands_file, CommandKind.STOP)
+
+    thread = threading.Thread(target=person)
+    thread.start()
+    assert work(context).state is RunState.STOPPED
+    thread.join()
+    assert isinstance(context.journal.entries[-1].event, ev.RunEnded)
+    assert len(context.whole.open_steps) == 3
+    desk.together, desk.taken = 1, 0
+    again = opened()
+    assert len(again.record.open_steps) == 3
+    again.emit(ev.EngineStarted(1, True))
+    assert work(again).reason == f"all {SAMPLES} samples are done"
+    assert desk.taken == SAMPLES
+
+
+def test_steps_are_approved_one_at_a_time_and_a_rejected_one_ends_its_sample(opened: Open, desk: Desk) -> None:
+    context = opened(ask_first=AskFirst.parse("calls"))
+    answers = iter([CommandKind.APPROVE, CommandKind.SKIP, *[CommandKind.APPROVE] * SAMPLES])
+    asked = list[int]()
+
+    def person(seconds: float) -> None:
+        waiting = context.whole.human.asked
+        if waiting is not None and context.whole.human.is_approved is None and waiting.step not in asked:
+            asked.append(waiting.step)
+            commands.send(context.folder.commands_file, next(answers), str(waiting.step))
+        threading.Event().wait(0.01)
+
+    inbox = Inbox(context, person)
+    context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
+    abreast.run(context, inbox)
+    assert not events(context, ev.CommandRefused)
+    assert len(asked) == SAMPLES
+    assert desk.taken == SAMPLES - 1
+    assert "skipped by a person" in next(d.reason for d in context.whole.concluded if d.depth == 1)
+
+
+def test_a_call_that_fails_leaves_the_others_at_work_and_then_the_run_waits_for_a_person(
+    opened: Open, desk: Desk
+) -> None:
+    desk.refuses, context = {1}, opened()
+    with pytest.raises(PersonNeeded, match="no such model"):
+        work(context, is_patient=False)
+    assert len(context.whole.concluded) == SAMPLES - 1
+    assert len(context.whole.open_steps) == 1
+    assert work(opened()).reason == f"all {SAMPLES} samples are done"
+    assert desk.taken == SAMPLES + 1
+
+
+def test_our_own_failure_beside_a_reply_ends_the_run_and_breaks_off_the_others(opened: Open, desk: Desk) -> None:
+    class Broken(RuntimeError):
+        pass
+
+    def breaks(*_: object) -> Any:
+        with desk.news:
+            desk.news.wait_for(lambda: desk.waiting == 3, 10)
+        raise Broken
+
+    desk.together, desk.most_s = 99, 5.0
+    context = opened(width=4)
+    model, calls = context.model, iter([context.model.complete] * 3)
+    context.model = cast(Any, SimpleNamespace(terms=model.terms, complete=lambda *asked: next(calls, breaks)(*asked)))
+    with pytest.raises(Broken):
+        work(context)
+    assert [call.failure for call in events(context, ev.CallFailed)] == [CallFailure.CANCELLED] * 3
+
+
+def test_verbs_that_speak_of_the_one_kernel_at_work_are_refused_with_the_reason(opened: Open, desk: Desk) -> None:
+    context = opened()
+    for kind, argument in (
+        (CommandKind.TAKE_OVER, "next"),
+        (CommandKind.RETRY, "tester"),
+        (CommandKind.SET_MODEL, "manual"),
+    ):
+        commands.send(context.folder.commands_file, kind, argument)
+    work(context)
+    reasons = [refused.reason for refused in events(context, ev.CommandRefused)]
+    assert ["several kernels at once" in reason for reason in reasons] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "said"),
+    [
+        ("cutegen", {}, "one kernel after the other"),
+        ("graph_search", {}, "one kernel after the other"),
+        ("reward_loop", {}, "only with refines=false"),
+        ("best_of", {"model": "manual"}, "with the model manual the width is 1"),
+    ],
+)
+def test_a_width_is_refused_where_kernels_build_on_each_other(
+    strategy: str, options: dict[str, Any], said: str
+) -> None:
+    fields = {"model": "tester"} | options
+    with pytest.raises(EngineError, match=said):
+        new_settings("swish", strategy=strategy, width=2, **fields)
+    assert new_settings("swish", strategy="reward_loop", model="tester", width=2, refines=False).width == 2
