@@ -30,6 +30,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     # While many journals are read, a page would wait 5 ms for its turn at each of a thousand small things it does.
     sys.setswitchinterval(0.0005)
     streamlit_internals.bound_shutdown(SHUTDOWN_S)
+    streamlit_internals.give_components_plain_values()
     try:
         index.open_index()
     except DatabaseError as error:

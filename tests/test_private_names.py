@@ -17,6 +17,7 @@ import httpx2
 import pytest
 import streamlit.auth_util
 import uvicorn
+from streamlit.components.v2.bidi_component import serialization
 from streamlit.web.server.starlette import starlette_app_utils, starlette_server_config
 
 from engine.errors import ModelError
@@ -84,6 +85,7 @@ def adapters() -> list[Adapter]:
         "starlette_server_config.USER_COOKIE_NAME": (
             "'_streamlit_user'", shape(starlette_server_config.USER_COOKIE_NAME),
         ),
+        "serialization.is_dataframe_like": ("(obj: 'object') -> 'bool'", shape(serialization.is_dataframe_like)),
         "uvicorn.Server.handle_exit": ("(self, sig: 'int', frame: 'FrameType | None') -> 'None'",
                                        shape(uvicorn.Server.handle_exit)),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What Tilewright uses of Streamlit beyond its documented interface: the login cookie and the web server it starts.
+"""What Tilewright uses of Streamlit beyond its documented interface: the login cookie, its web server, its components.
 The only module that knows such names. `tests/test_private_names.py` says what it needs, and of which version.
 """
 
@@ -21,6 +21,7 @@ try:
         get_secrets_auth_section,
         get_signing_secret,
     )
+    from streamlit.components.v2.bidi_component import serialization
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 except ImportError as error:
@@ -59,3 +60,16 @@ def bound_shutdown(seconds: int) -> None:
     server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
     if isinstance(server, uvicorn.Server):
         server.config.timeout_graceful_shutdown = seconds
+
+
+def give_components_plain_values() -> None:
+    """Take nothing that a component is given for a table, which ours never are.
+
+    Trap: to see that a list is none, Streamlit imports pandas and pyarrow while the first page is drawn: 0.3 s of
+    processor time and more memory than all of ours.
+    """
+    serialization.is_dataframe_like = _is_no_table
+
+
+def _is_no_table(obj: object) -> bool:
+    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -48,6 +49,9 @@ def test_a_first_visit_opens_the_demo_says_what_it_is_and_stays_away_once_dismis
     page.goto(f"{server.url}/run?run=the-demo")
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
     expect(drawn(page).get_by_role("region", name="Welcome")).to_be_hidden()
+    loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
+    assert "_duckdb" in loaded
+    assert "pandas" not in loaded, "what a page does not need is not imported for the first one"
     engine.die()
 
 
