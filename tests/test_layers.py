@@ -1,6 +1,7 @@
 """Imports go down only, and the dashboard stays light."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -36,7 +37,8 @@ SHARED_STORAGE = {
 }  # fmt: skip
 
 
-def imports(path: Path) -> set[str]:
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -44,7 +46,7 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if _is_module(name) else node.module for name in names}
-    return found
+    return frozenset(found)
 
 
 def _is_module(name: str) -> bool:
