@@ -2,8 +2,9 @@
 processor time, and dozens of tests open a toolchain of their own.
 
 A toolchain that closes without a request in flight leaves its fork server to the next that asks for the same
-environment; nothing of a request outlives it there, which tests of the evaluator and of cheats show. Tests that are
-about starting and ending one ask for the fixture `own_server`.
+environment; nothing of a request outlives it there, which tests of the evaluator and of cheats show. And one child
+estimates the memory of all tasks: dozens of tests have a task of their own, and an evaluator that is asked for one
+imports a second's worth of PyTorch for it. Tests that are about any of this ask for the fixture `own_server`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from engine import sandbox
+from engine import fitting, sandbox
 from engine.evaluator.client import EvaluatorClient, Turn
+from engine.tasks import Task
+from engine.toolchains.cpu import CpuToolchain
 
 MOST_IDLE = 2
 Server = tuple[subprocess.Popen[bytes], socket.socket]
@@ -30,12 +33,15 @@ _ask, _interrupt, _close, _ready = (
     EvaluatorClient._ready,
 )
 _asking: set[int] = set()
+_estimate = CpuToolchain._estimate
+_meters: list[fitting.CostMeter] = []
 
 
 def take_turns() -> None:
     """From here on, in this process."""
     for name, of_ours in (("ask", ask), ("interrupt", interrupt), ("close", close), ("_ready", ready)):
         setattr(EvaluatorClient, name, of_ours)
+    setattr(CpuToolchain, "_estimate", estimate)  # noqa: B010 - it is a method
 
 
 def start_each() -> None:
@@ -43,6 +49,7 @@ def start_each() -> None:
     end_all()
     for name, of_theirs in (("ask", _ask), ("interrupt", _interrupt), ("close", _close), ("_ready", _ready)):
         setattr(EvaluatorClient, name, of_theirs)
+    setattr(CpuToolchain, "_estimate", _estimate)  # noqa: B010
 
 
 def end_all() -> None:
@@ -50,6 +57,16 @@ def end_all() -> None:
     for server in [one for idle in _idle.values() for one in idle]:
         _end(*server)
     _idle.clear()
+    for meter in _meters:
+        meter.__exit__(None, None, None)
+    _meters.clear()
+
+
+def estimate(toolchain: CpuToolchain, task: Task) -> int | None:
+    if not _meters:
+        _meters.append(fitting.CostMeter())
+    found = _meters[0].cost(task.source, backward=task.policy.backward)
+    return found.bytes if found else None
 
 
 def ask(client: EvaluatorClient, request: Any, limit_s: float, turn: Turn = nullcontext) -> Any:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,24 +17,21 @@ from engine.toolchains.cpu import CpuToolchain
 GB = 10**9
 
 
-ESTIMATE = """
-import json, sys
-from engine.evaluation.estimate import bytes_needed
-print(json.dumps([bytes_needed(source) for source in json.load(sys.stdin)]))
-"""
+@pytest.fixture(scope="module")
+def meter() -> Iterator[fitting.CostMeter]:
+    with fitting.CostMeter() as one:
+        yield one
 
 
-def test_the_estimate_is_what_was_measured() -> None:
+def test_the_estimate_is_what_was_measured(meter: fitting.CostMeter) -> None:
     """Peaks of the proportional set size of all processes, sampled while these were checked and timed."""
     measured: list[tuple[str, dict[str, int | float], float]] = [
         ("swish", {"batch_size": 2048, "dim": 16384}, 5.75),
         ("swish", {"batch_size": 2048, "dim": 34816}, 12.12),
         ("square_matmul", {"N": 4096}, 3.97),
     ]
-    sources = json.dumps([tasks.find(name).task("cpu", sizes).source for name, sizes, _ in measured])
-    command = [sys.executable, "-c", ESTIMATE]
-    done = subprocess.run(command, input=sources, cwd=fitting.ROOT, capture_output=True, text=True, check=True)
-    gib = [needed / 2**30 for needed in json.loads(done.stdout)]
+    told = [meter.cost(tasks.find(name).task("cpu", sizes).source) for name, sizes, _ in measured]
+    gib = [cost.bytes / 2**30 for cost in told if cost]
     assert gib == pytest.approx([peak for _, _, peak in measured], rel=0.15)
 
 
@@ -58,7 +53,7 @@ def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: py
     assert fitting.free_bytes() == 4000
 
 
-def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain) -> None:
+def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain, own_server: None) -> None:
     task = tasks.find("swish").task("cpu", {"batch_size": 1 << 17, "dim": 1 << 17})
     with pytest.raises(TaskError, match=r"needs about .* GB of memory, and at most .* GB free here .*: .*--set"):
         cpu.limit(task)
