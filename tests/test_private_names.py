@@ -85,7 +85,9 @@ def adapters() -> list[Adapter]:
         "starlette_server_config.USER_COOKIE_NAME": (
             "'_streamlit_user'", shape(starlette_server_config.USER_COOKIE_NAME),
         ),
-        "serialization.is_dataframe_like": ("(obj: 'object') -> 'bool'", shape(serialization.is_dataframe_like)),
+        "serialization.is_dataframe_like": (
+            "(obj: 'object') -> 'bool'", shape(vars(serialization)["is_dataframe_like"]),
+        ),
         "uvicorn.Server.handle_exit": ("(self, sig: 'int', frame: 'FrameType | None') -> 'None'",
                                        shape(uvicorn.Server.handle_exit)),
     }  # fmt: skip

@@ -68,7 +68,7 @@ def give_components_plain_values() -> None:
     Trap: to see that a list is none, Streamlit imports pandas and pyarrow while the first page is drawn: 0.3 s of
     processor time and more memory than all of ours.
     """
-    serialization.is_dataframe_like = _is_no_table
+    setattr(serialization, "is_dataframe_like", _is_no_table)  # noqa: B010 - it is none of its exported names
 
 
 def _is_no_table(obj: object) -> bool:
