@@ -21,6 +21,7 @@ from engine.errors import EngineError, PersonNeeded
 from engine.human.inbox import Inbox
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
+from engine.record import Record
 from engine.run_settings import new_settings
 from engine.strategies.loading import open_strategy
 from engine.tasks import Task
@@ -330,6 +331,23 @@ def test_our_own_failure_beside_a_reply_ends_the_run_and_breaks_off_the_others(o
     with pytest.raises(Broken):
         work(context)
     assert [call.failure for call in events(context, ev.CallFailed)] == [CallFailure.CANCELLED] * 3
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    [("evolve", {"founders": 3, "population": 2, "survivors": 1}), ("reward_loop", {"refines": False})],
+)
+def test_every_strategy_with_independent_step_indexes_works_on_several(
+    opened: Open, desk: Desk, strategy: str, options: dict[str, Any]
+) -> None:
+    desk.together = 3
+    context = opened(strategy=strategy, strategy_options=options, budget=Budget(depths=SAMPLES), knowledge="seed")
+    assert work(context).state is RunState.FINISHED
+    assert desk.at_once == 3
+    assert sorted(done.depth for done in context.whole.concluded) == list(range(SAMPLES + 1))
+    again = Record.of(context.record.settings, context.journal.entries)
+    assert (again.best_id, again.usage) == (context.whole.best_id, context.whole.usage)
+    assert again.events == context.record.events
 
 
 def test_verbs_that_speak_of_the_one_kernel_at_work_are_refused_with_the_reason(opened: Open, desk: Desk) -> None:

@@ -8,6 +8,7 @@ from storage import events as ev
 from storage import queries
 from storage.database import Database
 from storage.records import (
+    DepthOutcome,
     RunState,
     StepKind,
 )
@@ -29,6 +30,17 @@ def test_the_step_in_flight_ends_with_the_run_and_goes_on_with_a_resume(db: Data
     assert queries.current_step(db, "sample") is None
     done = queries.steps(db, "sample")[0]
     assert (done.outcome, done.seconds, done.made_id, done.text) == ("created", 4.0, "c001", "Wrote kernel 1")
+
+
+def test_several_steps_are_in_flight_where_several_step_indexes_are_at_work(db: Database, root: Path) -> None:
+    begun = [ev.StepStarted(number, StepKind.SYNTHESISE, number - 1, None) for number in (1, 2, 3)]
+    grow(db, root, ev.EngineStarted(1, False), *begun, ev.StepFinished(2, StepKind.SYNTHESISE, 4.0, "patch_failed"))
+    assert [row.step for row in queries.steps(db, "sample") if row.is_in_flight] == [3, 1]
+    given_up = ev.DepthFinished(2, 1, DepthOutcome.GIVEN_UP, None, None, False, False, "the reply holds no kernel")
+    grow(db, root, given_up, ev.StepStarted(4, StepKind.SYNTHESISE, 3, None))
+    assert [row.step for row in queries.steps(db, "sample") if row.is_in_flight] == [4, 3, 1]
+    assert (step := queries.current_step(db, "sample")) is not None
+    assert step.step == 4
 
 
 def test_a_resumed_run_is_running_again(db: Database, root: Path) -> None:
