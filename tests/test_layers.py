@@ -5,6 +5,7 @@ import functools
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,10 @@ def test_no_page_has_the_browser_ask_again_by_a_timer_of_streamlit() -> None:
     text = {path: path.read_text() for path in (ROOT / "pages").rglob("*.py")}
     assert text
     assert not [path for path, source in text.items() if re.search(r"run_every\s*=", source)]
+
+
+def test_no_folder_of_tests_is_passed_over(request: pytest.FixtureRequest) -> None:
+    names = {name for path in (ROOT / "tests").rglob("test_*.py") for name in path.relative_to(ROOT).parts[:-1]}
+    assert "build" in names
+    passed_over = request.config.getini("norecursedirs")
+    assert not [name for name in names if any(fnmatch(name, pattern) for pattern in passed_over)]
