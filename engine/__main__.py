@@ -46,6 +46,7 @@ from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.machine import devices
+from engine.pool import POOL, Pool
 from engine.pool.local import LocalPool
 from engine.pool.pooled import PooledToolchain
 from engine.record import Record
@@ -106,6 +107,8 @@ def main(argv: list[str] | None = None) -> int:
         "doctor": examine_machine,
         "try-model": try_model,
     }
+    if getattr(options, "pool", None):
+        os.environ[POOL] = options.pool  # engines that are started from here on use it too
     try:
         code = handlers[options.verb](options)
         sys.stdout.flush()
@@ -207,8 +210,10 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     for change in prompt_pack.changes(settings.prompts):
         console.print(f"note: {change}", highlight=False, markup=False, soft_wrap=True)
     _choose(settings.device if device is None else device)
-    toolchain = PooledToolchain(LocalPool(folder.scratch), settings.toolchain, folder.run_id, *_measured_on(record))
-    missing = _missing_gpu(record, is_patient=is_patient) if supervisor.has_gpu(settings.toolchain) else ""
+    pool = _pool(folder.scratch)
+    toolchain = PooledToolchain(pool, settings.toolchain, folder.run_id, *_measured_on(record))
+    is_here = isinstance(pool, LocalPool) and supervisor.has_gpu(settings.toolchain)
+    missing = _missing_gpu(record, is_patient=is_patient) if is_here else ""
     models = Models(settings, _replay, _connect)
     context = RunContext(
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
@@ -401,7 +406,24 @@ def _toolchain_of(options: Namespace) -> Toolchain:
 def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Toolchain:
     _choose(device)
     toolchain_table.find_toolchain(name)  # while whoever asked still hears that there is none
-    return PooledToolchain(LocalPool(scratch), name)
+    return PooledToolchain(_pool(scratch), name)
+
+
+def _pool(scratch: Path | None) -> Pool:
+    """Where evaluations are done, as the person who starts the engine wants it.
+
+    Raises:
+        ToolchainError: it is no pool, or none that can be used here.
+    """
+    named = os.environ.get(POOL) or "local"
+    if named == "local":
+        return LocalPool(scratch)
+    if named == "ray" or named.startswith("ray://"):
+        from engine.pool.on_ray import RayCluster
+        from engine.pool.remote import RemotePool
+
+        return RemotePool(RayCluster(named))
+    raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
 
 
 def _choose(device: str) -> None:

@@ -214,9 +214,11 @@ def devices() -> list[KnownDevice]:
 def uses(since: float, until: float) -> list[Use]:
     """What ended after `since` and before `until`, in the order it ended."""
     known = []
-    for hour in range(int(since // HOUR_S), int(until // HOUR_S) + 1):
+    for path, hour in _hour_files():
+        if not since // HOUR_S <= hour <= until // HOUR_S:
+            continue
         with suppress(OSError):
-            for line in _hour_file(hour).read_bytes().splitlines():
+            for line in path.read_bytes().splitlines():
                 with suppress(ValueError):
                     known.append(codec.read_line(Use, line))
     return sorted((one for one in known if since < one.ended <= until), key=lambda one: one.ended)
@@ -232,9 +234,14 @@ def _keep(use: Use) -> None:
             os.write(file, (codec.dumps(use) + "\n").encode())
         finally:
             os.close(file)
-        for old in folder().glob("uses-*.jsonl") if is_new else ():
-            if (number := old.stem.removeprefix("uses-")).isdecimal() and int(number) <= hour - KEPT_HOURS:
+        for old, its_hour in _hour_files() if is_new else ():
+            if its_hour <= hour - KEPT_HOURS:
                 old.unlink(missing_ok=True)
+
+
+def _hour_files() -> list[tuple[Path, int]]:
+    found = [(path, path.stem.removeprefix("uses-")) for path in folder().glob("uses-*.jsonl")]
+    return [(path, int(hour)) for path, hour in found if hour.isdecimal()]
 
 
 def _hour_file(hour: int) -> Path:

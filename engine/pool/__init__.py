@@ -3,6 +3,8 @@
 local.py        the devices of this host, each leased for as long as it is needed
 pooled.py       a pool as the toolchain that a run, a suite or a command works with
 carrying_out.py one evaluation on a toolchain
+remote.py       workers on other hosts as a pool; on_ray.py: those of a Ray cluster; worker_side.py: what runs there
+plain.py        evaluations and results as text
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import Any, Protocol
 from engine.machine import lease
 from engine.tasks import Task
 from storage.evaluation_results import TimingResult
+
+POOL = "TILEWRIGHT_POOL"
 
 
 class Act(StrEnum):

@@ -89,6 +89,17 @@ class LocalPool:
                 self._settlement.settles(wanted)
         return wanted
 
+    def known(self, toolchain: str) -> list[KnownDevice]:
+        """The devices that a toolchain can use here, one at least.
+
+        Raises:
+            ToolchainError: there is none.
+        """
+        if hasattr(find_toolchain(toolchain), "use"):
+            return [KnownDevice(one.address, one.name, one.memory_mib, one.driver) for one in self._usable("")]
+        name = _processors()
+        return [one for one in device_use.devices() if one.device == name]
+
     def fingerprint(self, toolchain: str) -> str:
         """Of the first usable device: all of one model build and judge alike."""
         with self._toolchain(toolchain) as one:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.cli.argument_types import Parser, positive, size
+from engine.cli.arguments import common
 from engine.suites import definition, exporting
 from storage.knowledge.merging import Prefer
 
@@ -84,6 +85,7 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
             help="runs at the same time, which share the devices (default: one for each GPU of the first one's "
             "model, one on the CPU)",
         )  # fmt: skip
+        common.pool(one)
         one.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")
     show = what.add_parser("show", help="show a suite and its cells")

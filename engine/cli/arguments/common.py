@@ -105,6 +105,15 @@ def required_language(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def pool(parser: argparse.ArgumentParser) -> None:
+    """Where evaluations are done."""
+    parser.add_argument(
+        "--pool", metavar="POOL",
+        help="where kernels are judged: local (this host), ray://HOST:PORT, or ray for the Ray cluster that this host "
+        "is part of (default: TILEWRIGHT_POOL, else local)",
+    )  # fmt: skip
+
+
 def other_device(parser: argparse.ArgumentParser) -> None:
     """A GPU in place of the run's own."""
     parser.add_argument(

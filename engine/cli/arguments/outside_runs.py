@@ -15,6 +15,7 @@ def evaluate(verbs: argparse._SubParsersAction[Parser]) -> None:
     evaluate.add_argument("candidate", metavar="CANDIDATE", help="Python file that defines ModelNew")
     common.required_language(evaluate)
     common.sizes(evaluate)
+    common.pool(evaluate)
     common.policy(evaluate)
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")

@@ -25,6 +25,7 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="a shipped task's name, or the path of a KernelBench-style file or of a problem's definition.json",
     )
     common.sizes(run)
+    common.pool(run)
     common.policy(run)
     common.model_options(run)
     run.add_argument(
@@ -100,6 +101,7 @@ def resume(verbs: argparse._SubParsersAction[Parser]) -> None:
     leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     leaving.add_argument("--until-waiting", action="store_true", help=common.UNTIL_WAITING)
     common.other_device(resume)
+    common.pool(resume)
 
 
 def advance(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -113,6 +115,7 @@ def advance(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="runs at work at a time (default 1); they compile side by side and measure in turn",
     )  # fmt: skip
     common.other_device(advance)
+    common.pool(advance)
     advance.add_argument("--json", action="store_true", help="print JSON: each run with its prompt in full")
 
 

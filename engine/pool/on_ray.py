@@ -1,0 +1,169 @@
+"""A Ray cluster as a place for workers. Imports ray when it is asked for, and knows no evaluation.
+
+Each device has one actor: with a GPU of its own, or beside the processors of a host. It is named and detached, so that
+all engines of this host ask the same one, and it ends with its host or with the cluster. The code goes along as the
+actor's working directory, once a host; what Python needs beside it (requirements.txt) must be there.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ToolchainError
+from engine.pool.remote import RemoteWorker, WorkerLost
+from engine.toolchain_table import GPU, device_of
+from storage import codec
+from storage.device_use import KnownDevice
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMESPACE = "tilewright"
+EXCLUDED = [
+    ".git",
+    ".venv",
+    ".*_cache",
+    "**/__pycache__",
+    "tests",
+    "docs",
+    "benchmarks",
+    "tasks/recordings",
+    "tasks/examples",
+]
+LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
+START_S = 180.0
+AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
+NOT_INSTALLED = (
+    "--pool ray://… needs Ray, which is not installed: .venv/bin/python -m pip install -r requirements-ray.txt"
+)
+
+
+class RayWorker:
+    """An actor."""
+
+    def __init__(self, ray: Any, actor: Any, device: KnownDevice) -> None:
+        self._ray, self._actor, self._device = ray, actor, device
+
+    @property
+    def device(self) -> KnownDevice:
+        """As the actor told it."""
+        return self._device
+
+    def ask(self, request: str) -> str:
+        """Its answer."""
+        return str(_got(self._ray, self._actor.ask.remote(request), self._device.device))
+
+
+class RayCluster:
+    """The cluster at an address: `ray://HOST:PORT` of its client server, or `ray` for the one of this host.
+
+    Raises:
+        ToolchainError: Ray is not installed, or no cluster answers.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            self._ray: Any = importlib.import_module("ray")
+        except ImportError as error:
+            raise ToolchainError(NOT_INSTALLED) from error
+        self._known: dict[str, RayWorker] = {}
+        where = "auto" if address == "ray" else address
+        try:
+            self._ray.init(
+                address=where, namespace=NAMESPACE, log_to_driver=False, configure_logging=False,
+                runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDED},
+            )  # fmt: skip
+        except Exception as error:  # Ray raises of many kinds here; each means the same
+            raise ToolchainError(f"no Ray cluster answers at {where}: {error}") from error
+
+    def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
+        """One for each GPU of each living node, or one for each node."""
+        places = self._places(toolchain)
+        self._known = {name: one for name, one in self._known.items() if name in places}
+        begun = {
+            name: self._actor(name, toolchain, node, has_gpu=device_of(toolchain) == GPU)
+            for name, node in places.items()
+            if name not in self._known
+        }
+        for name, actor in begun.items():
+            with suppress(WorkerLost):
+                told = _got(self._ray, actor.device.remote(), name, START_S)
+                self._known[name] = RayWorker(self._ray, actor, codec.read_line(KnownDevice, told.encode()))
+        return list(self._known.values())
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._ray.shutdown()
+
+    def _places(self, toolchain: str) -> dict[str, str]:
+        """The node of each worker there should be, by the worker's name."""
+        alive = [one for one in self._nodes() if one["Alive"]]
+        if device_of(toolchain) != GPU:
+            return {f"{toolchain}-{one['NodeID']}": one["NodeID"] for one in alive if one["Resources"].get("CPU")}
+        return {
+            f"{toolchain}-{one['NodeID']}-{number}": one["NodeID"]
+            for one in alive
+            for number in range(int(one["Resources"].get("GPU", 0)))
+        }
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        try:
+            found: list[dict[str, Any]] = self._ray.nodes()
+        except Exception as error:  # as above
+            raise ToolchainError(
+                f"the Ray cluster does not answer any more: {error}. Resume when it is back"
+            ) from error
+        return found
+
+    def _actor(self, name: str, toolchain: str, node: str, *, has_gpu: bool) -> Any:
+        strategies = importlib.import_module("ray.util.scheduling_strategies")
+        kept = self._ray.remote(_side()).options(
+            name=name, get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
+            num_cpus=0, num_gpus=1 if has_gpu else 0,
+            scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False),
+        )  # fmt: skip
+        return kept.remote(toolchain, name.removeprefix(f"{toolchain}-")[:6])
+
+
+@functools.cache
+def _side() -> Any:
+    """The actor's class. It is imported there, so that nothing of this process travels along."""
+
+    class Actor:
+        def __init__(self, toolchain: str, place: str) -> None:
+            from engine.pool.worker_side import WorkerSide
+
+            self._side = WorkerSide(toolchain, place)
+
+        def device(self) -> str:
+            return self._side.device()
+
+        def ask(self, request: str) -> str:
+            return self._side.ask(request)
+
+    return Actor
+
+
+def _got(ray: Any, reference: Any, name: str, limit_s: float | None = None) -> Any:
+    """What a reference comes to.
+
+    Raises:
+        WorkerLost: its actor ended, or it took too long.
+        ToolchainError: the actor itself failed, which is a fault of ours.
+    """
+    waited_s = 0.0
+    while True:
+        try:
+            ready, _ = ray.wait([reference], timeout=LOOK_S)
+            if ready:
+                return ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise ToolchainError(f"worker {name} broke: {error}") from error
+        except ray.exceptions.RayError as error:
+            raise WorkerLost(f"{name}: {' '.join(str(error).split())[:200]}") from error
+        waited_s += LOOK_S
+        if limit_s is not None and waited_s > limit_s:
+            raise WorkerLost(f"{name}: it did not start within {limit_s:.0f} s")

@@ -1,0 +1,184 @@
+"""A pool of workers on several hosts, whatever they are reached by. The journal, the leases and who waits are here.
+
+A worker has one device and does what it is asked; what another worker has begun and lost is asked of the next one. Only
+engines of this host use the workers, so the lease of a worker's device is a lock of this host.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from engine.errors import ToolchainError
+from engine.machine import lease
+from engine.pool import MEASURING, Act, Evaluation
+from engine.pool.plain import read_result, request_text
+from engine.toolchain_table import GPU, device_of
+from storage import device_use
+from storage.device_use import Claim, KnownDevice, Stage
+
+MOST_TRIES = 3
+NONE_S = 120.0  # how long a cluster may have no worker for what is asked
+REST_S = 1.0
+
+
+class WorkerLost(Exception):
+    """A worker ended, or its host did, before it had answered; the message says what is known."""
+
+
+class RemoteWorker(Protocol):
+    """A worker with one device."""
+
+    @property
+    def device(self) -> KnownDevice:
+        """Its device; the name is unlike that of any other worker's."""
+        ...
+
+    def ask(self, request: str) -> str:
+        """The answer to a request, both as `engine.pool.plain` writes them.
+
+        Raises:
+            WorkerLost: it ended before.
+        """
+        ...
+
+
+class Cluster(Protocol):
+    """Where workers are."""
+
+    def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
+        """Those that live, started where there is a device without one."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the cluster; workers go on for other engines."""
+        ...
+
+
+class RemotePool:
+    """Workers of a cluster as a pool."""
+
+    def __init__(self, cluster: Cluster, rest: Callable[[float], None] = time.sleep) -> None:
+        self._cluster, self._rest = cluster, rest
+        self._guard = threading.RLock()
+        self._turn = itertools.count()
+        self._settlement: Claim | None = None
+
+    def evaluate(self, asked: Evaluation) -> Any:
+        """What a worker answers; asked of another one when it is lost, at most MOST_TRIES in all.
+
+        Raises:
+            ToolchainError: as the toolchain there; or no worker was to be had, or too many were lost.
+        """
+        lost: list[str] = []
+        with device_use.claimed(asked.act, asked.run_id, asked.step) as claim:
+            while len(lost) < MOST_TRIES:
+                try:
+                    return self._asked_of_one(asked, claim)
+                except WorkerLost as ended:
+                    lost.append(str(ended))
+        raise ToolchainError(
+            f"{len(lost)} workers ended one after the other before they had answered: {'; '.join(lost)}"
+        )
+
+    def settle(self, toolchain: str, model: str = "", wanted: str = "") -> str:
+        """The device for a run's timings; another one when its worker is gone."""
+        with self._guard, lease.hold(device_use.folder() / "settling.lock"):
+            names = [one.device.device for one in self._workers(toolchain, model)]
+            if self._settlement is not None:
+                wanted = self._settlement.claimed.device
+            if wanted not in names:
+                settled = [one.device for one in device_use.claims() if one.stage is Stage.SETTLED]
+                wanted = min(names, key=settled.count)
+            if self._settlement is None:
+                self._settlement = device_use.claim("settled", str(os.getpid()))
+            if self._settlement.claimed.device != wanted:
+                self._settlement.settles(wanted)
+        return wanted
+
+    def fingerprint(self, toolchain: str) -> str:
+        """Results of a cluster are not remembered: no two lives of it need be alike.
+
+        Raises:
+            ToolchainError: always.
+        """
+        raise ToolchainError("results of a cluster are not remembered: evaluate with --fresh")
+
+    def lease_files(self, toolchain: str, device: str) -> lease.Files:
+        """Locks of this host, which stand for the workers' devices."""
+        return _lock(device) if device else ()
+
+    def close(self) -> None:
+        """Let go of the cluster. What a worker has begun it finishes."""
+        with self._guard:
+            if self._settlement is not None:
+                self._settlement.end()
+                self._settlement = None
+        self._cluster.close()
+
+    def _asked_of_one(self, asked: Evaluation, claim: Claim) -> Any:
+        found = self._workers(asked.toolchain, asked.model)
+        if not _needs_device(asked):
+            own = [one for one in found if one.device.device == asked.device]  # there its library is used next
+            worker = own[0] if own else found[next(self._turn) % len(found)]
+            claim.on(worker.device.device)
+            return _answer(worker, asked)
+        near = sorted(found, key=lambda one: one.device.device != asked.device)
+        if asked.act in MEASURING:
+            settled = self.settle(asked.toolchain, asked.model, asked.device)
+            near = [one for one in found if one.device.device == settled]
+            if not near:
+                raise WorkerLost(f"{settled}: its worker ended")
+        claim.on(near[0].device.device if len(near) == 1 else "")
+        claim.waits()
+        with lease.hold_first([_lock(one.device.device) for one in near]) as (number, _):
+            claim.on(near[number].device.device)
+            claim.holds()
+            try:
+                return _answer(near[number], asked)
+            finally:
+                claim.lets_go()
+
+    def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
+        """Those with a device of one model: of the first's without a name. Hosts come and go, so none is waited for.
+
+        Raises:
+            ToolchainError: there has been none for a while.
+        """
+        deadline = time.monotonic() + NONE_S
+        while True:
+            with self._guard:
+                living = self._cluster.workers(toolchain)
+            for one in living:
+                device_use.found_here(one.device)
+            names = sorted({one.device.model for one in living})
+            wanted = model or (names[0] if names else "")
+            if found := [one for one in living if one.device.model == wanted]:
+                return found
+            if time.monotonic() > deadline:
+                there = f"it has {', '.join(names)}" if names else "it has none"
+                raise ToolchainError(
+                    f"the cluster has had no worker with {model or 'a device'} for {NONE_S:.0f} s; {there}"
+                )
+            self._rest(REST_S)
+
+
+def _answer(worker: RemoteWorker, asked: Evaluation) -> Any:
+    """The model and the device are of this pool's choice: the worker has one device alone."""
+    return read_result(asked.act, worker.ask(request_text(replace(asked, model="", device=""))))
+
+
+def _lock(device: str) -> lease.Files:
+    return lease.of_host("remote-" + "".join(one if one.isalnum() or one in "-." else "_" for one in device))
+
+
+def _needs_device(asked: Evaluation) -> bool:
+    """On processors what is compared alone; a GPU is wanted for all but builds, those of its own languages included."""
+    if device_of(asked.toolchain) != GPU:
+        return asked.act in MEASURING
+    return asked.act not in (Act.COMPILE, Act.COMPILE_ALL)

@@ -1,0 +1,129 @@
+"""Workers on other hosts: what they are asked, and what becomes of a run when they end."""
+
+from __future__ import annotations
+
+import importlib.util
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from engine.errors import BaselineUnavailable, TaskError, ToolchainError
+from engine.pool import Act, Evaluation, remote
+from engine.pool.on_ray import RayCluster
+from engine.pool.plain import RESULTS, failure_text, read_request, read_result, result_text
+from engine.pool.remote import MOST_TRIES, RemotePool, WorkerLost
+from storage import device_use
+from storage.device_use import KnownDevice
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.records import Verdict
+from tests.engine.pool.conftest import asked
+
+
+class PretendWorker:
+    def __init__(self, name: str, model: str = "NVIDIA H200", failure: str = "") -> None:
+        self.device = KnownDevice(name, model)
+        self.failure, self.asked = failure, list[Act]()
+
+    def ask(self, request: str) -> str:
+        if self.failure == "lost":
+            raise WorkerLost(f"{self.device.device}: its host ended")
+        if self.failure:
+            return failure_text(TaskError(self.failure))
+        read = read_request(request)
+        self.asked.append(read.act)
+        assert (read.device, read.model) == ("", "")
+        evidence = {"where": self.device.device}
+        if read.act is Act.COMPILE:
+            return result_text(CompileResult(True, 1.0))
+        if read.act is Act.CHECK:
+            return result_text(CheckResult(Verdict.PASSED, 1.0, evidence=evidence))
+        return result_text(TimingResult((1.0,) * 9, (2.0,) * 9, evidence=evidence))
+
+
+class PretendCluster:
+    def __init__(self, *workers: PretendWorker) -> None:
+        self.living = list(workers)
+
+    def workers(self, toolchain: str) -> list[PretendWorker]:
+        return list(self.living)
+
+    def close(self) -> None:
+        self.living = []
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(tmp_path / "leases"))
+
+
+def test_a_timing_stays_on_one_worker_and_moves_when_that_is_gone() -> None:
+    one, two = PretendWorker("one"), PretendWorker("two")
+    cluster = PretendCluster(one, two)
+    with closing(RemotePool(cluster)) as pool, closing(RemotePool(cluster)) as other:
+        assert [pool.evaluate(asked(Act.TIME)).evidence["where"] for _ in range(2)] == ["one", "one"]
+        assert other.evaluate(asked(Act.TIME)).evidence["where"] == "two"
+        cluster.living.remove(one)
+        assert pool.evaluate(asked(Act.TIME, device="one")).evidence["where"] == "two"
+        assert [(one.act, one.device) for one in device_use.uses(0.0, 1e12)] == [
+            *[("time", "one")] * 2, ("time", "two"), ("time", "two")
+        ]  # fmt: skip
+
+
+def test_what_a_lost_worker_had_begun_is_asked_of_another_at_most_so_often() -> None:
+    lost, other = PretendWorker("lost", failure="lost"), PretendWorker("other")
+    cluster = PretendCluster(lost, other)
+    forget = cluster.workers
+
+    def workers(toolchain: str) -> list[PretendWorker]:
+        found = forget(toolchain)
+        cluster.living = [one for one in cluster.living if one is not lost]  # the cluster notices after the first look
+        return found
+
+    cluster.workers = workers  # type: ignore[method-assign]
+    with closing(RemotePool(cluster)) as pool:
+        assert pool.evaluate(asked(Act.CHECK, device="lost")).evidence["where"] == "other"
+    with (
+        closing(RemotePool(PretendCluster(PretendWorker("lost", failure="lost")))) as pool,
+        pytest.raises(ToolchainError, match=rf"{MOST_TRIES} workers ended one after the other .*lost: its host ended"),
+    ):
+        pool.evaluate(asked(Act.CHECK))
+
+
+def test_only_the_model_that_is_asked_for_is_used_and_its_absence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "NONE_S", 0.0)
+    h100 = PretendWorker("one", "NVIDIA H100")
+    with closing(RemotePool(PretendCluster(h100, PretendWorker("two")), lambda _: None)) as pool:
+        wanted = Evaluation(Act.CHECK, "cuda", asked(Act.CHECK).task, ("class ModelNew: pass",), model="NVIDIA H200")
+        assert pool.evaluate(wanted).evidence["where"] == "two"
+        assert h100.asked == []
+        absent = Evaluation(Act.CHECK, "cuda", wanted.task, wanted.sources, model="NVIDIA B200")
+        with pytest.raises(ToolchainError, match="no worker with NVIDIA B200 for 0 s; it has NVIDIA H100, NVIDIA H200"):
+            pool.evaluate(absent)
+
+
+def test_a_failure_there_is_the_same_failure_here_and_no_worker_is_blamed() -> None:
+    with (
+        closing(RemotePool(PretendCluster(PretendWorker("one", failure="Model is missing")))) as pool,
+        pytest.raises(TaskError, match="Model is missing"),
+    ):
+        pool.evaluate(asked(Act.CHECK))
+    with pytest.raises(BaselineUnavailable, match="not compiled"):
+        read_result(Act.COMPILED_BASELINE, failure_text(BaselineUnavailable("not compiled")))
+    assert set(RESULTS) == set(Act)
+    with pytest.raises(ToolchainError, match="with --fresh"):
+        _ = RemotePool(PretendCluster()).fingerprint("cuda")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
+def test_without_ray_it_is_said_how_to_get_it() -> None:
+    with pytest.raises(ToolchainError, match=r"needs Ray, which is not installed: .* -r requirements-ray\.txt"):
+        RayCluster("ray://nowhere:10001")
+
+
+def test_a_timing_that_finds_a_wrong_result_comes_back_as_a_check() -> None:
+    found = read_result(Act.TIME, result_text(CheckResult(Verdict.INCORRECT, 1.0, message="wrong")))
+    assert isinstance(found, CheckResult)
+    with suppress(KeyError):
+        assert read_result(Act.COMPILER_SOURCE, result_text("text")) == "text"
