@@ -54,10 +54,15 @@ class Worker:
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
-        self.is_at_work = False
+        self.is_busy = False
         self.limit: Finish | None = None
         self.problem = ""
         self.reply: Future[None] | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it is busy with a step, or what came of that is not known yet."""
+        return self.is_busy or (self.reply is not None and not self.reply.done())
 
     @property
     def is_stuck(self) -> bool:
@@ -104,7 +109,7 @@ class Company(Alone):
     def work_so_far(self, began: float) -> float:
         """Seconds since the earliest beginning of what is at work, as far as nobody has counted them: so the run's time
         of work is that in which anything was at work, however much was."""
-        others = (one.context.step_began for one in self._workers.values() if one.is_at_work)
+        others = (one.context.step_began for one in self._workers.values() if one.is_busy)
         return time.monotonic() - max(self._counted, min([began, *others]))
 
     def count_work(self, began: float) -> float:
@@ -125,15 +130,15 @@ class Crew:
         self._news, self._is_dismissed = threading.Event(), False
         context.run, context.record = context.record, self._lanes.ended
         context.company = Company(self._lanes, self._workers)
+        self._heeded = len(context.record.commands)
 
     def go_on(self) -> Finish | None:
         """Take commands, then ask every question that can be asked and do one other step. Returns how the run ends
         where nothing is left to do."""
-        known = len(self._context.record.commands)
         self._inbox.gate()
         if self._context.record.steering.is_stopped:
             return Finish(RunState.STOPPED, "stopped by a person")
-        if len(self._context.record.commands) > known:
+        if len(self._context.record.commands) > self._heeded:
             self._free()
         ending, steps = self._begin()
         if steps:
@@ -172,10 +177,12 @@ class Crew:
     def _look_at(self, worker: Worker, steps: list[tuple[Worker, Step]]) -> Finish | None:
         """Do its next action if that is to ask or to conclude; another step is added to those to be done. Returns how
         the run ends where it has no action left."""
-        if worker.reply is not None and worker.reply.done():
-            reply, worker.reply = worker.reply, None
-            reply.result()  # raises our own failure, which ends the run
-        if worker.is_at_work or worker.is_stuck or self._is_held():
+        if worker.is_at_work:
+            return None
+        if worker.reply is not None:
+            worker.reply.result()  # raises our own failure, which ends the run
+            worker.reply = None
+        if worker.is_stuck or self._is_held():
             return None
         match next_action(worker.context):
             case Finish() as ending:
@@ -215,7 +222,7 @@ class Crew:
             ear()
 
         context.interrupt = interrupt
-        worker.is_at_work, context.step_began = True, time.monotonic()
+        worker.is_busy, context.step_began = True, time.monotonic()
         worker.reply = self._threads.submit(contextvars.copy_context().run, self._await_reply, worker, ask)
 
     def _await_reply(self, worker: Worker, ask: Ask) -> None:
@@ -223,14 +230,14 @@ class Crew:
             try:
                 self._take(worker, ask)
             finally:
-                worker.is_at_work, worker.context.interrupt = False, self._context.interrupt
+                worker.is_busy, worker.context.interrupt = False, self._context.interrupt
                 self._news.set()
 
     def _do_here(self, worker: Worker, step: Step) -> None:
         if self._may(worker.context, step):
-            worker.is_at_work, worker.context.step_began = True, time.monotonic()
+            worker.is_busy, worker.context.step_began = True, time.monotonic()
             self._take(worker, step)
-            worker.is_at_work = False
+            worker.is_busy = False
 
     def _take(self, worker: Worker, step: Step) -> None:
         try:
@@ -252,6 +259,7 @@ class Crew:
 
     def _free(self) -> None:
         """A command may have changed what stood in the way."""
+        self._heeded = len(self._context.record.commands)
         for one in self._workers.values():
             one.limit, one.problem = None, ""
 

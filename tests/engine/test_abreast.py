@@ -333,6 +333,22 @@ def test_our_own_failure_beside_a_reply_ends_the_run_and_breaks_off_the_others(o
     assert [call.failure for call in events(context, ev.CallFailed)] == [CallFailure.CANCELLED] * 3
 
 
+def test_recorded_replies_are_given_to_the_samples_in_their_order(tmp_path: Path) -> None:
+    replies = [
+        ("synthesise", None, f"Approach: a\n```python\nclass ModelNew:\n    'number {number}'\n```\n")
+        for number in range(SAMPLES)
+    ]
+    context = open_context(
+        tmp_path, replies, cast(Toolchain, Known()), width=3, strategy="best_of",
+        strategy_options={"samples": SAMPLES}, budget=Budget(model_calls=5),
+    )  # fmt: skip
+    context.strategy = open_strategy("best_of")
+    assert work(context).reason == "limit reached: 5 of 5 model calls"
+    kernels = context.whole.candidates.values()
+    written = {kernel.created.depth: context.source(kernel).split("number ")[1][0] for kernel in kernels}
+    assert written == {index: f"{index}" for index in range(5)}
+
+
 @pytest.mark.parametrize(
     ("strategy", "options"),
     [("evolve", {"founders": 3, "population": 2, "survivors": 1}), ("reward_loop", {"refines": False})],
