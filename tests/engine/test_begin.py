@@ -13,9 +13,11 @@ from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
 from engine.human.approval import skip_step
 from engine.steps.compiler import SUMMARY, show_compiler
+from engine.strategies.loading import TABLE, find_strategy
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
 from storage import events as ev
+from storage.evaluation_results import CompileResult
 from storage.records import Origin, RunState, Start, StepKind
 from tests.engine.contexts import open_context
 
@@ -106,3 +108,17 @@ def test_a_person_who_says_no_to_it_leaves_the_first_kernel_to_the_model(tmp_pat
 def test_only_a_run_in_triton_begins_so() -> None:
     with pytest.raises(EngineError, match="in the language triton alone"):
         run_settings.new_settings("swish", model="manual", start=Start.COMPILED)
+
+
+@pytest.mark.parametrize("name", list(TABLE))
+def test_every_method_goes_on_with_it_as_with_a_first_kernel_of_its_own(name: str, tmp_path: Path) -> None:
+    context = begun(tmp_path, CompiledStart("shown", KERNEL))
+    context.strategy = find_strategy(name)()
+    first = loop.next_action(context)
+    assert isinstance(first, Begin)
+    loop.take_step(context, first)
+    for stage in (StepKind.COMPILE, StepKind.CHECK):
+        action = loop.next_action(context)
+        assert isinstance(action, Evaluate)
+        assert (action.stage, action.about) == (stage, "c001")
+        context.emit(ev.Compiled(2, "c001", CompileResult(True, 1.0), None))
