@@ -29,7 +29,7 @@ _NOISE = re.compile(r"^\s*(args\.clear\(\)|del \w+|assert_size_stride\(.*|# Topo
 def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
     """Kernels and the calls between them, shortened; compiles with the default settings and calls the module once,
     in the dtype and with the passes of the policy."""
-    _prepare(folder, policy)
+    _prepare(device, folder, policy)
     model, inputs = _made(source, device, policy)
     compiled = cast(nn.Module, torch.compile(model))
     call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: compiled(*inputs))
@@ -46,7 +46,7 @@ def start_of_task(source: str, device: str, folder: Path, policy: Policy) -> dic
             "source": of_task(source, device, folder, policy),
             "no_start": "PyTorch's autograd calls its backward pass, which no candidate may leave to it",
         }
-    _prepare(folder, policy)
+    _prepare(device, folder, policy)
     others = (*policy.other_sizes, *tasks.workloads.others(source, policy))
     found, first = list[Generated](), ""
     try:
@@ -63,7 +63,7 @@ def start_of_task(source: str, device: str, folder: Path, policy: Policy) -> dic
     return {"source": shortened(first), "kernel": kernel}
 
 
-def _prepare(folder: Path, policy: Policy) -> None:
+def _prepare(device: str, folder: Path, policy: Policy) -> None:
     """Before Inductor is imported."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
@@ -71,7 +71,8 @@ def _prepare(folder: Path, policy: Policy) -> None:
     from torch._inductor import config
 
     config.compile_threads = 1
-    take_first_instruction_set()
+    if device == "cpu":
+        take_first_instruction_set()
     dtypes.compute_within(policy.precision)
 
 
@@ -187,14 +188,17 @@ def take_first_instruction_set() -> None:
     It builds a probe for each set that the processor has, and then takes the widest: the narrower ones are left out
     here, as is the probe of what any compiler of ours can do.
     """
-    from torch._inductor import config, cpu_vec_isa
+    from torch._inductor import config, cpu_vec_isa, exc
 
     config.cpp.vec_isa_ok = True
-    known = set(cpu_vec_isa.x86_isa_checker())
-    for one in cpu_vec_isa.supported_vec_isa_list:
-        if set(str(one).split()) <= known and one:
-            cpu_vec_isa.supported_vec_isa_list[:] = [one]
-            return
+    try:
+        known = set(cpu_vec_isa.x86_isa_checker())
+        for one in cpu_vec_isa.supported_vec_isa_list:
+            if set(str(one).split()) <= known and one:
+                cpu_vec_isa.supported_vec_isa_list[:] = [one]
+                return
+    except exc.InvalidCxxCompiler:  # a sandbox on a GPU machine may not reach it, and what is for the GPU needs none
+        return
 
 
 def kernels_and_calls(code: str) -> str:

@@ -16,6 +16,7 @@ import torch
 from engine import languages, tasks
 from engine.build import tunables
 from engine.evaluation.screening import screen
+from engine.evaluator import compiler_source
 from engine.evaluator.compiled_start import Generated, Launch, NoStart, refuse_libraries, standalone
 from storage.policy import Policy
 
@@ -153,6 +154,14 @@ def test_the_model_is_made_as_the_task_makes_it_and_what_computes_is_left_out(he
     told = standalone(loss, [generated("cross_entropy", ("predictions", "targets"), shapes)], helpers, "2.11.0")
     assert "buf8 = buf4\n        del buf4\n" in told, "memory is used again as Inductor does"
     assert screen(told, Policy(), "triton") == []
+
+
+def test_where_there_is_no_cpp_compiler_torch_compile_still_serves_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import config
+
+    monkeypatch.setattr(config.cpp, "cxx", (None, "/nonexistent/g++"))
+    monkeypatch.setattr(config.cpp, "vec_isa_ok", None)
+    compiler_source.take_first_instruction_set()
 
 
 def test_what_calls_a_library_is_no_start_and_the_call_is_named() -> None:
