@@ -1,7 +1,7 @@
 """Take a picture of every page, light and dark, wide and narrow: `python -m tests.browser.screenshots OUT --home HOME`.
 
-Shows the runs of HOME; without --home, synthetic ones. Those of README alone, of a home with a finished run and the
-examples in it (`python -m engine examples open`): `… docs/screenshots --home HOME --docs`.
+Shows the runs of HOME; without --home, synthetic ones. Those of README alone, of a home with the examples in it
+(`python -m engine examples open`): `python -m tests.browser.screenshots docs/screenshots --home HOME --docs`.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ def sample_home() -> Path:
 
 def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     """A run with its best kernel, that kernel's diff, the list, two languages compared, and a profile from a GPU."""
-    runs, run, attempts = shown(home, run_id)
-    best = next(a for a in attempts if a.is_best)
+    runs, _, _ = shown(home, None)
     gpu = [one for one in runs if one.is_example and one.task_name == "square_matmul"]
     profiled = next(one for one in gpu if one.language == "cute")
+    _, run, attempts = shown(home, run_id or profiled.run_id)
+    best = next(a for a in attempts if a.is_best)
     yield Shot("overview", "", run.title, 780)
     yield Shot("run", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", 1100)
     yield kernel("diff", run.run_id, best, "Diff", 1000)

@@ -231,6 +231,7 @@ def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everyw
     _, (note,) = curve_marks.steering_flags(found)
     assert note["texts"] == ["⚑ roll back, reply by hand", "⚑"]
     assert note["hovertext"] == "roll back, reply by hand"
+    assert curve_marks.steering_flags(found, is_by_hand=True)[1][0]["hovertext"] == "roll back"
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

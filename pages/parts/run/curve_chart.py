@@ -16,6 +16,7 @@ from pages.parts.run.curve_marks import Phase
 from pages.parts.widgets import plot
 from storage import exposure, folder, queries, relative
 from storage.codec import DecodeError
+from storage.command_arguments import MANUAL
 from storage.method_words import PLAIN, MethodWords
 from storage.queries import (
     BaselineRow,
@@ -71,6 +72,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         selected_id=selected_id,
         second=queries.baseline(db, run.run_id),
         words=words,
+        is_by_hand=run.model == MANUAL,
     )
 
 
@@ -140,6 +142,7 @@ class CurveRows:
     selected_id: str = ""
     second: BaselineRow | None = None
     words: MethodWords = PLAIN
+    is_by_hand: bool = False
 
 
 def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
@@ -193,7 +196,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends, best[0].number if best else None
     )
     notes = [*notes, *curve_marks.best_labels(best)]
-    flags, flag_notes = curve_marks.steering_flags(rows.steering)
+    flags, flag_notes = curve_marks.steering_flags(rows.steering, rows.is_by_hand)
     small = {"size": 12}
     drawn = [*values, *(shape["y0"] for shape in shapes)]
     return {

@@ -133,12 +133,13 @@ def _lengths(phase: Phase) -> list[str]:
 FLAG_NAME = {CommandKind.ANSWER: "reply by hand"}
 
 
-def steering_flags(found: Sequence[SteeringMark]) -> tuple[list[Shape], list[Shape]]:
+def steering_flags(found: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
     """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
-    pointer alone."""
+    pointer alone. In a run whose replies are all given by hand, a reply is no steering."""
+    ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
     by_depth: dict[int, list[SteeringMark]] = {}
     for mark in found:
-        if mark.kind not in (CommandKind.PAUSE, CommandKind.RESUME):
+        if mark.kind not in ordinary:
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
