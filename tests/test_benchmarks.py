@@ -61,9 +61,10 @@ DEVICE = {
     "a_a": (*TINY, "--runs", "1", "--toolchain", "cuda"),
     "builds": ("--toolchain", "cuda", "--limit", "1"),
     "languages": ("--task", "swish", "--language", "cuda", *TINY[1:]),
+    "several_devices": ("measure", "0", "--tasks", "swish", "--depths", "0", "--repeats", "1"),
 }
 # Each has a test of its own below; the parts are imported or run by another program.
-ELSEWHERE = {"builds", "languages", "demo_runs", "kill_engine", "mutations", "replies"}
+ELSEWHERE = {"builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies"}
 PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results"}
 
 

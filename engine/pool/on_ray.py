@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ EXCLUDED = [
 ]
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
 START_S = 180.0
+LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
 AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
 NOT_INSTALLED = (
     "--pool ray://… needs Ray, which is not installed: .venv/bin/python -m pip install -r requirements-ray.txt"
@@ -70,6 +71,7 @@ class RayCluster:
         except ImportError as error:
             raise ToolchainError(NOT_INSTALLED) from error
         self._known: dict[str, RayWorker] = {}
+        self._lost_at: dict[str, float] = {}
         where = "auto" if address == "ray" else address
         try:
             self._ray.init(
@@ -81,7 +83,8 @@ class RayCluster:
 
     def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
         """One for each GPU of each living node, or one for each node."""
-        places = self._places(toolchain)
+        gone = {name for name, at in self._lost_at.items() if time.monotonic() - at < LOST_S}
+        places = {name: node for name, node in self._places(toolchain).items() if name not in gone}
         self._known = {name: one for name, one in self._known.items() if name in places}
         begun = {
             name: self._actor(name, toolchain, node, has_gpu=device_of(toolchain) == GPU)
@@ -89,10 +92,18 @@ class RayCluster:
             if name not in self._known
         }
         for name, actor in begun.items():
-            with suppress(WorkerLost):
+            try:
                 told = _got(self._ray, actor.device.remote(), name, START_S)
                 self._known[name] = RayWorker(self._ray, actor, codec.read_line(KnownDevice, told.encode()))
+            except WorkerLost:
+                self._lost_at[name] = time.monotonic()
         return list(self._known.values())
+
+    def forget(self, worker: RemoteWorker) -> None:
+        """It is looked for again after LOST_S, on a node that is still there."""
+        for name in [name for name, one in self._known.items() if one is worker]:
+            del self._known[name]
+            self._lost_at[name] = time.monotonic()
 
     def close(self) -> None:
         """Leave the cluster."""

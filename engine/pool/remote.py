@@ -55,6 +55,10 @@ class Cluster(Protocol):
         """Those that live, started where there is a device without one."""
         ...
 
+    def forget(self, worker: RemoteWorker) -> None:
+        """A worker was lost: do not name it again before it had time to come back."""
+        ...
+
     def close(self) -> None:
         """Let go of the cluster; workers go on for other engines."""
         ...
@@ -127,7 +131,7 @@ class RemotePool:
             own = [one for one in found if one.device.device == asked.device]  # there its library is used next
             worker = own[0] if own else found[next(self._turn) % len(found)]
             claim.on(worker.device.device)
-            return _answer(worker, asked)
+            return self._answer(worker, asked)
         near = sorted(found, key=lambda one: one.device.device != asked.device)
         if asked.act in MEASURING:
             settled = self.settle(asked.toolchain, asked.model, asked.device)
@@ -140,9 +144,19 @@ class RemotePool:
             claim.on(near[number].device.device)
             claim.holds()
             try:
-                return _answer(near[number], asked)
+                return self._answer(near[number], asked)
             finally:
                 claim.lets_go()
+
+    def _answer(self, worker: RemoteWorker, asked: Evaluation) -> Any:
+        """The model and the device are of this pool's choice: the worker has one device alone."""
+        try:
+            text = worker.ask(request_text(replace(asked, model="", device="")))
+        except WorkerLost:
+            with self._guard:
+                self._cluster.forget(worker)
+            raise
+        return read_result(asked.act, text)
 
     def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
         """Those with a device of one model: of the first's without a name. Hosts come and go, so none is waited for.
@@ -166,11 +180,6 @@ class RemotePool:
                     f"the cluster has had no worker with {model or 'a device'} for {NONE_S:.0f} s; {there}"
                 )
             self._rest(REST_S)
-
-
-def _answer(worker: RemoteWorker, asked: Evaluation) -> Any:
-    """The model and the device are of this pool's choice: the worker has one device alone."""
-    return read_result(asked.act, worker.ask(request_text(replace(asked, model="", device=""))))
 
 
 def _lock(device: str) -> lease.Files:

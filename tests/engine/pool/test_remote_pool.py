@@ -48,6 +48,9 @@ class PretendCluster:
     def workers(self, toolchain: str) -> list[PretendWorker]:
         return list(self.living)
 
+    def forget(self, worker: object) -> None:
+        self.living = [one for one in self.living if one is not worker]
+
     def close(self) -> None:
         self.living = []
 
@@ -73,20 +76,12 @@ def test_a_timing_stays_on_one_worker_and_moves_when_that_is_gone() -> None:
 
 def test_what_a_lost_worker_had_begun_is_asked_of_another_at_most_so_often() -> None:
     lost, other = PretendWorker("lost", failure="lost"), PretendWorker("other")
-    cluster = PretendCluster(lost, other)
-    forget = cluster.workers
-
-    def workers(toolchain: str) -> list[PretendWorker]:
-        found = forget(toolchain)
-        cluster.living = [one for one in cluster.living if one is not lost]  # the cluster notices after the first look
-        return found
-
-    cluster.workers = workers  # type: ignore[method-assign]
-    with closing(RemotePool(cluster)) as pool:
-        assert pool.evaluate(asked(Act.CHECK, device="lost")).evidence["where"] == "other"
+    with closing(RemotePool(PretendCluster(lost, other))) as pool:
+        assert pool.evaluate(asked(Act.TIME, device="lost")).evidence["where"] == "other"
+    dying = [PretendWorker(f"lost {number}", failure="lost") for number in range(MOST_TRIES + 1)]
     with (
-        closing(RemotePool(PretendCluster(PretendWorker("lost", failure="lost")))) as pool,
-        pytest.raises(ToolchainError, match=rf"{MOST_TRIES} workers ended one after the other .*lost: its host ended"),
+        closing(RemotePool(PretendCluster(*dying))) as pool,
+        pytest.raises(ToolchainError, match=rf"{MOST_TRIES} workers ended one after the other .*lost 2: its"),
     ):
         pool.evaluate(asked(Act.CHECK))
 
