@@ -80,7 +80,7 @@ class RunContext:
 
     Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
     learn, None for nowhere; `attempts` remembers how far this engine has read the run for it, `scored` which kernels'
-    worth it has written down.
+    worth it has written down, `baselines_tried` which second baselines it has timed or tried to.
 
     Where several step indexes are at work at once, `company` says how; each has a context of its own then, whose record
     is the run as it sees it. `run` is the record of all, `lane` names the file of its stream.
@@ -106,6 +106,7 @@ class RunContext:
     knowledge: Path | None = None
     attempts: AttemptFold | None = None
     scored: set[str] = field(default_factory=set)
+    baselines_tried: set[str] = field(default_factory=set)
     run: Record | None = None
     company: Alone = field(default_factory=Alone)
     lane: int | None = None

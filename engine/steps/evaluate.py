@@ -57,19 +57,24 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
                 return measured.verdict
             result = measured
         context.emit(Timed(context.step, candidate.candidate_id, result))
-    if context.record.candidates[candidate.candidate_id].timed is not None and context.record.baseline is None:
+    second = context.whole.baseline
+    if context.record.candidates[candidate.candidate_id].timed is not None and not (second and second.result):
         _measure_baseline(context)
     _correct_limit(context, candidate.candidate_id)
     return candidate.verdict or Verdict.PASSED
 
 
 def _measure_baseline(context: RunContext) -> None:
-    """Once per run, when there is a first speed-up to compare with it: compiling takes a while."""
+    """When there is a first speed-up to compare with it: compiling takes a while. Each engine tries it once at most."""
+    if COMPILED in context.baselines_tried:
+        return
+    context.baselines_tried.add(COMPILED)
     try:
         measured = BaselineMeasured(COMPILED, context.judge(context.toolchain.compiled_baseline, context.task))
     except BaselineUnavailable as error:
         measured = BaselineMeasured(COMPILED, None, str(error))
-    context.emit(measured)
+    if measured != context.whole.baseline:
+        context.emit(measured)
 
 
 def _correct_limit(context: RunContext, candidate_id: str) -> None:

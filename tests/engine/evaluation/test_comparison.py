@@ -121,15 +121,20 @@ def test_a_reference_that_rounds_hides_no_rounding_where_tf32_is_allowed(
     assert tolerance.label(found.typical, 64.0) == label
 
 
-def test_restyled_inputs_keep_what_a_kernel_may_rely_on() -> None:
-    torch.manual_seed(0)
-    lower = torch.tril(torch.rand(32, 32))
-    assert torch.equal(distributions.restyle(lower, Style.NORMAL) == 0, lower == 0)
-    symmetric = torch.rand(16, 16)
-    symmetric = symmetric + symmetric.T
-    wide = distributions.restyle(symmetric, Style.WIDE)
-    assert torch.equal(wide, wide.T)
-    assert float(wide.std()) > 5
+@pytest.mark.parametrize("style", [style for style in Style if style is not Style.SPECIAL])
+def test_restyled_inputs_keep_what_a_kernel_may_rely_on(style: Style) -> None:
+    lower = torch.tril(torch.rand(128, 128))
+    assert torch.equal(distributions.restyle(lower, style)[lower == 0], lower[lower == 0])
+    symmetric = lower + lower.T
+    restyled = distributions.restyle(symmetric, style)
+    assert torch.equal(restyled, restyled.T)
+    ordered = torch.rand(128, 128).sort(dim=1).values
+    assert bool((distributions.restyle(ordered, style).diff(dim=1) >= 0).all())
+
+
+def test_restyled_inputs_have_the_range_of_their_style_and_keep_their_dtype() -> None:
+    assert float(distributions.restyle(torch.rand(16, 16), Style.WIDE).std()) > 5
+    assert float(distributions.restyle(torch.rand(64, 64), Style.OUTLIERS).abs().max()) > 1
     targets = torch.randint(0, 2, (100,)).float()
     assert distributions.restyle(targets, Style.NORMAL) is targets
     assert float(distributions.restyle(torch.rand(1000), Style.TINY).abs().max()) < 0.01
