@@ -45,7 +45,8 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """A device as it was found; `out` says why it was taken out, empty for one that is used. Times in epoch seconds."""
+    """A device as it was found; `out` says why it was taken out, empty for one that is used. Times in epoch seconds.
+    `host` is empty for this one."""
 
     device: str
     model: str
@@ -54,6 +55,7 @@ class KnownDevice:
     seen_at: float = 0.0
     out: str = ""
     out_since: float = 0.0
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +280,7 @@ def standing(now: float | None = None) -> PoolStanding:
     at = time.time() if now is None else now
     since, at_work, ended = at - HOUR_S, claims(), uses(at - HOUR_S, at)
     names = {one.device for one in devices()}
+    in_use = {one.device for one in (*at_work, *ended)}
 
     def of(known: KnownDevice) -> DeviceStanding:
         own = [one for one in at_work if one.device == known.device]
@@ -293,7 +296,7 @@ def standing(now: float | None = None) -> PoolStanding:
         )  # fmt: skip
 
     return PoolStanding(
-        tuple(map(of, devices())),
+        tuple(of(one) for one in devices() if not one.host or one.device in in_use or one.seen_at > since),
         tuple(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
         tuple(one for one in at_work if one.stage is Stage.BESIDE), at,
     )  # fmt: skip

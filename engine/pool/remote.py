@@ -25,6 +25,7 @@ from storage.device_use import Claim, KnownDevice, Stage
 MOST_TRIES = 3
 NONE_S = 120.0  # how long a cluster may have no worker for what is asked
 REST_S = 1.0
+SEEN_S = 60.0  # how often a worker's device is noted as there
 
 
 class WorkerLost(Exception):
@@ -72,6 +73,7 @@ class RemotePool:
         self._guard = threading.RLock()
         self._turn = itertools.count()
         self._settlement: Claim | None = None
+        self._seen: dict[str, float] = {}
 
     def evaluate(self, asked: Evaluation) -> Any:
         """What a worker answers; asked of another one when it is lost, at most MOST_TRIES in all.
@@ -169,7 +171,9 @@ class RemotePool:
             with self._guard:
                 living = self._cluster.workers(toolchain)
             for one in living:
-                device_use.found_here(one.device)
+                if time.monotonic() - self._seen.get(one.device.device, -SEEN_S) >= SEEN_S:
+                    device_use.found_here(one.device)
+                    self._seen[one.device.device] = time.monotonic()
             names = sorted({one.device.model for one in living})
             wanted = model or (names[0] if names else "")
             if found := [one for one in living if one.device.model == wanted]:

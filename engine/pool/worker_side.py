@@ -28,7 +28,8 @@ class WorkerSide:
         os.environ["TILEWRIGHT_HOME"] = os.environ.get(HOME) or str(own)
         self._pool = LocalPool()
         known = self._pool.known(toolchain)[0]
-        self._device = replace(known, device=f"{known.device} on {socket.gethostname()} {place}".rstrip())
+        host = socket.gethostname()
+        self._device = replace(known, device=f"{known.device} on {host} {place}".rstrip(), host=host)
 
     def device(self) -> str:
         """Its device, as one line."""

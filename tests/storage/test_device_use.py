@@ -68,6 +68,16 @@ def test_of_the_last_hour_only_the_part_inside_it_counts(monkeypatch: pytest.Mon
     assert len(list(device_use.folder().glob("uses-*.jsonl"))) == 1  # older hours are gone
 
 
+def test_a_device_of_another_host_is_shown_for_an_hour_after_it_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    device_use.found_here(KnownDevice("GPU-1", "NVIDIA H200"))
+    device_use.found_here(KnownDevice("GPU-2 on far", "NVIDIA H200", host="far"))
+    assert [one.known.device for one in device_use.standing().devices] == ["GPU-1", "GPU-2 on far"]
+    now += 3601
+    assert [one.known.device for one in device_use.standing().devices] == ["GPU-1"]
+
+
 def test_results_are_added_up_by_model_of_device(db: Database, root: Path) -> None:
     limit = HardwareLimit("NVIDIA H200", 4000.0, 60000.0, 1 << 20, 1 << 20)
     raised = replace(limit, device=f"NVIDIA H200{REACHED}")
