@@ -280,7 +280,7 @@ def standing(now: float | None = None) -> PoolStanding:
     at = time.time() if now is None else now
     since, at_work, ended = at - HOUR_S, claims(), uses(at - HOUR_S, at)
     names = {one.device for one in devices()}
-    in_use = {one.device for one in (*at_work, *ended)}
+    in_use = {one.device for one in at_work} | {one.device for one in ended}
 
     def of(known: KnownDevice) -> DeviceStanding:
         own = [one for one in at_work if one.device == known.device]

@@ -35,6 +35,7 @@ EXCLUDED = [
 ]
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
 START_S = 180.0
+ALIVE_S = 20.0
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
 AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
 NOT_INSTALLED = (
@@ -52,6 +53,14 @@ class RayWorker:
     def device(self) -> KnownDevice:
         """As the actor told it."""
         return self._device
+
+    def is_alive(self) -> bool:
+        """Whether the actor says so within ALIVE_S."""
+        try:
+            _got(self._ray, self._actor.device.remote(), self._device.device, ALIVE_S)
+        except WorkerLost:
+            return False
+        return True
 
     def ask(self, request: str) -> str:
         """Its answer."""
@@ -177,4 +186,4 @@ def _got(ray: Any, reference: Any, name: str, limit_s: float | None = None) -> A
             raise WorkerLost(f"{name}: {' '.join(str(error).split())[:200]}") from error
         waited_s += LOOK_S
         if limit_s is not None and waited_s > limit_s:
-            raise WorkerLost(f"{name}: it did not start within {limit_s:.0f} s")
+            raise WorkerLost(f"{name}: it did not answer within {limit_s:.0f} s")

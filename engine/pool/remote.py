@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from engine.errors import ToolchainError
+from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainError
 from engine.machine import lease
 from engine.pool import MEASURING, Act, Evaluation
 from engine.pool.plain import read_result, request_text
@@ -25,6 +25,7 @@ from storage.device_use import Claim, KnownDevice, Stage
 MOST_TRIES = 3
 NONE_S = 120.0  # how long a cluster may have no worker for what is asked
 REST_S = 1.0
+ENDING_S = 5.0
 SEEN_S = 60.0  # how often a worker's device is noted as there
 
 
@@ -38,6 +39,10 @@ class RemoteWorker(Protocol):
     @property
     def device(self) -> KnownDevice:
         """Its device; the name is unlike that of any other worker's."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Whether it still answers."""
         ...
 
     def ask(self, request: str) -> str:
@@ -158,7 +163,18 @@ class RemotePool:
             with self._guard:
                 self._cluster.forget(worker)
             raise
-        return read_result(asked.act, text)
+        try:
+            return read_result(asked.act, text)
+        except (ProfileUnavailable, BaselineUnavailable):
+            raise
+        except ToolchainError as error:
+            # A worker that is being ended loses its own processes first, and has time to tell of that.
+            self._rest(ENDING_S)
+            if worker.is_alive():
+                raise
+            with self._guard:
+                self._cluster.forget(worker)
+            raise WorkerLost(f"{worker.device.device}: {error}") from error
 
     def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
         """Those with a device of one model: of the first's without a name. Hosts come and go, so none is waited for.

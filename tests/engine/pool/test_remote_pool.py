@@ -25,9 +25,14 @@ class PretendWorker:
         self.device = KnownDevice(name, model)
         self.failure, self.asked = failure, list[Act]()
 
+    def is_alive(self) -> bool:
+        return self.failure != "ending"
+
     def ask(self, request: str) -> str:
         if self.failure == "lost":
             raise WorkerLost(f"{self.device.device}: its host ended")
+        if self.failure == "ending":
+            return failure_text(ToolchainError("its processes ended"))
         if self.failure:
             return failure_text(TaskError(self.failure))
         read = read_request(request)
@@ -84,6 +89,12 @@ def test_what_a_lost_worker_had_begun_is_asked_of_another_at_most_so_often() -> 
         pytest.raises(ToolchainError, match=rf"{MOST_TRIES} workers ended one after the other .*lost 2: its"),
     ):
         pool.evaluate(asked(Act.CHECK))
+
+
+def test_a_worker_that_tells_of_its_own_end_is_lost_and_no_failure_of_the_run() -> None:
+    ending, other = PretendWorker("ending", failure="ending"), PretendWorker("other")
+    with closing(RemotePool(PretendCluster(ending, other), lambda _: None)) as pool:
+        assert pool.evaluate(asked(Act.CHECK, device="ending")).evidence["where"] == "other"
 
 
 def test_only_the_model_that_is_asked_for_is_used_and_its_absence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
