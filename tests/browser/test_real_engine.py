@@ -107,7 +107,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     steps_before = len(told(run, ev.StepStarted))
     asked_before = len(asked(run))  # on a busy machine the first change may be under way when the pause comes
 
-    page.get_by_text("More", exact=True).click()
+    page.locator("summary").filter(has_text="More").click()
     choose(page, "Collect profiles", "on")
     expect_newest(page, "collect")
     choose(page, "Show profiles to the model", "on")

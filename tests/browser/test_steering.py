@@ -37,7 +37,7 @@ def begin(page: Page, server: Server, run_id: str, depths: int = 3) -> PretendEn
     engine.play_until(model_step)
     page.goto(f"{server.url}/run?run={run_id}")
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    drawn(page).get_by_text("More", exact=True).click()
+    drawn(page).locator("summary").filter(has_text="More").click()
     at_rest(page.get_by_role("button", name="Base kernel", exact=True))
     return engine
 
