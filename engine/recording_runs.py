@@ -73,7 +73,7 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
             "language": settings.language,
             "sizes": dict(settings.sizes),
             **settings.strategy_options,
-            "depths": max(len(record.concluded) - 1, 0) or settings.budget.depths,
+            "depths": len(record.concluded) - 1 if record.concluded else settings.budget.depths,
         },
     }
 

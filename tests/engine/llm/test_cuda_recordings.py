@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import tomllib
 
 import pytest
 
 from engine import languages, supervisor, tasks
 from engine.evaluation.screening import screen
+from engine.llm.recording import SHIPPED, read_recording
+from engine.patching.edits import EditError
+from engine.patching.proposed_patch import read_patch
+from engine.patching.reply import find_python
 from storage.blobs import text_hash
 from storage.records import Role
 from tests.engine.evaluation.screening import recorded
@@ -50,6 +56,23 @@ def test_a_kernel_that_failed_as_recorded_can_be_gone_on_from_where_it_passes() 
         replies = recorded.of(task, "cuda").replies
         for role, source in replies:
             assert role != Role.DIAGNOSE or {(Role.REPAIR, source), (Role.OPTIMISE, source)} <= set(replies)
+
+
+def test_every_task_of_table_2_has_a_recording_for_a_gpu_whose_replies_apply() -> None:
+    for task in tomllib.loads((tasks.SHIPPED / "suites" / "table2.toml").read_text())["tasks"]:
+        files = [path for path in SHIPPED.glob(f"{task}.cuda*.jsonl") if "coder_judge" not in path.name]
+        assert files, task
+        for path in files:
+            made: dict[str | None, str] = {}
+            for line in read_recording(path).lines:
+                if line.role == Role.DIAGNOSE:
+                    continue
+                source = find_python(line.reply) if line.source is None else None
+                with contextlib.suppress(EditError):  # a patch that misses is in some on purpose
+                    source = source or read_patch(line.reply).apply(made[line.source])
+                if source:
+                    made[text_hash(source)] = source
+                    assert not [one for one in screen(source, tasks.find(task).policy) if one.is_refusal]
 
 
 def test_a_run_on_a_gpu_replays_the_recording_for_gpus() -> None:
