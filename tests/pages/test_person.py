@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from storage import codec, commands, liveness
@@ -56,6 +57,19 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     app = open_page("run", run="r1")
     assert "your reply is saved and used when the run is advanced or resumed" in words(app)
     assert app.text_area(key="reply:r1:90.0")
+
+
+def test_an_example_that_was_stopped_at_a_prompt_asks_nobody(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=3, ending="stopped")
+    settings = replace(folder.read_settings(), is_example=True)
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    tell(
+        folder, ev.EngineStarted(1, True), question(folder), ev.RunEnded(RunState.STOPPED, "stopped by a person", None)
+    )
+    app = open_page("run", run="r1")
+    assert not app.exception
+    assert "Make one optimisation" not in words(app)
 
 
 def test_a_refused_answer_comes_back_with_the_report_even_to_a_new_visitor(home: Path, open_page: Open) -> None:

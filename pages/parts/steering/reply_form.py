@@ -41,7 +41,8 @@ NO_KERNEL = (Role.DIAGNOSE, "judge", "classify", "plan", "analyse", "revise")  #
 def draw(run: RunRow, state: RunState) -> None:
     """The form while a call waits for a person; nothing at all otherwise."""
     question = queries.open_question(index.current(), run.run_id)
-    if question is None or state in (RunState.FINISHED, RunState.FAILED) or not access.may_steer():
+    is_closed = state in (RunState.FINISHED, RunState.FAILED) or run.is_example  # no engine will work on an example
+    if question is None or is_closed or not access.may_steer():
         return
     with st.container(border=True, key="answer_box"):
         title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
