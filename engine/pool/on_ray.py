@@ -35,7 +35,6 @@ EXCLUDED = [
 ]
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
 START_S = 180.0
-ALIVE_S = 20.0
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
 AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
 NOT_INSTALLED = (
@@ -53,14 +52,6 @@ class RayWorker:
     def device(self) -> KnownDevice:
         """As the actor told it."""
         return self._device
-
-    def is_alive(self) -> bool:
-        """Whether the actor says so within ALIVE_S."""
-        try:
-            _got(self._ray, self._actor.device.remote(), self._device.device, ALIVE_S)
-        except WorkerLost:
-            return False
-        return True
 
     def ask(self, request: str) -> str:
         """Its answer."""

@@ -25,7 +25,6 @@ from storage.device_use import Claim, KnownDevice, Stage
 MOST_TRIES = 3
 NONE_S = 120.0  # how long a cluster may have no worker for what is asked
 REST_S = 1.0
-ENDING_S = 5.0
 SEEN_S = 60.0  # how often a worker's device is noted as there
 
 
@@ -39,10 +38,6 @@ class RemoteWorker(Protocol):
     @property
     def device(self) -> KnownDevice:
         """Its device; the name is unlike that of any other worker's."""
-        ...
-
-    def is_alive(self) -> bool:
-        """Whether it still answers."""
         ...
 
     def ask(self, request: str) -> str:
@@ -81,7 +76,7 @@ class RemotePool:
         self._seen: dict[str, float] = {}
 
     def evaluate(self, asked: Evaluation) -> Any:
-        """What a worker answers; asked of another one when it is lost, at most MOST_TRIES in all.
+        """What a worker answers; asked of another one when it is lost or its host cannot do it, at most MOST_TRIES in all.
 
         Raises:
             ToolchainError: as the toolchain there; or no worker was to be had, or too many were lost.
@@ -93,9 +88,7 @@ class RemotePool:
                     return self._asked_of_one(asked, claim)
                 except WorkerLost as ended:
                     lost.append(str(ended))
-        raise ToolchainError(
-            f"{len(lost)} workers ended one after the other before they had answered: {'; '.join(lost)}"
-        )
+        raise ToolchainError(f"{len(lost)} workers could not do it, one after the other: {'; '.join(lost)}")
 
     def settle(self, toolchain: str, model: str = "", wanted: str = "") -> str:
         """The device for a run's timings; another one when its worker is gone."""
@@ -168,10 +161,7 @@ class RemotePool:
         except (ProfileUnavailable, BaselineUnavailable):
             raise
         except ToolchainError as error:
-            # A worker that is being ended loses its own processes first, and has time to tell of that.
-            self._rest(ENDING_S)
-            if worker.is_alive():
-                raise
+            # It may be of the worker's host, or of its end: its own processes end first, and it has time to tell of that.
             with self._guard:
                 self._cluster.forget(worker)
             raise WorkerLost(f"{worker.device.device}: {error}") from error
