@@ -1,15 +1,17 @@
 """A Ray cluster as a place for workers. Imports ray when it is asked for, and knows no evaluation.
 
 Each device has one actor: with a GPU of its own, or beside the processors of a host. It is named and detached, so that
-all engines of this host ask the same one, and it ends with its host or with the cluster. The code goes along as the
-actor's working directory, once a host; what Python needs beside it (requirements.txt) must be there.
+all engines of this host ask the same one, and it ends with its host or with the cluster. The code goes along
+and is unpacked once a host; what Python needs beside it (requirements.txt) must be there.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import io
 import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,17 +24,7 @@ from storage.device_use import KnownDevice
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "tilewright"
-EXCLUDED = [
-    ".git",
-    ".venv",
-    ".*_cache",
-    "**/__pycache__",
-    "tests",
-    "docs",
-    "benchmarks",
-    "tasks/recordings",
-    "tasks/examples",
-]
+TRAVELS = ("engine", "storage", "prompts")  # folders of the code that a worker needs
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
 START_S = 180.0
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
@@ -72,12 +64,10 @@ class RayCluster:
             raise ToolchainError(NOT_INSTALLED) from error
         self._known: dict[str, RayWorker] = {}
         self._lost_at: dict[str, float] = {}
+        self._code: Any = None
         where = "auto" if address == "ray" else address
         try:
-            self._ray.init(
-                address=where, namespace=NAMESPACE, log_to_driver=False, configure_logging=False,
-                runtime_env={"working_dir": str(ROOT), "excludes": EXCLUDED},
-            )  # fmt: skip
+            self._ray.init(address=where, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
         except Exception as error:  # Ray raises of many kinds here; each means the same
             raise ToolchainError(f"no Ray cluster answers at {where}: {error}") from error
 
@@ -136,15 +126,49 @@ class RayCluster:
             num_cpus=0, num_gpus=1 if has_gpu else 0,
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False),
         )  # fmt: skip
-        return kept.remote(toolchain, name.removeprefix(f"{toolchain}-")[:6])
+        if self._code is None:
+            self._code = self._ray.put(_packed())
+        return kept.remote(self._code, toolchain, name.removeprefix(f"{toolchain}-")[:6])
+
+
+def _packed() -> bytes:
+    """The code as an archive, the same bytes for the same code."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(path for folder in TRAVELS for path in (ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                packed.writestr(zipfile.ZipInfo(str(path.relative_to(ROOT))), path.read_bytes())
+    return archive.getvalue()
 
 
 @functools.cache
 def _side() -> Any:
-    """The actor's class. It is imported there, so that nothing of this process travels along."""
+    """The actor's class. It imports the code that came along, and nothing of this process travels with it.
+
+    The code lies in a folder of ours: one that Ray unpacks is removed while workers of another engine still use it.
+    """
 
     class Actor:
-        def __init__(self, toolchain: str, place: str) -> None:
+        def __init__(self, code: bytes, toolchain: str, place: str) -> None:
+            import hashlib
+            import io
+            import os
+            import sys
+            import tempfile
+            import zipfile
+            from contextlib import suppress
+            from pathlib import Path
+
+            own = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
+            os.environ["TILEWRIGHT_HOME"] = os.environ.get("TILEWRIGHT_WORKER_HOME") or str(own)
+            there = Path(os.environ["TILEWRIGHT_HOME"]) / "code" / hashlib.sha256(code).hexdigest()[:16]
+            if not there.exists():
+                there.parent.mkdir(parents=True, exist_ok=True)
+                draft = tempfile.mkdtemp(dir=there.parent)
+                zipfile.ZipFile(io.BytesIO(code)).extractall(draft)
+                with suppress(OSError):  # another worker of this host was first
+                    Path(draft).rename(there)
+            sys.path.insert(0, str(there))
             from engine.pool.worker_side import WorkerSide
 
             self._side = WorkerSide(toolchain, place)

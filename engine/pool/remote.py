@@ -76,7 +76,7 @@ class RemotePool:
         self._seen: dict[str, float] = {}
 
     def evaluate(self, asked: Evaluation) -> Any:
-        """What a worker answers; asked of another one when it is lost or its host cannot do it, at most MOST_TRIES in all.
+        """What a worker answers; asked of another one when it is lost or cannot do it, at most MOST_TRIES in all.
 
         Raises:
             ToolchainError: as the toolchain there; or no worker was to be had, or too many were lost.
@@ -161,7 +161,7 @@ class RemotePool:
         except (ProfileUnavailable, BaselineUnavailable):
             raise
         except ToolchainError as error:
-            # It may be of the worker's host, or of its end: its own processes end first, and it has time to tell of that.
+            # It may be of the worker's host, or of its end: its own processes end before it does.
             with self._guard:
                 self._cluster.forget(worker)
             raise WorkerLost(f"{worker.device.device}: {error}") from error

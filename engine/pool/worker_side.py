@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import tempfile
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
 
 from engine.errors import EngineError
 from engine.pool.local import LocalPool
@@ -17,15 +14,11 @@ from storage.device_use import DEVICE
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.profile_results import ProfileResult
 
-HOME = "TILEWRIGHT_WORKER_HOME"
-
 
 class WorkerSide:
     """Answers for one device. `place` tells it from other workers of its host."""
 
     def __init__(self, toolchain: str, place: str) -> None:
-        own = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
-        os.environ["TILEWRIGHT_HOME"] = os.environ.get(HOME) or str(own)
         self._pool = LocalPool()
         known = self._pool.known(toolchain)[0]
         host = socket.gethostname()
